@@ -1,0 +1,43 @@
+# `make demo` and `make test` set everything up by themselves: they need Python 3.11 or newer, make and git.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-all lint bench clean help
+
+help:
+	@echo "make demo      plays the games"
+	@echo "make test      linter, types and tests, a few minutes"
+	@echo "make test-all  the same with the long statistical tests"
+	@echo "make bench     speed beside gymnax, on one core"
+	@echo "make clean     removes the virtual environment and everything built"
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "uamcts needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'
+	@echo "setting up $(VENV) (once; about a minute)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade 'pip>=24'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@for domain in space_invaders freeway breakout two_way two_way_icy; do $(BIN)/uamcts play $$domain --quiet || exit 1; done
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -n 2 -m "not long"
+
+test-all: lint
+	$(BIN)/pytest -n 2
+
+bench: $(READY)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/uamcts bench
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build

@@ -1,0 +1,58 @@
+"""uamcts: planning that works although the simulator is wrong.
+
+The public names are below. Each is imported when it is first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from uamcts.domains import DOMAINS, Domain, make
+    from uamcts.domains.check import DomainError, DomainReport, check_domain
+    from uamcts.types import Model, Transition, Uncertainty
+    from uamcts.uncertainty import true_uncertainty
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "DOMAINS": "uamcts.domains",
+    "Domain": "uamcts.domains",
+    "DomainError": "uamcts.domains.check",
+    "DomainReport": "uamcts.domains.check",
+    "Model": "uamcts.types",
+    "Transition": "uamcts.types",
+    "Uncertainty": "uamcts.types",
+    "check_domain": "uamcts.domains.check",
+    "make": "uamcts.domains",
+    "true_uncertainty": "uamcts.uncertainty",
+}
+
+__all__ = [
+    "DOMAINS",
+    "Domain",
+    "DomainError",
+    "DomainReport",
+    "Model",
+    "Transition",
+    "Uncertainty",
+    "check_domain",
+    "make",
+    "true_uncertainty",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'uamcts' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
+if "gymnasium" in sys.modules:  # then its user may make our environments without another import
+    importlib.import_module("uamcts.gym")

@@ -1,0 +1,36 @@
+"""The games: each one file, a world and a model made from one set of rules."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from uamcts.domains import breakout, freeway, gridworld, space_invaders
+from uamcts.domains.base import Domain
+from uamcts.domains.check import check_domain
+
+__all__ = ["DOMAINS", "Domain", "check_domain", "make"]
+
+DOMAINS: dict[str, Callable[..., Domain]] = {
+    "space_invaders": space_invaders.make,
+    "freeway": freeway.make,
+    "breakout": breakout.make,
+    "two_way": gridworld.make_two_way,
+    "two_way_icy": gridworld.make_two_way_icy,
+}
+"""What makes each domain, by name, in the paper's order."""
+
+
+def make(name: str, **options: Any) -> Domain:
+    """The domain called `name`; `options` break other places than the paper's: `make("breakout", broken=(2, 4))`."""
+    if name not in DOMAINS:
+        nearest = difflib.get_close_matches(str(name).lower(), DOMAINS, n=1, cutoff=0.4)
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        raise ValueError(f"unknown domain {name!r}; {hint}there are {', '.join(DOMAINS)}")
+    known = inspect.signature(DOMAINS[name]).parameters
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        raise TypeError(f"{name} has no option {unknown[0]!r}; it has {', '.join(known)}")
+    return DOMAINS[name](**options)

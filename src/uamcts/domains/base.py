@@ -1,0 +1,118 @@
+"""What a domain is: one game, played by two sets of rules."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from uamcts.domains import pictures
+from uamcts.types import PyTree, Transition
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """A game with a *world* (the real, slightly broken one) and a *model* (what the planner believes).
+
+    Both are the same `step` under different rules. Rules are values, not constants: they may be traced, and a lane
+    of a batch may carry its own. A domain is a pytree whose leaves are its rules, so `jax.vmap` maps over domains.
+
+    A new domain gives `name`, `summary`, `action_names`, `reset`, `step` and `features`; the other methods have
+    defaults. Decorate it with `jax.tree_util.register_dataclass` and `dataclass(frozen=True, eq=False)`.
+    """
+
+    world_rules: Any
+    model_rules: Any
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    action_names: ClassVar[tuple[str, ...]]
+    time_limit: ClassVar[int | None] = None
+    """Real steps after which an episode is cut (it is not over: the flag `terminal` stays false)."""
+    channel_names: ClassVar[tuple[str, ...]] = ()
+    glyphs: ClassVar[dict[str, str]] = {}
+    """The characters of the text board: those of later channels are drawn over those of earlier ones."""
+
+    @property
+    def num_actions(self) -> int:
+        return len(self.action_names)
+
+    def reset(self, key: jax.Array) -> PyTree:
+        """A start state."""
+        raise NotImplementedError(f"{type(self).__name__} has no reset(key)")
+
+    def step(self, rules: Any, state: PyTree, action: jax.Array) -> Transition:
+        """One step of the game under `rules`: pure, unbatched. A terminal state does not change and pays nothing."""
+        raise NotImplementedError(f"{type(self).__name__} has no step(rules, state, action)")
+
+    def world(self, state: PyTree, action: int | jax.Array) -> Transition:
+        """One step of the real game."""
+        return self.step(self.world_rules, state, self._action(action))
+
+    def model(self, state: PyTree, action: int | jax.Array) -> Transition:
+        """One step as the planner believes it: state and end from the model, the reward from the world.
+
+        World and model share the reward function R(s, a), so a believed transition pays what the world would pay.
+        """
+        action = self._action(action)
+        believed = self.step(self.model_rules, state, action)
+        return believed._replace(reward=self.step(self.world_rules, state, action).reward)
+
+    def with_true_model(self) -> Self:
+        """The same world, planned in with its own rules: nothing is wrong any more."""
+        return replace(self, model_rules=self.world_rules)
+
+    def features(self, state: PyTree) -> jax.Array:
+        """The state as a vector of raw numbers, in the order the paper's uncertainty is defined on."""
+        raise NotImplementedError(f"{type(self).__name__} has no features(state)")
+
+    def feature_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the greatest value of every feature."""
+        raise NotImplementedError(f"{type(self).__name__} has no feature_bounds()")
+
+    def from_features(self, vector: Any, terminal: Any = False) -> PyTree:
+        """The state of a feature vector. The vector does not hold the terminal flag: pass it."""
+        raise NotImplementedError(f"{type(self).__name__} has no from_features(vector, terminal)")
+
+    def difference(self, first: PyTree, second: PyTree) -> jax.Array:
+        """The mean squared difference of two states' features; a domain may offer a faster way to the same number."""
+        return jnp.mean(jnp.square((self.features(first) - self.features(second)).astype(jnp.float32)))
+
+    def channels(self, state: PyTree) -> np.ndarray:
+        """What is where, as conditions [rows, columns, channels], for pictures of one concrete state."""
+        raise NotImplementedError(f"{type(self).__name__} has no channels(state)")
+
+    def render(self, state: PyTree, scale: int = 16) -> np.ndarray:
+        """One concrete state as an RGB picture, `scale` pixels a cell, bytes [rows * scale, columns * scale, 3]."""
+        return pictures.rgb(self.channels(state), scale)
+
+    def text(self, state: PyTree) -> str:
+        """One concrete state as a board of characters for a terminal."""
+        glyphs = {self.channel_names.index(name): glyph for name, glyph in self.glyphs.items()}
+        return pictures.text(self.channels(state), glyphs)
+
+    def _action(self, action: int | jax.Array) -> jax.Array:
+        """`action` as an array; a concrete one that does not exist is refused, a traced one cannot be looked at."""
+        if isinstance(action, (int, np.integer)) and not 0 <= action < self.num_actions:
+            names = ", ".join(f"{index} {name}" for index, name in enumerate(self.action_names))
+            raise ValueError(f"action is {action}; {self.name} has the actions {names}")
+        return jnp.asarray(action, dtype=jnp.int32)
+
+
+def line(argument: str, values: Iterable[int], length: int) -> tuple[int, ...]:
+    """`values` as distinct places 0 .. length - 1, or an error that names the argument."""
+    try:
+        places = tuple(operator.index(value) for value in values)
+    except TypeError:
+        raise TypeError(
+            f"{argument} is {values!r}; give a tuple of whole numbers, for example {argument}=(2, 4)"
+        ) from None
+    for place in places:
+        if not 0 <= place < length:
+            raise ValueError(f"{argument} holds {place}; places run from 0 to {length - 1}")
+    return tuple(sorted(set(places)))

@@ -1,0 +1,225 @@
+"""Is this a domain that the rest of the package can rely on? Run it on your own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from uamcts.domains.base import Domain
+from uamcts.types import PyTree, Transition
+
+
+class DomainError(ValueError):
+    """A domain breaks one of the rules that planning relies on; the message says which and where."""
+
+
+@dataclass(frozen=True)
+class DomainReport:
+    """What `check_domain` saw. A zero means that the rule in question was never put to the test."""
+
+    name: str
+    steps: int
+    terminals: int
+    disagreements: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.steps} random steps, {self.terminals} ends of episodes, "
+            f"{self.disagreements} transitions in which world and model disagree; all rules kept"
+        )
+
+
+def check_domain(domain: Any, seed: int = 0, lanes: int = 64, steps: int = 200, plain: int = 8) -> DomainReport:
+    """Plays `domain` at random and checks every rule a domain must keep; raises `DomainError` at the first breach.
+
+    Checked: names and numbers of actions; shapes and dtypes; purity; absorbing terminals; that jit, vmap and plain
+    calls agree (on `plain` states); finite rewards and features; that features round-trip; that the uncertainty is
+    the mean squared difference of features, so zero exactly where world and model agree; legal actions, if offered.
+    """
+    _check_names(domain)
+    key = jax.random.key(seed)
+    state = domain.reset(key)
+    _check_same(domain, "reset(key)", "is called twice with the same key", state, domain.reset(key))
+    for step in (domain.world, domain.model):
+        _check_shapes(domain, step, state)
+    states, actions = _play(domain, key, lanes, steps)
+    _check_plain(domain, states, actions, plain)
+    terminals = _check_transitions(domain, states, actions)
+    disagreements = _check_features(domain, states, actions)
+    _check_legal(domain, states)
+    return DomainReport(getattr(domain, "name", type(domain).__name__), lanes * steps, terminals, disagreements)
+
+
+def _fail(domain: Any, sentence: str) -> None:
+    raise DomainError(f"{getattr(domain, 'name', type(domain).__name__)}: {sentence}")
+
+
+def _check_names(domain: Any) -> None:
+    for name in ("reset", "world", "model", "features", "difference"):
+        if not callable(getattr(domain, name, None)):
+            _fail(domain, f"there is no method {name}; subclass uamcts.Domain and give reset, step and features")
+    count = getattr(domain, "num_actions", None)
+    if not isinstance(count, int) or count < 1:
+        _fail(domain, f"num_actions is {count!r}; it must be a whole number of at least 1")
+    names = getattr(domain, "action_names", ())
+    if len(names) != count:
+        _fail(domain, f"action_names has {len(names)} names for {count} actions")
+
+
+def _shapes(tree: PyTree) -> PyTree:
+    return jax.tree.map(lambda leaf: (jnp.shape(leaf), jnp.result_type(leaf)), tree)
+
+
+def _equal(first: PyTree, second: PyTree) -> bool:
+    return _agree(first, second, lambda a, b: np.array_equal(a, b))
+
+
+def _close(first: PyTree, second: PyTree) -> bool:
+    """Like `_equal`, with room for rounding in floating-point leaves: a compiler may order sums differently."""
+
+    def close(a: np.ndarray, b: np.ndarray) -> bool:
+        floating = np.issubdtype(a.dtype, np.floating)
+        return np.allclose(a, b, rtol=1e-5, atol=1e-6) if floating else np.array_equal(a, b)
+
+    return _agree(first, second, close)
+
+
+def _agree(first: PyTree, second: PyTree, leaves_agree: Callable[[np.ndarray, np.ndarray], bool]) -> bool:
+    (a, one), (b, other) = jax.tree.flatten(first), jax.tree.flatten(second)
+    return str(one) == str(other) and all(leaves_agree(np.asarray(x), np.asarray(y)) for x, y in zip(a, b, strict=True))
+
+
+def _check_same(domain: Any, what: str, when: str, first: PyTree, second: PyTree) -> None:
+    if not _close(first, second):
+        _fail(domain, f"{what} gives another result when it {when}; it must be a pure function of its arguments")
+
+
+def _check_shapes(domain: Any, step: Any, state: PyTree) -> None:
+    name = step.__name__
+    result = jax.eval_shape(step, state, jnp.int32(0))
+    if not isinstance(result, Transition):
+        _fail(domain, f"{name} returns {type(result).__name__}; return a uamcts.Transition(state, reward, terminal)")
+    if _shapes(result.state) != _shapes(state):
+        _fail(
+            domain,
+            f"{name} returns a state of shapes and dtypes {_shapes(result.state)}, reset one of {_shapes(state)}; "
+            "a step must keep them",
+        )
+    for field, dtype in (("reward", jnp.float32), ("terminal", jnp.bool_)):
+        leaf = getattr(result, field)
+        if leaf.shape != () or leaf.dtype != dtype:
+            _fail(domain, f"{name} returns a {field} of shape {leaf.shape} and dtype {leaf.dtype}; "
+                          f"it must be a scalar of dtype {jnp.dtype(dtype).name}")  # fmt: skip
+
+
+def _play(domain: Any, key: jax.Array, lanes: int, steps: int) -> tuple[PyTree, jax.Array]:
+    """States and random actions [lanes * steps] of random play in the world; a finished lane starts again."""
+
+    def step(state: PyTree, key: jax.Array):
+        reset_key, action_key = jax.random.split(key)
+        action = jax.random.randint(action_key, (), 0, domain.num_actions)
+        following = domain.world(state, action)
+        start = domain.reset(reset_key)
+        kept = jax.tree.map(lambda a, b: jnp.where(following.terminal, a, b), start, following.state)
+        return kept, (state, action)
+
+    def episode(key: jax.Array):
+        return jax.lax.scan(step, domain.reset(key), jax.random.split(key, steps))[1]
+
+    played = jax.jit(jax.vmap(episode))(jax.random.split(key, lanes))
+    return jax.tree.map(lambda leaf: leaf.reshape(lanes * steps, *leaf.shape[2:]), played)
+
+
+def _check_plain(domain: Any, states: PyTree, actions: jax.Array, count: int) -> None:
+    """Plain calls, repeated calls, compiled calls and lanes of a batch give the same transitions."""
+    chosen = np.linspace(0, len(actions) - 1, count).astype(int)
+    some = jax.tree.map(lambda leaf: leaf[chosen], (states, actions))
+    for step in (domain.world, domain.model):
+        name, batch = step.__name__, jax.vmap(step)(*some)
+        compiled = jax.jit(step)
+        for index in range(count):
+            state, action = jax.tree.map(lambda leaf, index=index: leaf[index], some)
+            before = jax.tree.map(lambda leaf: np.array(leaf, copy=True), state)
+            plain = step(state, action)
+            if not _equal(before, state):
+                _fail(domain, f"{name} changes the state it is given; build a new state instead")
+            _check_same(domain, name, "is called twice", plain, step(state, action))
+            _check_same(domain, name, "runs under jax.jit", plain, compiled(state, action))
+            lane = jax.tree.map(lambda leaf, index=index: leaf[index], batch)
+            _check_same(domain, name, "runs under jax.vmap", plain, lane)
+
+
+def _check_transitions(domain: Any, states: PyTree, actions: jax.Array) -> int:
+    """Rewards are finite, terminals absorb. Returns how many terminals were met."""
+    met = 0
+    every = jnp.arange(domain.num_actions)
+    for step in (domain.world, domain.model):
+        name, batch = step.__name__, jax.jit(jax.vmap(step))(states, actions)
+        if not bool(jnp.all(jnp.isfinite(batch.reward))):
+            _fail(domain, f"{name} pays a reward that is not a finite number")
+        ends = np.flatnonzero(np.asarray(batch.terminal))
+        met += len(ends)
+        if not len(ends):
+            continue
+        # A fixed number of terminals, so that every domain of these shapes is compiled once.
+        ends = np.resize(ends, 64)
+        final = jax.tree.map(lambda leaf, ends=ends: leaf[ends], batch.state)
+        after = jax.jit(jax.vmap(jax.vmap(step, (None, 0)), (0, None)))(final, every)
+        repeated = jax.tree.map(lambda leaf: jnp.repeat(leaf[:, None], domain.num_actions, axis=1), final)
+        if not bool(jnp.all(after.terminal)):
+            _fail(domain, f"{name} goes on after the end of an episode; terminal must stay true")
+        if bool(jnp.any(after.reward != 0)):
+            _fail(domain, f"{name} pays a reward after the end of an episode; it must be 0")
+        if not _equal(after.state, repeated):
+            _fail(domain, f"{name} changes a terminal state; terminals must absorb")
+    return met
+
+
+def _check_features(domain: Any, states: PyTree, actions: jax.Array) -> int:
+    """Features are finite, round-trip and give the uncertainty. Returns how often world and model differ."""
+    shape = jax.eval_shape(domain.features, jax.tree.map(lambda leaf: leaf[0], states))
+    if shape.ndim != 1:
+        _fail(domain, f"features has shape {shape.shape}; it must be a vector")
+
+    def look(state: PyTree, action: jax.Array):
+        real, believed = domain.world(state, action), domain.model(state, action)
+        vectors = domain.features(real.state), domain.features(believed.state)
+        return real, vectors, domain.difference(real.state, believed.state)
+
+    real, (first, second), found = jax.jit(jax.vmap(look))(states, actions)
+    if not bool(jnp.all(jnp.isfinite(first)) & jnp.all(jnp.isfinite(second))):
+        _fail(domain, "features holds a number that is not finite")
+    difference = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    expected = np.mean(np.square(difference), axis=1)
+    found = np.asarray(found, np.float64)
+    if np.any((found == 0) != (expected == 0)):
+        _fail(domain, "difference is not zero exactly where the features of world and model agree")
+    if not np.allclose(found, expected, rtol=1e-5, atol=0):
+        _fail(domain, "difference is not the mean squared difference of the features")
+    if _offers(domain, "from_features"):
+        again = jax.jit(jax.vmap(domain.from_features))(first, real.terminal)
+        if not _close(again, real.state):
+            _fail(domain, "from_features(features(state), terminal) is not the state again")
+    return int(np.count_nonzero(expected))
+
+
+def _offers(domain: Any, name: str) -> bool:
+    """Whether an optional method is there, and not only inherited from `Domain` as a placeholder."""
+    method = getattr(type(domain), name, None)
+    return method is not None and method is not getattr(Domain, name, None)
+
+
+def _check_legal(domain: Any, states: PyTree) -> None:
+    if not _offers(domain, "legal"):
+        return
+    masks = jax.jit(jax.vmap(domain.legal))(states)
+    if masks.shape[1:] != (domain.num_actions,) or masks.dtype != jnp.bool_:
+        _fail(domain, f"legal has shape {masks.shape[1:]} and dtype {masks.dtype}; "
+                      f"it must be {domain.num_actions} conditions")  # fmt: skip
+    if not bool(jnp.all(jnp.any(masks, axis=1))):
+        _fail(domain, "legal allows no action in a state that is not terminal")

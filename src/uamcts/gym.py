@@ -1,0 +1,108 @@
+"""Gymnasium: the worlds of this package as environments.
+
+`import uamcts.gym` registers them: `gymnasium.make("uamcts/Breakout-v0")`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+ENVIRONMENTS = {
+    "SpaceInvaders-v0": ("space_invaders", 300),
+    "Freeway-v0": ("freeway", None),
+    "Breakout-v0": ("breakout", None),
+    "TwoWay-v0": ("two_way", 50),
+    "IcyTwoWay-v0": ("two_way_icy", 50),
+}
+"""Gymnasium's name, behind `uamcts/`; the domain's name and its time limit in real steps.
+
+The limits are the domains' own, written here again so that registering does not load JAX; a test compares them.
+"""
+
+
+def _register() -> None:
+    """Tells Gymnasium of the environments, when this module is imported; JAX is loaded when one is made."""
+    for name, (domain, time_limit) in ENVIRONMENTS.items():
+        identifier = f"uamcts/{name}"
+        if identifier not in gymnasium.registry:
+            gymnasium.register(
+                identifier,
+                entry_point="uamcts.gym:WorldEnv",
+                max_episode_steps=time_limit,
+                kwargs={"domain": domain},
+            )
+
+
+class WorldEnv(gymnasium.Env[np.ndarray, Any]):
+    """The real, broken world of a domain.
+
+    An observation is the full state, the domain's feature vector; with `observation="board"` it is MinAtar's board of
+    conditions [rows, columns, channels], which hides timers and speeds. Other keyword arguments go to `uamcts.make`:
+    `gymnasium.make("uamcts/Breakout-v0", broken=(2, 4))`.
+    """
+
+    metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}
+
+    def __init__(self, domain: str, render_mode: str | None = None, observation: str = "features", **options: Any):
+        import jax
+
+        import uamcts
+
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"render_mode is {render_mode!r}; there are None, 'rgb_array' and 'ansi'")
+        if observation not in ("features", "board"):
+            raise ValueError(f"observation is {observation!r}; there are 'features' and 'board'")
+        self.domain = uamcts.make(domain, **options)
+        self.render_mode = render_mode
+        self.observation = observation
+        self.state: Any = None
+        self.action_space: Any = spaces.Discrete(self.domain.num_actions)
+        self._start = jax.jit(self.domain.reset)
+        self._step = jax.jit(self.domain.world)
+        self._features = jax.jit(self.domain.features)
+        if observation == "features":
+            low, high = self.domain.feature_bounds()
+            self.observation_space = spaces.Box(low, high, dtype=np.int32)
+        else:
+            board = self.domain.channels(self.domain.reset(jax.random.key(0)))
+            self.observation_space = spaces.MultiBinary(board.shape)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        import jax
+
+        super().reset(seed=seed)
+        self.state = self._start(jax.random.key(int(self.np_random.integers(2**31))))
+        return self._observe(), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        if not self.action_space.contains(action):
+            names = ", ".join(f"{index} {name}" for index, name in enumerate(self.domain.action_names))
+            raise ValueError(f"action is {action!r}; the legal ones are 0 to {self.domain.num_actions - 1}: {names}")
+        self._require_state("step")
+        transition = self._step(self.state, int(action))
+        self.state = transition.state
+        return self._observe(), float(transition.reward), bool(transition.terminal), False, {}
+
+    def render(self) -> Any:
+        self._require_state("render")
+        if self.render_mode == "ansi":
+            return self.domain.text(self.state)
+        if self.render_mode == "rgb_array":
+            return self.domain.render(self.state)
+        raise ValueError("render needs a render_mode: gymnasium.make(..., render_mode='rgb_array') or 'ansi'")
+
+    def _observe(self) -> np.ndarray:
+        if self.observation == "features":
+            return np.asarray(self._features(self.state))
+        return self.domain.channels(self.state).astype(np.int8)
+
+    def _require_state(self, method: str) -> None:
+        if self.state is None:
+            raise RuntimeError(f"{method} was called before reset; call env.reset() first")
+
+
+_register()

@@ -1,0 +1,36 @@
+"""What several tests share. Compiled programs are kept for the session: compiling is most of the time here."""
+
+import jax
+import pytest
+
+import uamcts
+
+NAMES = tuple(uamcts.DOMAINS)
+
+
+@pytest.fixture(params=NAMES)
+def domain(request):
+    return uamcts.make(request.param)
+
+
+@pytest.fixture(scope="session")
+def trajectories():
+    """Plays fixed actions from given starts: `trajectories(domain)(states, actions [n, t])` gives transitions [n, t].
+
+    The domain is an argument of the compiled program, so all rules of one game share it.
+    """
+
+    @jax.jit
+    def program(domain, states, actions):
+        def step(state, action):
+            following = domain.world(state, action)
+            return following.state, following
+
+        return jax.vmap(lambda state, actions: jax.lax.scan(step, state, actions)[1])(states, actions)
+
+    def play(domain, states, actions):
+        transitions = program(domain, states, actions)
+        features = jax.jit(jax.vmap(jax.vmap(domain.features)))(transitions.state)
+        return features, transitions.reward, transitions.terminal
+
+    return play

@@ -1,0 +1,234 @@
+"""The domains beyond their rules: starts, options, errors, rules as values, pictures."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import uamcts
+from uamcts.domains import freeway, gridworld, pictures
+from uamcts.domains.bits import Layout, bits_to_rows, rows_to_bits
+
+
+def test_every_domain_passes_the_public_check(domain):
+    report = uamcts.check_domain(domain)
+    assert report.steps == 64 * 200
+    assert report.terminals > 0, "absorbing terminals were never put to the test"
+    assert report.disagreements > 0, "the uncertainty was never put to the test"
+
+
+def test_an_unbroken_world_is_its_model(domain):
+    assert uamcts.check_domain(domain.with_true_model(), lanes=16, plain=1).disagreements == 0
+
+
+def test_starts_of_breakout():
+    domain = uamcts.make("breakout")
+    starts = jax.vmap(domain.reset)(jax.random.split(jax.random.key(0), 400))
+    features = np.asarray(jax.vmap(domain.features)(starts))
+    heads = {tuple(row) for row in features[:, :7].tolist()}
+    assert heads == {(3, 0, 2, 4, 0, 0, 3), (3, 9, 3, 4, 0, 9, 3)}
+    assert 150 < np.sum(features[:, 1] == 0) < 250  # a fair coin stays inside with probability 1 - 1e-6
+    assert np.all(features[:, 7:].reshape(-1, 10, 10).sum(axis=2) == [0, 10, 10, 10, 0, 0, 0, 0, 0, 0])
+
+
+def test_starts_of_freeway():
+    domain = uamcts.make("freeway")
+    starts = jax.vmap(domain.reset)(jax.random.split(jax.random.key(1), 400))
+    features = np.asarray(jax.vmap(domain.features)(starts))
+    cars = features[:, :-2].reshape(-1, 8, 4)
+    assert np.all(features[:, -2:] == [9, 3])
+    assert np.all(cars[..., 0] == 0)
+    assert np.all(cars[..., 1] == np.arange(1, 9))
+    assert np.all(cars[..., 2] == abs(cars[..., 3]))
+    speeds, counts = np.unique(cars[..., 3], return_counts=True)
+    assert speeds.tolist() == [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5]
+    assert counts.min() > 240  # 320 expected, standard deviation 17
+    assert counts.max() < 400
+
+
+def test_freeway_pays_in_the_model_what_the_world_pays():
+    """In row 1 `none` carries the player over in the world: the model pays for it although it stays in row 1."""
+    domain = uamcts.make("freeway")
+    vector = np.array(domain.features(domain.reset(jax.random.key(0))))
+    vector[-2:] = (1, 0)
+    vector[:32].reshape(8, 4)[:, 0] = 9
+    state = domain.from_features(vector)
+    real, believed = domain.world(state, 0), domain.model(state, 0)
+    assert (float(real.reward), bool(real.terminal)) == (1.0, True)
+    assert (float(believed.reward), bool(believed.terminal)) == (1.0, False)
+    assert int(domain.features(believed.state)[-2]) == 1
+
+
+def test_a_jammed_shot_has_the_uncertainty_of_the_paper():
+    """One bullet and a timer of four: (1 + 4^2) / 306."""
+    domain = uamcts.make("space_invaders")
+    state = domain.reset(jax.random.key(0))
+    uncertainty = uamcts.true_uncertainty(domain)
+    assert float(uncertainty(state, 3)) == pytest.approx(17 / 306, rel=1e-6)
+    assert [float(uncertainty(state, action)) for action in range(3)] == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("start", "action", "world", "model"),
+    [
+        ((0, 1), 0, (0, 1), (0, 2)),  # the unknown wall
+        ((2, 2), 0, (2, 4), (2, 3)),  # over the ice to the right
+        ((2, 4), 2, (2, 2), (2, 3)),  # and to the left
+        ((2, 3), 3, (2, 3), (2, 3)),  # a wall above the ice
+        ((1, 0), 2, (1, 0), (1, 0)),  # the edge
+        ((0, 6), 1, (1, 6), (1, 6)),  # the goal
+    ],
+)
+def test_moves_on_the_icy_grid(start, action, world, model):
+    domain = uamcts.make("two_way_icy")
+    state = domain.from_features(start)
+    assert tuple(domain.features(domain.world(state, action).state).tolist()) == world
+    assert tuple(domain.features(domain.model(state, action).state).tolist()) == model
+
+
+def test_ice_before_a_wall_stops_the_slide():
+    domain = uamcts.make("two_way_icy", broken=((2, 4),))
+    slid = domain.world(domain.from_features((2, 2)), gridworld.RIGHT)
+    assert tuple(domain.features(slid.state).tolist()) == (2, 3)
+
+
+def test_other_places_can_be_broken():
+    domain = uamcts.make("breakout", broken=(7,), model_broken=(2,))
+    assert int(domain.world_rules) == 1 << 7
+    assert int(domain.model_rules) == 1 << 2
+
+
+def test_a_lane_of_a_batch_carries_its_own_rules():
+    """Ten worlds, each broken in another column, as lanes of one program: the shot jams in one of them only."""
+    worlds = [uamcts.make("space_invaders", broken=(column,)) for column in range(10)]
+    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *worlds)
+    state = worlds[0].reset(jax.random.key(0))
+    uncertainty = jax.vmap(lambda domain: uamcts.true_uncertainty(domain)(state, 3))(batch)
+    assert np.flatnonzero(uncertainty).tolist() == [5]
+
+
+def test_states_are_small(domain):
+    """Bytes of one state: what the search copies around."""
+    size = sum(leaf.nbytes for leaf in jax.tree.leaves(domain.reset(jax.random.key(0))))
+    limit = {"space_invaders": 52, "freeway": 16, "breakout": 8, "two_way": 4, "two_way_icy": 4}
+    assert size == limit[domain.name]
+
+
+def test_features_lie_within_their_bounds(domain):
+    low, high = domain.feature_bounds()
+    state = domain.reset(jax.random.key(3))
+    world = jax.jit(domain.world)
+    for action in np.random.default_rng(0).integers(domain.num_actions, size=60).tolist():
+        vector = np.asarray(domain.features(state))
+        assert np.all(low <= vector)
+        assert np.all(vector <= high)
+        state = world(state, action).state
+
+
+# Errors name the argument, the value and the remedy.
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: uamcts.make("brekout"), ["'brekout'", "did you mean 'breakout'?", "two_way_icy"]),
+        (lambda: uamcts.make("Space-Invaders"), ["did you mean 'space_invaders'?"]),
+        (lambda: uamcts.make("zzz"), ["unknown domain 'zzz'", "there are space_invaders"]),
+        (lambda: uamcts.make("breakout", broken=(10,)), ["broken holds 10", "0 to 9"]),
+        (lambda: uamcts.make("breakout", broken=2), ["broken is 2", "broken=(2, 4)"]),
+        (lambda: uamcts.make("breakout", broken=(2.5,)), ["broken is (2.5,)"]),
+        (lambda: uamcts.make("breakout", holes=(2,)), ["no option 'holes'", "broken, model_broken"]),
+        (lambda: uamcts.make("two_way", broken=(0, 2)), ["broken holds 0", "broken=((0, 2),)"]),
+        (lambda: uamcts.make("two_way", broken=((3, 0),)), ["broken holds 3", "0 to 2"]),
+        (lambda: uamcts.make("two_way", broken=((1, 6),)), ["which is the goal"]),
+        (lambda: uamcts.make("freeway").world(None, 3), ["action is 3", "0 none, 1 up, 2 down"]),
+        (lambda: uamcts.make("freeway").model(None, -1), ["action is -1"]),
+    ],
+)
+def test_errors_help(call, words):
+    with pytest.raises((ValueError, TypeError)) as error:
+        call()
+    for word in words:
+        assert word in str(error.value)
+
+
+# Pictures.
+
+
+def test_pictures_are_made_of_the_boards_cells(domain):
+    state = domain.reset(jax.random.key(0))
+    board = domain.channels(state)
+    picture = domain.render(state, scale=3)
+    assert picture.dtype == np.uint8
+    assert picture.shape == (3 * board.shape[0], 3 * board.shape[1], 3)
+    empty = ~board.any(axis=-1)
+    assert np.all(picture[::3, ::3][empty] == 0)
+    assert np.all(picture[::3, ::3][~empty].sum(axis=-1) > 0)
+    rows = domain.text(state).split("\n")
+    assert len(rows) == board.shape[0] + 2
+    assert {len(row) for row in rows} == {board.shape[1] + 2}
+
+
+def test_the_palette_is_matplotlibs_cubehelix():
+    import matplotlib as mpl
+
+    colours = mpl.colormaps["cubehelix"](np.linspace(0, 1, 8)[1:-1])[:, :3]
+    assert np.max(abs(pictures.cubehelix(6) - 255 * colours)) <= 2  # matplotlib reads a table of 256 entries
+
+
+def test_the_player_is_never_hidden_on_the_text_board():
+    domain = uamcts.make("freeway")
+    vector = np.array(domain.features(domain.reset(jax.random.key(0))))
+    vector[-2:] = (3, 0)
+    vector[:32].reshape(8, 4)[2, 0] = 4
+    assert "@" in domain.text(domain.from_features(vector))
+
+
+def test_a_picture_needs_pixels():
+    domain = uamcts.make("two_way")
+    with pytest.raises(ValueError, match="scale is 0"):
+        domain.render(domain.reset(jax.random.key(0)), scale=0)
+
+
+# Packed words.
+
+
+@given(st.lists(st.integers(0, 15), min_size=3, max_size=3))
+def test_words_hold_their_fields(numbers):
+    layout = Layout(a=4, b=4, c=4)
+    packed = layout.pack(a=numbers[0], b=numbers[1], c=numbers[2])
+    assert [int(value) for value in vars(layout.unpack(packed)).values()] == numbers
+    assert int(layout.unpack(layout.replace(packed, b=7)).b) == 7
+
+
+def test_a_word_has_32_bits():
+    with pytest.raises(ValueError, match="33 bits"):
+        Layout(a=20, b=13)
+
+
+@given(st.integers(0, 2**30 - 1))
+def test_bits_and_cells_are_inverse(number):
+    assert int(rows_to_bits(bits_to_rows(jnp.uint32(number), 30) == 1)) == number
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), st.sampled_from([-5, -4, -3, -2, -1, 1, 2, 3, 4, 5])),
+                min_size=8, max_size=8))  # fmt: skip
+@settings(max_examples=300)
+def test_one_addition_moves_all_cars(cars):
+    """The word arithmetic of a frame against the rule for one car."""
+    expected = []
+    for column, timer, speed in cars:
+        if timer == 0:
+            expected.append(((column + (1 if speed > 0 else -1)) % 10, abs(speed)))
+        else:
+            expected.append((column, timer - 1))
+
+    def packed(values):
+        return np.uint32(sum(int(value) << (4 * i) for i, value in enumerate(values)))
+
+    speeds = packed([speed if speed > 0 else 8 - speed for *_, speed in cars])
+    columns, timers = freeway.frame(packed([c for c, *_ in cars]), packed([t for _, t, _ in cars]), speeds)
+    found = [(int(columns) >> 4 * i & 15, int(timers) >> 4 * i & 15) for i in range(8)]
+    assert found == expected
