@@ -10,9 +10,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from uamcts import reference
     from uamcts.domains import DOMAINS, Domain, make
     from uamcts.domains.check import DomainError, DomainReport, check_domain
-    from uamcts.types import Model, Transition, Uncertainty
+    from uamcts.mcts.search import SearchResult, raise_flags, search
+    from uamcts.types import Model, SearchConfig, Transition, Uncertainty
     from uamcts.uncertainty import true_uncertainty
 
 __version__ = "0.1.0"
@@ -23,10 +25,15 @@ _HOMES = {
     "DomainError": "uamcts.domains.check",
     "DomainReport": "uamcts.domains.check",
     "Model": "uamcts.types",
+    "SearchConfig": "uamcts.types",
+    "SearchResult": "uamcts.mcts.search",
     "Transition": "uamcts.types",
     "Uncertainty": "uamcts.types",
     "check_domain": "uamcts.domains.check",
     "make": "uamcts.domains",
+    "raise_flags": "uamcts.mcts.search",
+    "reference": "uamcts.reference",
+    "search": "uamcts.mcts.search",
     "true_uncertainty": "uamcts.uncertainty",
 }
 
@@ -36,10 +43,15 @@ __all__ = [
     "DomainError",
     "DomainReport",
     "Model",
+    "SearchConfig",
+    "SearchResult",
     "Transition",
     "Uncertainty",
     "check_domain",
     "make",
+    "raise_flags",
+    "reference",
+    "search",
     "true_uncertainty",
 ]
 
@@ -47,7 +59,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'uamcts' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    home = importlib.import_module(_HOMES[name])
+    return home if name == "reference" else getattr(home, name)
 
 
 def __dir__() -> list[str]:

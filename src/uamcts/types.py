@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import jax
+import numpy as np
 
 PyTree: TypeAlias = Any
 """A nested structure of arrays; a state is one."""
@@ -28,3 +30,72 @@ class Uncertainty(Protocol):
     """How wrong the model is about one transition: a scalar >= 0, and 0 where the model is right."""
 
     def __call__(self, state: PyTree, action: jax.Array) -> jax.Array: ...
+
+
+class Legal(Protocol):
+    """Which actions may be taken in a state: conditions [num_actions]."""
+
+    def __call__(self, state: PyTree) -> jax.Array: ...
+
+
+RULES = ("released", "pseudocode")
+"""What the authors' program does, and what the paper prints. They differ: see docs/rules.md."""
+
+
+def _static(default: Any) -> Any:
+    return field(default=default, metadata={"static": True})
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SearchConfig:
+    """How to search. A pytree: all but the first five may be traced, and a lane of a batch may carry its own.
+
+    `iterations` is the paper's N_I, `rollouts` N_S, `depth` D_S. `selection`, `expansion`, `simulation` and
+    `backpropagation` switch the uncertainty-adapted form of each phase on; with all four off this is plain MCTS.
+    """
+
+    iterations: int = _static(100)
+    rollouts: int = _static(10)
+    depth: int = _static(50)
+    rules: str = _static("released")
+    tree_depth: int = _static(256)
+    """Longest path in the tree: a node down there is rolled out and not expanded. Of no effect below 256 iterations."""
+
+    c: Any = 2.0**0.5
+    tau: Any = 0.1
+    gamma: Any = 1.0
+    selection: Any = True
+    expansion: Any = True
+    simulation: Any = True
+    backpropagation: Any = True
+    deletion_scale: Any = None
+    """UA-Expansion deletes with probability 1 - tau / deletion_scale. None: 1 if released, 10 if pseudocode."""
+    deletion_threshold: Any = 0.0
+    """UA-Expansion deletes only where the children's uncertainties sum to more than this."""
+    root_visits: Any = 0
+    """What the root's visit count starts from under the released rules."""
+
+    def __post_init__(self) -> None:
+        for name in ("iterations", "rollouts", "depth", "tree_depth"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
+        if self.rules not in RULES:
+            raise ValueError(f"rules is {self.rules!r}; there are {', '.join(map(repr, RULES))}")
+        _number(self, "c", lambda c: c >= 0, "it must be at least 0")
+        _number(self, "tau", lambda tau: tau > 0, "it must be above 0 (infinity turns the adaptation off)")
+        _number(self, "gamma", lambda gamma: 0 <= gamma <= 1, "it must lie in [0, 1]")
+        _number(self, "deletion_scale", lambda scale: scale > 0, "it must be above 0")
+        _number(self, "deletion_threshold", lambda limit: limit >= 0, "it must be at least 0")
+        _number(self, "root_visits", lambda visits: visits >= 0, "it must be at least 0")
+
+
+def _number(config: SearchConfig, name: str, good: Any, remedy: str) -> None:
+    """Refuses a concrete value, or any concrete lane of it, that is not good; a traced one cannot be looked at."""
+    value = getattr(config, name)
+    if isinstance(value, jax.core.Tracer) or not isinstance(value, (int, float, np.ndarray, np.generic, jax.Array)):
+        return
+    for number in np.ravel(np.asarray(value)).tolist():
+        if not good(number):
+            raise ValueError(f"{name} is {number!r}; {remedy}")

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from rich.table import Table
 
 from uamcts.domains import DOMAINS, make
-from uamcts.randomness import below, hashed, seed_of
+from uamcts.randomness import ROLLOUT, below, draw, following, seed_of
 
 PEERS = {
     "space_invaders": "SpaceInvaders-MinAtar",
@@ -28,12 +28,12 @@ def ours(name: str, lanes: int, steps: int) -> Callable[[jax.Array], Any]:
     domain = make(name)
 
     def game(key: jax.Array, lane: jax.Array) -> Any:
-        seed = seed_of(jax.random.fold_in(key, 1)) + lane * jnp.uint32(0x9E3779B9)
+        stream = draw(seed_of(jax.random.fold_in(key, 1)), ROLLOUT, lane)
 
         def step(carry, t):
             state, total = carry
-            following = domain.world(state, below(hashed(seed + t), domain.num_actions))
-            return (following.state, total + following.reward), None
+            after = domain.world(state, below(following(stream, t), domain.num_actions))
+            return (after.state, total + after.reward), None
 
         start = (domain.reset(jax.random.fold_in(key, lane)), jnp.float32(0))
         return jax.lax.scan(step, start, jnp.arange(steps, dtype=jnp.uint32))[0]

@@ -131,6 +131,20 @@ class Freeway(Domain):
             player=PLAYER.pack(row=vector[-2], delay=vector[-1], terminal=terminal),
         )
 
+    def difference(self, first: State, second: State) -> jax.Array:
+        def number(cars: jax.Array, car: int, width: int = 4) -> jax.Array:
+            return ((cars >> (4 * car)) & (2**width - 1)).astype(jnp.int32)
+
+        def speed(cars: jax.Array, car: int) -> jax.Array:
+            return number(cars, car, 3) * (1 - 2 * number(cars >> 3, car, 1))
+
+        total = word(0).astype(jnp.int32)
+        for car in range(CARS):
+            total = total + (number(first.columns, car) - number(second.columns, car)) ** 2
+            total = total + (number(first.timers, car) - number(second.timers, car)) ** 2
+            total = total + (speed(first.speeds, car) - speed(second.speeds, car)) ** 2
+        return PLAYER.squared_difference(first.player, second.player, skip="terminal", more=total) / np.float32(34)
+
     def channels(self, state: State) -> np.ndarray:
         numbers = np.asarray(self.features(state))
         board = np.zeros((SIZE, SIZE, len(self.channel_names)), bool)

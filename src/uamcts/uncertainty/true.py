@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import jax
 
 from uamcts.domains.base import Domain
-from uamcts.types import PyTree, Uncertainty
+from uamcts.types import PyTree
 
 
-def true_uncertainty(domain: Domain) -> Uncertainty:
-    """U(s, a) = mean over the features of (M(s, a) - M^(s, a))^2, a function (state, action) -> float32."""
+@dataclass(frozen=True)
+class TrueUncertainty:
+    """U(s, a) = mean over the features of (M(s, a) - M^(s, a))^2."""
 
-    def uncertainty(state: PyTree, action: jax.Array) -> jax.Array:
-        return domain.difference(domain.world(state, action).state, domain.model(state, action).state)
+    domain: Domain
 
-    return uncertainty
+    def __call__(self, state: PyTree, action: int | jax.Array) -> jax.Array:
+        world, model = self.domain.world(state, action), self.domain.model(state, action)
+        return self.domain.difference(world.state, model.state)
+
+
+def true_uncertainty(domain: Domain) -> TrueUncertainty:
+    """A function (state, action) -> float32 that knows exactly how far world and model are apart."""
+    return TrueUncertainty(domain)

@@ -1,0 +1,1 @@
+"""The search: each phase a file with its formula, the loop in `search.py`."""

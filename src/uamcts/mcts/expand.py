@@ -1,0 +1,80 @@
+"""Expansion: all children of a node are made, and perhaps one of them is deleted.
+
+UA-Expansion: if sum_i U_i > threshold, with probability 1 - tau / scale delete exactly one child,
+              child i with probability U_i / sum_j U_j
+released:     scale 1, threshold 0 (in the gridworlds 10 and 0.1)      pseudocode: scale 10, threshold 0
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from uamcts.mcts.tree import Tree, softmax
+from uamcts.randomness import DELETION, draw, uniform
+from uamcts.types import Legal, Model, PyTree, SearchConfig, Uncertainty
+
+
+class Children(NamedTuple):
+    """One block of a tree to be: arrays over [actions], as in `Tree`."""
+
+    state: PyTree
+    exists: jax.Array
+    terminal: jax.Array
+    reward: jax.Array
+    uncertainty: jax.Array
+    damping: jax.Array
+    share: jax.Array
+
+
+def expand(
+    seed: jax.Array,
+    index: jax.Array,
+    state: PyTree,
+    model: Model,
+    uncertainty: Uncertainty,
+    legal: Legal | None,
+    num_actions: int,
+    config: SearchConfig,
+) -> Children:
+    """The children of a node that is in `state`; `index` numbers the expansions of a search."""
+    actions = jnp.arange(num_actions, dtype=jnp.int32)
+    believed = jax.vmap(model, in_axes=(None, 0))(state, actions)
+    doubt = jax.vmap(uncertainty, in_axes=(None, 0))(state, actions).astype(float)
+    allowed = jnp.ones(num_actions, bool) if legal is None else legal(state)
+    exists = allowed & ~deleted(seed, index, jnp.where(allowed, doubt, 0.0), allowed, config)
+    return Children(
+        state=believed.state,
+        exists=exists,
+        terminal=believed.terminal,
+        reward=believed.reward.astype(float),
+        uncertainty=doubt,
+        damping=jnp.where(config.selection, 1.0 - softmax(doubt, exists, config.tau), 1.0),
+        share=jnp.where(config.backpropagation, softmax(-doubt, exists, config.tau), 1.0),
+    )
+
+
+def deleted(seed: jax.Array, index: jax.Array, doubt: jax.Array, allowed: jax.Array, config: SearchConfig) -> jax.Array:
+    """Which child is deleted, conditions [actions]. The last child is never deleted."""
+    chance, place = (uniform(draw(seed, DELETION, 2 * index + k)) for k in (0, 1))
+    scale = config.deletion_scale
+    if scale is None:
+        scale = 1.0 if config.rules == "released" else 10.0
+    running = jnp.cumsum(doubt)
+    total = running[-1]
+    happens = config.expansion & (total > config.deletion_threshold) & (chance < 1.0 - config.tau / scale)
+    happens = happens & (jnp.sum(allowed) > 1)
+    reached = running > place * total
+    return happens & reached & (jnp.cumsum(reached) == 1)
+
+
+def write(tree: Tree, block: jax.Array, children: Children) -> Tree:
+    """The tree with `children` as its block number `block`, not yet linked to a parent."""
+
+    def put(leaf: jax.Array, row: jax.Array) -> jax.Array:
+        return jax.lax.dynamic_update_index_in_dim(leaf, row.astype(leaf.dtype), block, 0)
+
+    fields = {name: put(getattr(tree, name), getattr(children, name)) for name in Children._fields if name != "state"}
+    return tree._replace(state=jax.tree.map(put, tree.state, children.state), **fields)

@@ -1,0 +1,76 @@
+"""Many lanes in lockstep: the fast way to run a loop for all rollouts of all searches at once.
+
+`lockstep(step, count, lanes)` equals `vmap(lambda lane: fori_loop(0, count, step, lane))(lanes)`. However many vmaps
+stand around it, all lanes lie on one flat axis in the end: on a CPU one long vector loop, on a GPU one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
+from uamcts.types import PyTree
+
+Step = Callable[[jax.Array, PyTree], PyTree]
+
+
+def lockstep(step: Step, over: Callable[[PyTree], jax.Array], count: int, lanes: PyTree) -> PyTree:
+    """`count` times `lane <- step(k, lane)` for all lanes, an axis [n] in front of every leaf of `lanes`.
+
+    It ends earlier when every lane is `over`: a step must not change what matters of a lane that is.
+    """
+    leaves, structure = jax.tree.flatten(lanes)
+
+    def flat_step(k: jax.Array, *lane: jax.Array) -> list[jax.Array]:
+        after = jax.tree.leaves(step(k, jax.tree.unflatten(structure, lane)))
+        return [new.astype(old.dtype) for new, old in zip(after, lane, strict=True)]
+
+    one = [jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for leaf in leaves]
+    closed = jax.make_jaxpr(flat_step)(jax.ShapeDtypeStruct((), jnp.int32), *one)
+    constants = [jnp.asarray(constant) for constant in closed.consts]
+    marks = jax.tree.leaves(over(jax.tree.unflatten(structure, list(range(len(leaves))))))
+    run = _runner(closed.jaxpr, count, marks[0], (False,) * len(constants))
+    return jax.tree.unflatten(structure, run(constants, leaves))
+
+
+def _runner(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...]) -> Callable[[list, list], list]:
+    """Runs the loop. `per_lane` says which of the values that the step closes over differ from lane to lane."""
+
+    @custom_vmap
+    def run(constants: list[jax.Array], lanes: list[jax.Array]) -> list[jax.Array]:
+        def one(constants: list[jax.Array], k: jax.Array, lane: list[jax.Array]) -> list[jax.Array]:
+            return jaxpr_as_fun(ClosedJaxpr(jaxpr, constants))(k, *lane)
+
+        every = jax.vmap(one, in_axes=([0 if own else None for own in per_lane], None, 0))
+        return jax.lax.while_loop(
+            lambda carry: (carry[0] < count) & ~jnp.all(carry[1][over]),
+            lambda carry: (carry[0] + 1, every(constants, *carry)),
+            (jnp.int32(0), lanes),
+        )[1]
+
+    @run.def_vmap
+    def _flattened(size: int, batched: Any, constants: list[jax.Array], lanes: list[jax.Array]) -> tuple[list, list]:
+        number = lanes[0].shape[1 if batched[1][0] else 0]
+
+        def spread(leaf: jax.Array, is_batched: bool, own: bool) -> jax.Array:
+            """One entry per lane: an axis for the batch and one for the lanes, then both as one."""
+            leaf = leaf if is_batched else leaf[None]
+            leaf = leaf if own else leaf[:, None]
+            shape = leaf.shape[2:]
+            return jnp.broadcast_to(leaf, (size, number, *shape)).reshape(size * number, *shape)
+
+        owned = tuple(own or is_batched for own, is_batched in zip(per_lane, batched[0], strict=True))
+        constants = [
+            spread(constant, is_batched, own) if now else constant
+            for constant, is_batched, own, now in zip(constants, batched[0], per_lane, owned, strict=True)
+        ]
+        lanes = [spread(leaf, is_batched, True) for leaf, is_batched in zip(lanes, batched[1], strict=True)]
+        after = _runner(jaxpr, count, over, owned)(constants, lanes)
+        return [leaf.reshape(size, number, *leaf.shape[1:]) for leaf in after], [True] * len(after)
+
+    return run

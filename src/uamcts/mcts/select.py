@@ -1,0 +1,92 @@
+"""Selection: from the root down to a leaf, along the best scores.
+
+score_i = x_i + c sqrt(ln N(v) / N(v_i))                              UCT (Kocsis and Szepesvari, 2006)
+alpha_i = softmax(U / tau)_i                                          among the siblings
+UA-Selection, released:    score_i <- (1 - alpha_i) score_i           x_i min-max normalised to [0, 1]
+UA-Selection, pseudocode:  only the exploration term times (1 - alpha_i), x_i raw
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from uamcts.mcts.tree import ROOT, UNEXPANDED, Tree
+from uamcts.types import SearchConfig
+
+
+class Path(NamedTuple):
+    """The nodes from the root to a leaf: `nodes` [tree_depth + 2], of which the first `length` count."""
+
+    nodes: jax.Array
+    length: jax.Array
+    leaf: jax.Array
+
+
+def select(tree: Tree, config: SearchConfig, longest: int) -> Path:
+    """Descends until a node without children. The tree is only read: it is not part of what the loop carries."""
+
+    def expanded(path: Path) -> jax.Array:
+        return (tree.node(tree.children, path.leaf) != UNEXPANDED) & (path.length <= longest)
+
+    def descend(path: Path) -> Path:
+        child = best_child(tree, path.leaf, config)
+        return Path(path.nodes.at[path.length].set(child), path.length + 1, child)
+
+    root = jnp.int32(ROOT)
+    outside = tree.children.size
+    nodes = jnp.full(longest + 2, outside, jnp.int32).at[0].set(root)
+    return jax.lax.while_loop(expanded, descend, Path(nodes, jnp.int32(1), root))
+
+
+def best_child(tree: Tree, node: jax.Array, config: SearchConfig) -> jax.Array:
+    """The child with the best score, or the first one never visited; ties go to the first in action order."""
+    block = tree.node(tree.children, node)
+    exists, visits = tree.exists[block], tree.visits[block]
+    score = scores(
+        config,
+        exists=exists,
+        parent_visits=tree.node(tree.visits, node),
+        visits=visits,
+        values=values(tree, block, config) + tree.reward[block],
+        damping=tree.damping[block],
+    )
+    action = jnp.argmax(jnp.where(exists, jnp.where(visits == 0, jnp.inf, score), -jnp.inf))
+    return block * tree.num_actions + action.astype(jnp.int32)
+
+
+def values(tree: Tree, block: jax.Array, config: SearchConfig) -> jax.Array:
+    """The value of each node of a block, without the reward of the transition into it.
+
+    Released: Q / (1 + sum over children of softmax(-U / tau)_i N(v_i)); with UA-Backpropagation off every share is 1
+    and this is Q / N, since a node is visited once before its children are. Pseudocode: Q / N.
+    """
+    total = tree.total[block]
+    if config.rules == "released":
+        return total / (1.0 + tree.weight[block])
+    return total / jnp.maximum(tree.visits[block], 1.0)
+
+
+def scores(
+    config: SearchConfig,
+    exists: jax.Array,
+    parent_visits: jax.Array,
+    visits: jax.Array,
+    values: jax.Array,
+    damping: jax.Array,
+) -> jax.Array:
+    """The scores of siblings, [actions]; only those of visited, existing children mean anything."""
+    exploration = config.c * jnp.sqrt(jnp.log(jnp.maximum(parent_visits, 1.0)) / jnp.maximum(visits, 1.0))
+    if config.rules == "pseudocode":
+        return values + exploration * damping
+    return (normalised(values, exists) + exploration) * damping
+
+
+def normalised(values: jax.Array, exists: jax.Array) -> jax.Array:
+    """Values brought to [0, 1] among the siblings that exist; 0.5 where all are equal."""
+    low = jnp.min(jnp.where(exists, values, jnp.inf))
+    high = jnp.max(jnp.where(exists, values, -jnp.inf))
+    spread = high - low
+    return jnp.where(spread > 0, (values - low) / jnp.where(spread > 0, spread, 1.0), 0.5)

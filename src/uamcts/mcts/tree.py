@@ -1,0 +1,84 @@
+"""The search tree as a structure of arrays, allocated once.
+
+Nodes lie in blocks of one node per action. Block 0 holds the root alone; the children made in iteration i (counted
+from 0) are block i + 1 under the printed rules, and block i + 2 under the released ones, which expand the root first.
+So there is no allocator, and writing new children needs no lane of a batch to look up where.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from uamcts.types import PyTree
+
+ROOT = 0
+UNEXPANDED = 0
+"""The value of `children` for a node without any: block 0 is the root's, nobody's children."""
+
+
+class Tree(NamedTuple):
+    """Arrays over [blocks, actions]; the number of a node is blocks' index * actions + action."""
+
+    state: PyTree
+    """What the model believes to be the node's state, [blocks, actions, ...]."""
+    children: jax.Array
+    """The block of the node's children, or UNEXPANDED. int32."""
+    exists: jax.Array
+    """False for children that UA-Expansion deleted and for illegal actions. bool."""
+    terminal: jax.Array
+    """Whether the episode is over there. bool."""
+    visits: jax.Array
+    """N. float."""
+    total: jax.Array
+    """Q, the sum of values. float."""
+    weight: jax.Array
+    """Sum over the node's children of share * N. float."""
+    reward: jax.Array
+    """r of the transition into the node. float."""
+    uncertainty: jax.Array
+    """U of the transition into the node. float."""
+    damping: jax.Array
+    """1 - softmax(U / tau) among the siblings; 1 where UA-Selection is off. float."""
+    share: jax.Array
+    """softmax(-U / tau) among the siblings; 1 where UA-Backpropagation is off. float."""
+
+    @property
+    def num_actions(self) -> int:
+        return self.children.shape[1]
+
+    def node(self, leaf: jax.Array, number: jax.Array) -> jax.Array:
+        """One node's entry of one of the arrays."""
+        return leaf[number // self.num_actions, number % self.num_actions]
+
+
+def empty(state: PyTree, blocks: int, num_actions: int) -> Tree:
+    """A tree with a root and nothing else."""
+    shape = (blocks, num_actions)
+    zeros, ones = jnp.zeros(shape, dtype=float), jnp.ones(shape, dtype=float)
+    states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*shape, *jnp.shape(leaf))), state)
+    return Tree(
+        state=states,
+        children=jnp.zeros(shape, jnp.int32),
+        exists=jnp.zeros(shape, bool),
+        terminal=jnp.zeros(shape, bool),
+        visits=zeros,
+        total=zeros,
+        weight=zeros,
+        reward=zeros,
+        uncertainty=zeros,
+        damping=ones,
+        share=ones,
+    )
+
+
+def softmax(numbers: jax.Array, exists: jax.Array, tau: jax.Array) -> jax.Array:
+    """softmax(numbers / tau) over the places that exist, 0 elsewhere.
+
+    The greatest number is subtracted before the division, so that nothing overflows for any tau from 1e-6 to infinity.
+    """
+    greatest = jnp.max(jnp.where(exists, numbers, -jnp.inf))
+    powers = jnp.where(exists, jnp.exp(jnp.where(exists, numbers - greatest, 0.0) / tau), 0.0)
+    return powers / jnp.maximum(jnp.sum(powers), 1.0)

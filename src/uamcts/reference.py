@@ -1,0 +1,322 @@
+"""UA-MCTS on plain Python objects, to be read beside the paper, and to plan with any Python simulator.
+
+A model is any object with `step(state, action) -> (state, reward, terminal)` and `num_actions`. It may also offer
+`legal_actions(state)`, a sequence of actions, and `step_batch(states, actions)` for rollouts in lockstep. States may be
+anything; a step must not change the state it is given. Nothing here copies states.
+
+The same search, compiled and for JAX models, is `uamcts.search`; with the same random draws both build the same tree.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from uamcts.types import SearchConfig
+
+
+class PythonModel(Protocol):
+    """What a model must have. `step` is called with a state of yours and an action 0 .. num_actions - 1."""
+
+    num_actions: int
+
+    def step(self, state: Any, action: int) -> tuple[Any, float, bool]: ...
+
+
+class Node:
+    """A node v of the tree: S(v), r(v), U(v) of the transition into it, N(v), Q(v), and its children Ch(v)."""
+
+    __slots__ = ("action", "children", "damping", "deleted", "reward", "share", "state", "terminal", "total",
+                 "uncertainty", "visits", "weight")  # fmt: skip
+
+    def __init__(self, action: int | None, state: Any, reward: float, terminal: bool, uncertainty: float):
+        self.action = action
+        self.state = state
+        self.reward = reward
+        self.terminal = terminal
+        self.uncertainty = uncertainty
+        self.visits = 0
+        self.total = 0.0
+        self.weight = 0.0  # sum over the children of share * N
+        self.damping = 1.0  # 1 - softmax(U / tau) among the siblings, if UA-Selection is on
+        self.share = 1.0  # softmax(-U / tau) among the siblings, if UA-Backpropagation is on
+        self.children: list[Node] = []
+        self.deleted: Node | None = None
+
+
+class Result(NamedTuple):
+    """What a search found; lists have one entry per action."""
+
+    action: int
+    visits: list[int]
+    values: list[float]
+    """The value of each action, its first reward included; NaN where it was never tried."""
+    uncertainty: list[float]
+    exists: list[bool]
+    tree: Node
+    iterations: int
+    """How many iterations there was time for."""
+
+
+class Draws:
+    """The random choices of a search. Give another object with these methods to decide them yourself."""
+
+    def __init__(self, rng: random.Random):
+        self.random = rng.random
+
+    def below(self, count: int) -> int:
+        return int(self.random() * count)
+
+    def deletion(self, expansion: int) -> tuple[float, float]:
+        """Two numbers in [0, 1): whether a child is deleted, and which."""
+        return self.random(), self.random()
+
+    def child(self, iteration: int, count: int) -> int:
+        return self.below(count)
+
+    def tie(self, count: int) -> int:
+        return self.below(count)
+
+    def rollout(self, iteration: int, number: int) -> Callable[[int], int]:
+        """A function that gives a number below its argument for each step of a rollout."""
+        return self.below
+
+
+def search(
+    rng: random.Random | Draws | int,
+    state: Any,
+    model: PythonModel,
+    uncertainty: Callable[[Any, int], float] | None,
+    config: SearchConfig,
+    budget_seconds: float | None = None,
+) -> Result:
+    """Algorithm 1. Stops after `config.iterations`, or after `budget_seconds` where that comes first."""
+    if budget_seconds is not None and not budget_seconds > 0:
+        raise ValueError(f"budget_seconds is {budget_seconds!r}; it must be above 0")
+    rng = random.Random(rng) if isinstance(rng, int) else rng  # noqa: S311 (planning, not secrets)
+    run = _Search(Draws(rng) if isinstance(rng, random.Random) else rng, model, uncertainty, config)
+    end = None if budget_seconds is None else time.perf_counter() + budget_seconds
+    return run.search(state, end)
+
+
+class _Search:
+    """One search: what its four phases share."""
+
+    def __init__(self, draws: Any, model: PythonModel, uncertainty: Callable | None, config: SearchConfig):
+        self.draws, self.model, self.config = draws, model, config
+        self.step = model.step
+        self.actions = range(model.num_actions)
+        self.legal: Callable[[Any], Sequence[int]] | None = getattr(model, "legal_actions", None)
+        self.uncertainty = uncertainty
+        self.released = config.rules == "released"
+        scale = config.deletion_scale if config.deletion_scale is not None else (1.0 if self.released else 10.0)
+        self.deletion_chance = 1.0 - config.tau / scale
+
+    def search(self, state: Any, end: float | None) -> Result:
+        root = Node(None, state, 0.0, False, 0.0)
+        if self.released:
+            self.expand(root, 1)
+            root.visits = self.config.root_visits
+        iteration = 0
+        while iteration < self.config.iterations:
+            if end is not None and iteration and time.perf_counter() >= end:
+                break
+            path = self.select(root)
+            leaf = path[-1]
+            if leaf.visits > 0 and not leaf.terminal and len(path) <= self.config.tree_depth and not leaf.children:
+                self.expand(leaf, iteration + (2 if self.released else 1))
+                if leaf.children:
+                    first = 0 if self.released else self.draws.child(iteration, len(leaf.children))
+                    path.append(leaf.children[first])
+            self.backpropagate(path, self.simulate(path[-1], iteration))
+            iteration += 1
+        return self.result(root, iteration)
+
+    # Selection
+
+    def select(self, root: Node) -> list[Node]:
+        """From the root down to a leaf, along the best scores; an unvisited child is taken at once."""
+        path, node = [root], root
+        while node.children and len(path) <= self.config.tree_depth:
+            node = next((child for child in node.children if child.visits == 0), None) or self.best(node)
+            path.append(node)
+        return path
+
+    def best(self, node: Node) -> Node:
+        """argmax of x_i + c sqrt(ln N(v) / N(v_i)), damped by 1 - softmax(U / tau)_i; ties: the first action."""
+        c, log_visits = self.config.c, math.log(max(node.visits, 1))
+        values = [self.value(child) + child.reward for child in node.children]
+        best, best_score = node, -math.inf
+        if self.released:
+            low, high = min(values), max(values)
+            values = [(value - low) / (high - low) if high > low else 0.5 for value in values]
+        for child, value in zip(node.children, values, strict=True):
+            exploration = c * math.sqrt(log_visits / child.visits)
+            whole = (value + exploration) * child.damping
+            score = whole if self.released else value + exploration * child.damping
+            if score > best_score:
+                best, best_score = child, score
+        return best
+
+    def value(self, node: Node) -> float:
+        """Q over N; released: over 1 + sum of the children's share * N, which is N where every share is 1."""
+        if self.released:
+            return node.total / (1.0 + node.weight)
+        return node.total / max(node.visits, 1)
+
+    # Expansion
+
+    def expand(self, node: Node, expansion: int) -> None:
+        """Makes all children; UA-Expansion deletes one of them, child i with probability U_i / sum U."""
+        config, state = self.config, node.state
+        for action in self.actions if self.legal is None else sorted(self.legal(state)):
+            following, reward, terminal = self.step(state, action)
+            doubt = 0.0 if self.uncertainty is None else self.uncertainty(state, action)
+            node.children.append(Node(action, following, checked_reward(reward), terminal, checked(doubt)))
+        doubts = [child.uncertainty for child in node.children]
+        chance, place = self.draws.deletion(expansion)
+        total = sum(doubts)
+        if config.expansion and len(doubts) > 1 and total > config.deletion_threshold and chance < self.deletion_chance:
+            index = first_above(doubts, place * total)
+            node.deleted, _ = node.children.pop(index), doubts.pop(index)
+        if config.selection:
+            for child, alpha in zip(node.children, softmax(doubts, config.tau), strict=True):
+                child.damping = 1.0 - alpha
+        if config.backpropagation:
+            for child, alpha in zip(node.children, softmax([-doubt for doubt in doubts], config.tau), strict=True):
+                child.share = alpha
+
+    # Simulation
+
+    def simulate(self, node: Node, iteration: int) -> float:
+        """N_S random rollouts: the mean of their returns, or UA-Simulation's softmax(-sigma / tau)-weighted sum."""
+        if node.terminal:
+            return 0.0
+        batched = hasattr(self.model, "step_batch") and self.legal is None
+        if batched and (not self.config.simulation or self.uncertainty is None or hasattr(self.uncertainty, "batch")):
+            returns, doubts = self.rollouts_in_lockstep(node.state, iteration)
+        else:
+            streams = [self.draws.rollout(iteration, number) for number in range(self.config.rollouts)]
+            rollouts = [self.rollout(node.state, below) for below in streams]
+            returns, doubts = [g for g, _ in rollouts], [sigma for _, sigma in rollouts]
+        if not self.config.simulation:
+            return sum(returns) / len(returns)
+        weights = softmax([-doubt for doubt in doubts], self.config.tau)
+        return sum(weight * returned for weight, returned in zip(weights, returns, strict=True))
+
+    def rollout(self, state: Any, below: Callable[[int], int]) -> tuple[float, float]:
+        """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step."""
+        step, legal, gamma, count = self.step, self.legal, self.config.gamma, len(self.actions)
+        uncertainty = self.uncertainty if self.config.simulation else None
+        returned, doubt, discount = 0.0, 0.0, 1.0
+        for _ in range(self.config.depth):
+            action = below(count) if legal is None else _nth(legal(state), below)
+            if uncertainty is not None and (doubted := uncertainty(state, action)):
+                doubt += discount * checked(doubted)
+            state, reward, terminal = step(state, action)
+            if reward:
+                returned += discount * reward
+            if terminal:
+                break
+            discount *= gamma
+        return checked_reward(returned), doubt
+
+    def rollouts_in_lockstep(self, state: Any, iteration: int) -> tuple[list[float], list[float]]:
+        """All rollouts at once. `step_batch` gets a list of equal states first, then what it returned last."""
+        config, model = self.config, self.model
+        streams = [self.draws.rollout(iteration, number) for number in range(config.rollouts)]
+        returns, doubts, over = ([zero] * config.rollouts for zero in (0.0, 0.0, False))
+        doubtful = config.simulation and self.uncertainty is not None
+        states, discount, lanes = [state] * config.rollouts, 1.0, range(config.rollouts)
+        for _ in range(config.depth):
+            actions = [below(len(self.actions)) for below in streams]
+            doubted = self.uncertainty.batch(states, actions) if doubtful else None  # type: ignore[union-attr]
+            states, rewards, terminals = model.step_batch(states, actions)  # type: ignore[attr-defined]
+            for lane in lanes:
+                if not over[lane]:
+                    returns[lane] += discount * checked_reward(rewards[lane])
+                    doubts[lane] += discount * checked(doubted[lane]) if doubted is not None else 0.0
+                    over[lane] = bool(terminals[lane])
+            if all(over):
+                break
+            discount *= config.gamma
+        return returns, doubts
+
+    # Backpropagation
+
+    def backpropagate(self, path: list[Node], value: float) -> None:
+        """N += 1, Q += value on the way up. UA: released, the share scales what travels; printed, what is added."""
+        gamma, below = self.config.gamma, 0.0
+        for node in reversed(path):
+            node.visits += 1
+            node.total += value if self.released else node.share * value
+            node.weight += below
+            below = node.share
+            value = gamma * value + node.reward
+            if self.released:
+                value *= node.share
+
+    # The move
+
+    def result(self, root: Node, iterations: int) -> Result:
+        if not root.children:
+            raise ValueError("the root has no legal action, or the search was too short to try one")
+        most = max(child.visits for child in root.children)
+        ties = [child for child in root.children if child.visits == most]
+        chosen = ties[self.draws.tie(len(ties))]
+        found = {child.action: child for child in root.children}
+        everyone = found if root.deleted is None else {**found, root.deleted.action: root.deleted}
+        assert chosen.action is not None  # noqa: S101 (only the root has none)
+        return Result(
+            action=chosen.action,
+            visits=[found[a].visits if a in found else 0 for a in self.actions],
+            values=[
+                self.value(found[a]) + found[a].reward if a in found and found[a].visits else math.nan
+                for a in self.actions
+            ],
+            uncertainty=[everyone[a].uncertainty if a in everyone else 0.0 for a in self.actions],
+            exists=[a in found for a in self.actions],
+            tree=root,
+            iterations=iterations,
+        )
+
+
+def softmax(numbers: Sequence[float], tau: float) -> list[float]:
+    """softmax(numbers / tau); the greatest is subtracted first, so that nothing overflows."""
+    greatest = max(numbers)
+    powers = [math.exp((number - greatest) / tau) for number in numbers]
+    total = sum(powers)
+    return [power / total for power in powers]
+
+
+def first_above(numbers: Sequence[float], place: float) -> int:
+    """The first index at which the running sum of `numbers` is above `place`."""
+    running = 0.0
+    for index, number in enumerate(numbers):
+        running += number
+        if running > place:
+            return index
+    return len(numbers) - 1
+
+
+def checked(doubt: float) -> float:
+    """`doubt`, or an error if it is no uncertainty."""
+    if not 0.0 <= doubt < math.inf:
+        raise ValueError(f"the uncertainty function returned {doubt!r}; it must be a finite number of at least 0")
+    return doubt
+
+
+def checked_reward(reward: float) -> float:
+    """`reward`, or an error if it is not a number."""
+    if reward != reward:
+        raise ValueError("the model returned a reward that is NaN; it must be a number")
+    return reward
+
+
+def _nth(legal: Sequence[int], below: Callable[[int], int]) -> int:
+    if not legal:
+        raise ValueError("the model offers no legal action in a state that is not terminal")
+    return sorted(legal)[below(len(legal))]

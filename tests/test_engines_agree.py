@@ -1,0 +1,84 @@
+"""With the same random draws the compiled engine and the plain one build the same tree, node for node."""
+
+import itertools
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from engines import HashedDraws, PlainDomain, plain_state
+
+import uamcts
+from uamcts.mcts.search import tree_search
+
+SWITCHES = list(itertools.product((False, True), repeat=4))
+SETTINGS = {"iterations": 40, "rollouts": 4, "depth": 12, "c": 1.0, "tau": 0.1, "gamma": 0.5}
+"""Four rollouts and a discount of one half keep plain returns exact in binary: ties are ties in both engines."""
+GRIDWORLD = {"deletion_scale": 10.0, "deletion_threshold": 0.1, "root_visits": 1}
+
+
+def settings(domain, rules):
+    special = GRIDWORLD if domain.name.startswith("two_way") and rules == "released" else {}
+    return uamcts.SearchConfig(**SETTINGS, **special, rules=rules)
+
+
+def start(domain):
+    """A state some steps into the game, where the model is wrong about some action."""
+    state, world = domain.reset(jax.random.key(1)), jax.jit(domain.world)
+    prelude = {"freeway": [1] * 4, "breakout": [1, 2, 2, 0], "two_way": [3], "two_way_icy": [1, 0]}
+    for action in prelude.get(domain.name, []):
+        state = world(state, action).state
+    return state
+
+
+def assert_same_tree(tree, node, model, number=0):
+    """Compares a node, then its children. Returns how many nodes there are and how many were deleted."""
+    row, column = divmod(number, tree.num_actions)
+    assert tree.visits[row, column] == node.visits
+    np.testing.assert_allclose(tree.total[row, column], node.total, rtol=1e-9, atol=1e-12)
+    assert tree.uncertainty[row, column] == pytest.approx(node.uncertainty, abs=1e-12)
+    assert tree.reward[row, column] == node.reward
+    assert bool(tree.terminal[row, column]) == node.terminal
+    assert plain_state(jax.tree.map(lambda leaf: leaf[row, column], tree.state)) == node.state
+    block = int(tree.children[row, column])
+    assert (block != 0) == bool(node.children)
+    nodes, deleted = 1, 0
+    if block:
+        assert np.flatnonzero(tree.exists[block]).tolist() == [child.action for child in node.children]
+        deleted += node.deleted is not None
+        for child in node.children:
+            below = assert_same_tree(tree, child, model, block * tree.num_actions + child.action)
+            nodes, deleted = nodes + below[0], deleted + below[1]
+    return nodes, deleted
+
+
+@pytest.mark.parametrize("rules", ["released", "pseudocode"])
+def test_the_same_tree_for_every_combination_of_switches(domain, rules):
+    config, state, model = settings(domain, rules), start(domain), PlainDomain(domain)
+    names = ("selection", "expansion", "simulation", "backpropagation")
+    keys = jax.random.split(jax.random.key(7), len(SWITCHES))
+    lanes = dict(zip(names, np.array(SWITCHES).T, strict=True))
+    nodes = deleted = 0
+    with jax.enable_x64(True):
+
+        @jax.jit
+        @jax.vmap
+        def program(key, switches):
+            uncertainty = uamcts.true_uncertainty(domain)
+            return tree_search(key, state, domain.model, uncertainty, replace(config, **switches), domain.num_actions)
+
+        results = jax.device_get(program(keys, lanes))
+        assert results.tree.total.dtype == np.float64
+        for lane, switches in enumerate(SWITCHES):
+            draws = HashedDraws(keys[lane])
+            draws.rollouts = config.rollouts
+            chosen = replace(config, **dict(zip(names, switches, strict=True)))
+            plain = uamcts.reference.search(draws, plain_state(state), model, model.uncertainty, chosen)
+            result = jax.tree.map(lambda leaf, lane=lane: leaf[lane], results)
+            assert int(result.action) == plain.action
+            assert result.visits.tolist() == plain.visits
+            np.testing.assert_allclose(result.values, plain.values, rtol=1e-9)
+            counted = assert_same_tree(result.tree, plain.tree, model)
+            nodes, deleted = nodes + counted[0], deleted + counted[1]
+    assert nodes > 16 * config.iterations, "hardly a tree was built"
+    assert deleted > 16, "hardly a child was deleted"
