@@ -7,10 +7,10 @@ READY := $(VENV)/.ready
 .PHONY: demo test test-all lint bench clean help
 
 help:
-	@echo "make demo      plays the games"
+	@echo "make demo      plays the three games with and without uncertainty"
 	@echo "make test      linter, types and tests, a few minutes"
 	@echo "make test-all  the same with the long statistical tests"
-	@echo "make bench     speed beside gymnax, on one core"
+	@echo "make bench     speed beside gymnax and mctx, on one core"
 	@echo "make clean     removes the virtual environment and everything built"
 
 $(READY): pyproject.toml
@@ -22,7 +22,8 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY)
-	@for domain in space_invaders freeway breakout two_way two_way_icy; do $(BIN)/uamcts play $$domain --quiet || exit 1; done
+	@for domain in space_invaders freeway breakout; do \
+		$(BIN)/uamcts play $$domain --algorithm corrupted --algorithm combined --quiet || exit 1; echo; done
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """The command line, as a person types it."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -22,17 +23,60 @@ def test_domains_are_listed_a_line_each():
 
 
 @pytest.mark.parametrize("name", uamcts.DOMAINS)
-def test_play_shows_an_episode(name):
-    result = runner.invoke(app, ["play", name, "--quiet", "--seed", "3"])
+def test_play_random(name):
+    result = runner.invoke(app, ["play", name, "--quiet", "--seed", "3", "--algorithm", "random"])
     assert result.exit_code == 0
-    assert f"{name}: reward " in result.stdout
+    assert f"{name}, random: reward " in result.stdout
     assert "┌" in result.stdout
 
 
-def test_play_cuts_where_it_is_told():
+def test_play_shows_the_planners_thoughts():
     result = runner.invoke(app, ["play", "two_way", "--steps", "5"])
     assert result.stdout.count("┌") == 5
-    assert "in 5 steps" in result.stdout
+    assert result.stdout.count("visits") == 5
+    assert "two_way, combined: reward 0 in 5 steps (seed 0)" in result.stdout
+    for line in result.stdout.splitlines():
+        if "*" in line:
+            assert int(line.split("*")[1].split()[1]) > 0  # the action taken was visited
+
+
+def test_play_several_side_by_side_and_as_a_moving_picture(tmp_path):
+    from PIL import Image
+
+    path = tmp_path / "episode.gif"
+    options = ["--algorithm", "corrupted", "--algorithm", "combined", "--steps", "4", "--quiet", "--gif", str(path)]
+    result = runner.invoke(app, ["play", "two_way", *options])
+    assert result.exit_code == 0, result.output
+    assert "corrupted: reward 0, step 4, goes on    combined: reward 0, step 4, goes on" in result.stdout
+    with Image.open(path) as picture:
+        assert picture.n_frames == 4
+        assert picture.size == (7 * 16 * 2 + 8, 3 * 16)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["two_way", "--algorithm", "cominbed"], "did you mean 'combined'?"),
+        (["two_way", "--tau", "0"], "tau is 0.0"),
+        (["two_way", "--rules", "x"], "rules is 'x'"),
+        (["two_way", "--gif", "nowhere/x.gif"], "there is no folder nowhere"),
+    ],
+)
+def test_wrong_options_are_told_in_one_line(options, words):
+    result = runner.invoke(app, ["play", *options])
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_ctrl_c_ends_quietly():
+    command = [sys.executable, "-m", "uamcts", "play", "space_invaders", "--algorithm", "random", "--delay", "5"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.strip() == "uamcts: stopped"
 
 
 def test_an_unknown_domain_is_answered_with_the_nearest():
@@ -43,11 +87,13 @@ def test_an_unknown_domain_is_answered_with_the_nearest():
 
 
 def test_bench_prints_one_json_object():
-    command = [sys.executable, "-m", "uamcts", "bench", "--lanes", "8", "--steps", "4", "--seconds", "0.01", "--json"]
+    command = [sys.executable, "-m", "uamcts", "bench", "--only", "random_play", "--only", "moves", "--lanes", "8"]
+    command += ["--search-lanes", "1", "--steps", "4", "--seconds", "0.01", "--json"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    result = json.loads(output)
-    assert [row["domain"] for row in result["rows"]] == list(uamcts.DOMAINS)
-    assert all(row["steps_per_second"] > 0 for row in result["rows"])
+    result = json.loads(output)["results"]
+    assert [row["domain"] for row in result["random_play"]["rows"]] == list(uamcts.DOMAINS)
+    assert all(row["steps_per_second"] > 0 for row in result["random_play"]["rows"])
+    assert [row["search"] for row in result["moves"]["rows"]][:2] == ["plain", "combined"]
 
 
 def test_help_is_quick_and_needs_no_jax():

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
+
+from uamcts.startup import prepare_jax
 
 app = typer.Typer(
     add_completion=False,
@@ -39,6 +42,7 @@ def told_plainly() -> Iterator[None]:
 @app.command()
 def domains() -> None:
     """Lists the domains, a line each."""
+    prepare_jax()
     import uamcts
 
     print(f"{'domain':15} {'actions':>7} {'features':>8}  what it is")
@@ -50,39 +54,66 @@ def domains() -> None:
 @app.command()
 def play(
     domain: DomainName,
+    algorithm: Annotated[
+        list[str],
+        typer.Option(help="An algorithm of the paper, or `random`. Give it again to play several side by side."),
+    ] = ["combined"],  # noqa: B006 (typer reads it, nobody writes to it)
     seed: Annotated[int, typer.Option(help="Another seed, another episode.")] = 0,
     steps: Annotated[int | None, typer.Option(help="Cut the episode here; default: its time limit.", min=1)] = None,
-    delay: Annotated[float, typer.Option(help="Seconds to wait after each board.", min=0.0)] = 0.0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print the last board only.")] = False,
+    rules: Annotated[str, typer.Option(help="`released` or `pseudocode`.")] = "released",
+    c: Annotated[float | None, typer.Option(help="Exploration; default: the paper's for this algorithm.")] = None,
+    tau: Annotated[float, typer.Option(help="Uncertainty factor.")] = 0.1,
+    gif: Annotated[Path | None, typer.Option(help="Write a moving picture here.")] = None,
+    delay: Annotated[float, typer.Option(help="Seconds to wait after each move.", min=0.0)] = 0.0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the last boards only.")] = False,
 ) -> None:
-    """Plays an episode in the real world with random actions and prints the boards."""
+    """Plays an episode in the real world, move by move, with the planner's thoughts beside the board."""
     with told_plainly():
-        from uamcts.episode import random_episode
+        prepare_jax()
+        from uamcts.watch import watch
 
-        board, total, count = "", 0.0, 0
-        for move in random_episode(domain, seed, steps):
-            board, total, count = move.board, total + move.reward, count + 1
-            if not quiet:
-                print(f"step {count}: {move.action}, reward {move.reward:g}\n{board}")
-                time.sleep(delay)
-        if quiet:
-            print(board)
-        print(f"{domain}: reward {total:g} in {count} steps with random actions (seed {seed})\n")
+        watch(domain, algorithm, seed, steps, {"rules": rules, "tau": tau, "c": c}, gif, delay, quiet)
 
 
 @app.command()
 def bench(
-    lanes: Annotated[int, typer.Option(help="Games side by side.", min=1)] = 1280,
-    steps: Annotated[int, typer.Option(help="Steps of each game.", min=1)] = 50,
+    only: Annotated[
+        list[str] | None, typer.Option(help="random_play, rollouts, moves or growth; default: all.")
+    ] = None,
+    lanes: Annotated[int, typer.Option(help="Games and rollouts side by side.", min=1)] = 1280,
+    steps: Annotated[int, typer.Option(help="Steps of each random game.", min=1)] = 50,
+    search_lanes: Annotated[str, typer.Option(help="Searches side by side, several numbers.")] = "1,128",
     seconds: Annotated[float, typer.Option(help="How long each measurement goes on.", min=0.01)] = 2.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    all_cores: Annotated[bool, typer.Option("--all-cores", help="Use every core instead of one.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
-    """Measures random play on one core beside gymnax (extra `bench`), in one run."""
+    """Measures speed beside gymnax and mctx (extra `bench`) in one run."""
     with told_plainly():
-        from uamcts.bench import one_core
+        from uamcts import bench as benchmarks
 
-        one_core()
-        from uamcts.bench import random_play
+        names = only or list(benchmarks.BENCHMARKS)
+        unknown = [name for name in names if name not in benchmarks.BENCHMARKS]
+        if unknown:
+            raise ValueError(f"only is {unknown[0]!r}; there are {', '.join(benchmarks.BENCHMARKS)}")
+        numbers = [int(number) for number in search_lanes.split(",")]
+        prepare_jax()
+        if not all_cores:
+            benchmarks.one_core()
+        result = benchmarks.run(names, lanes, steps, numbers, seconds)
+        if as_json:
+            print(json.dumps(result, indent=2))
+            return
+        print(f"{result['device']}, {result['cores']} core(s), {result['versions']}")
+        for name, found in result["results"].items():
+            console.print(rows_table(name, found["rows"]))
 
-        result = random_play.measure(lanes, steps, seconds)
-        print(json.dumps(result, indent=2)) if as_json else console.print(random_play.table(result))
+
+def rows_table(title: str, rows: list[dict[str, Any]]) -> Table:
+    """Rows of one benchmark for a terminal; what a row lacks is left empty."""
+    table = Table(title=title.replace("_", " "), title_justify="left")
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    for column in columns:
+        table.add_column(column.replace("_", " "), justify="right", overflow="fold")
+    for row in rows:
+        table.add_row(*(f"{row[c]:,.4g}" if isinstance(row.get(c), float) else str(row.get(c, "")) for c in columns))
+    return table

@@ -1,4 +1,4 @@
-"""One episode of a domain's world, move by move, for people to look at."""
+"""Episodes in the real world, with a search for every move: thousands as lanes of one program, or one to look at."""
 
 from __future__ import annotations
 
@@ -6,31 +6,73 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
-from uamcts.domains import make
+from uamcts.domains.base import Domain
+from uamcts.mcts.search import SearchResult, search
+from uamcts.types import PyTree, SearchConfig
+from uamcts.uncertainty.true import true_uncertainty
 
 LONGEST = 1000
-"""Steps after which an episode of a domain without a time limit is cut."""
+"""Real steps after which an episode of a domain without a time limit is cut."""
+
+
+class Score(NamedTuple):
+    """What an episode came to: its reward, its steps, whether it ended by itself, and the flags of its searches."""
+
+    reward: jax.Array
+    steps: jax.Array
+    ended: jax.Array
+    flags: jax.Array
+
+
+def play(key: jax.Array, domain: Domain, config: SearchConfig, limit: int | None = None) -> Score:
+    """One episode with a known uncertainty (the paper's offline scenario). Pure and unbatched: vmap it over lanes.
+
+    Every argument but `limit` may differ from lane to lane, so that one program serves a whole sweep.
+    """
+    limit = limit or domain.time_limit or LONGEST
+    reset_key, key = jax.random.split(key)
+
+    def move(carry: tuple) -> tuple:
+        state, score = carry
+        plan = search(jax.random.fold_in(key, score.steps), state, domain.model, true_uncertainty(domain), config)
+        after = domain.world(state, plan.action)
+        reward = score.reward + after.reward
+        return after.state, Score(reward, score.steps + 1, after.terminal, score.flags | plan.flags)
+
+    start = Score(jnp.float32(0), jnp.int32(0), jnp.bool_(False), jnp.int32(0))
+    goes_on = lambda carry: ~carry[1].ended & (carry[1].steps < limit)  # noqa: E731
+    return jax.lax.while_loop(goes_on, move, (domain.reset(reset_key), start))[1]
 
 
 class Move(NamedTuple):
-    """What was done, what it paid, and the board after it."""
+    """One move to look at: the state it was made in, the plan behind it, and what came of it."""
 
-    action: str
+    state: PyTree
+    plan: SearchResult | None
+    action: int
     reward: float
-    board: str
+    following: PyTree
+    terminal: bool
 
 
-def random_episode(name: str, seed: int, steps: int | None = None) -> Iterator[Move]:
-    """An episode of the domain `name` with random actions; `steps` cuts it instead of the domain's own time limit."""
-    domain = make(name)
-    steps = steps or domain.time_limit or LONGEST
-    world = jax.jit(domain.world)
-    reset_key, key = jax.random.split(jax.random.key(seed))
-    state = domain.reset(reset_key)
-    actions = jax.random.randint(key, (steps,), 0, domain.num_actions).tolist()
-    for action in actions:
-        state, reward, terminal = world(state, action)
-        yield Move(domain.action_names[action], float(reward), domain.text(state))
-        if terminal:
+def moves(key: jax.Array, domain: Domain, config: SearchConfig | None, limit: int | None = None) -> Iterator[Move]:
+    """The moves of one episode as they are made; without a `config`, random ones."""
+    limit = limit or domain.time_limit or LONGEST
+    reset_key, key = jax.random.split(key)
+    state, world = domain.reset(reset_key), jax.jit(domain.world)
+    random = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    for step in range(limit):
+        plan = None
+        if config is None:
+            action = int(random.integers(domain.num_actions))
+        else:
+            plan = search(jax.random.fold_in(key, step), state, domain.model, true_uncertainty(domain), config)
+            action = int(plan.action)
+        after = world(state, action)
+        yield Move(state, plan, action, float(after.reward), after.state, bool(after.terminal))
+        if after.terminal:
             return
+        state = after.state

@@ -176,6 +176,8 @@ class _Search:
             following, reward, terminal = self.step(state, action)
             doubt = 0.0 if self.uncertainty is None else self.uncertainty(state, action)
             node.children.append(Node(action, following, checked_reward(reward), terminal, checked(doubt)))
+        if not node.children:
+            return
         doubts = [child.uncertainty for child in node.children]
         chance, place = self.draws.deletion(expansion)
         total = sum(doubts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import statistics
 import time
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from rich.table import Table
 
 from uamcts.domains import DOMAINS, make
 from uamcts.randomness import ROLLOUT, below, draw, following, seed_of
@@ -77,42 +75,14 @@ def rate(program: Callable[[jax.Array], Any], work: int, seconds: float) -> tupl
     return statistics.median(rates), compiled
 
 
-def measure(lanes: int, steps: int, seconds: float) -> dict[str, Any]:
+def measure(lanes: int, steps: int, seconds: float, peers: bool) -> dict[str, Any]:
     """Steps a second in every domain, gymnax's where it has the game and is installed, and the ratio."""
-    try:
-        version: str | None = importlib.metadata.version("gymnax")
-    except importlib.metadata.PackageNotFoundError:
-        version = None
     rows = []
     for name in DOMAINS:
         speed, compiled = rate(ours(name, lanes, steps), lanes * steps, seconds)
-        row: dict[str, Any] = {"domain": name, "steps_per_second": speed, "compile_seconds": compiled}
-        if version is not None and name in PEERS:
+        row: dict[str, Any] = {"domain": name, "steps_per_second": speed, "first_call_seconds": compiled}
+        if peers and name in PEERS:
             row["gymnax_steps_per_second"], _ = rate(gymnax_play(name, lanes, steps), lanes * steps, seconds)
-            row["ratio"] = speed / row["gymnax_steps_per_second"]
+            row["times as fast as gymnax"] = speed / row["gymnax_steps_per_second"]
         rows.append(row)
-    device = jax.devices()[0]
-    return {
-        "benchmark": "random_play",
-        "lanes": lanes,
-        "steps": steps,
-        "device": f"{device.platform} ({device.device_kind}), one core",
-        "versions": {"jax": jax.__version__, "gymnax": version},
-        "rows": rows,
-    }
-
-
-def table(result: dict[str, Any]) -> Table:
-    """The result for a terminal."""
-    title = f"random play, {result['lanes']} games x {result['steps']} steps, {result['device']}"
-    table = Table(title=title, title_justify="left")
-    for column in ("domain", "million steps/s", "gymnax", "ratio", "compiled in"):
-        table.add_column(column, justify="left" if column == "domain" else "right")
-    for row in result["rows"]:
-        peer = f"{row['gymnax_steps_per_second'] / 1e6:.2f}" if "ratio" in row else "-"
-        ratio = f"{row['ratio']:.0f}x" if "ratio" in row else "-"
-        speed = f"{row['steps_per_second'] / 1e6:.1f}"
-        table.add_row(row["domain"], speed, peer, ratio, f"{row['compile_seconds']:.2f} s")
-    if result["versions"]["gymnax"] is None:
-        table.caption = "gymnax is not installed: pip install 'uamcts[bench]' for the comparison"
-    return table
+    return {"benchmark": "random_play", "lanes": lanes, "steps": steps, "rows": rows}

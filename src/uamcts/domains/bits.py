@@ -25,6 +25,16 @@ def bit(bits: jax.Array, position: int | jax.Array) -> jax.Array:
     return ((bits >> word(position)) & 1) == 1
 
 
+def ones(bits: jax.Array) -> jax.Array:
+    """How many bits are set, as a word. Signed inside: GPU kernels count the bits of signed words only."""
+    return word(jax.lax.population_count(bits.astype(jnp.int32)))
+
+
+def highest(bits: jax.Array) -> jax.Array:
+    """The place of the highest set bit, as a word; 31 where none is set."""
+    return word(31 - jax.lax.clz(bits.astype(jnp.int32))) & 31
+
+
 class Layout:
     """How named fields lie in one word, lowest bits first: `Layout(row=4, column=4, strike=1)`."""
 

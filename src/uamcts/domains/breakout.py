@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.domains.base import Domain, line
-from uamcts.domains.bits import Layout, bit, bits_to_rows, mask, rows_to_bits, word
+from uamcts.domains.bits import Layout, bit, bits_to_rows, mask, ones, rows_to_bits, word
 from uamcts.types import Transition
 
 SIZE = 10
@@ -113,7 +113,7 @@ class Breakout(Domain):
         return State(bricks=rows_to_bits(vector[first : first + SIZE * BRICK_ROWS] == 1), rest=rest)
 
     def difference(self, first: State, second: State) -> jax.Array:
-        bricks = jax.lax.population_count(first.bricks ^ second.bricks)
+        bricks = ones(first.bricks ^ second.bricks)
         return FIELDS.squared_difference(first.rest, second.rest, skip="terminal", more=bricks) / np.float32(107)
 
     def channels(self, state: State) -> np.ndarray:

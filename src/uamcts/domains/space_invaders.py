@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.domains.base import Domain, line
-from uamcts.domains.bits import Layout, bit, bits_to_rows, mask, rows_to_bits, word
+from uamcts.domains.bits import Layout, bit, bits_to_rows, highest, mask, ones, rows_to_bits, word
 from uamcts.types import Transition
 
 SIZE = 10
@@ -76,7 +76,7 @@ def occupied_columns(cells: Map) -> jax.Array:
 
 def count(cells: Map) -> jax.Array:
     """How many cells are set."""
-    a, b, c, d = (jax.lax.population_count(part) for part in cells)
+    a, b, c, d = (ones(part) for part in cells)
     return a + b + c + d
 
 
@@ -88,16 +88,16 @@ def shooter(aliens: Map, cannon: jax.Array) -> Map:
     columns = occupied_columns(aliens)
     at_or_left = columns & ((2 << cannon) - 1)
     right = columns & ~at_or_left
-    left_column = 31 - jax.lax.clz(at_or_left)
+    left_column = highest(at_or_left)
     right_bit = right & (~right + 1)
-    right_column = 31 - jax.lax.clz(right_bit)
+    right_column = highest(right_bit)
     take_left = (at_or_left != 0) & ((right == 0) | (cannon - left_column <= right_column - cannon))
-    column = jnp.where(take_left, word(1) << (left_column & 31), right_bit) * EVERY_ROW
+    column = jnp.where(take_left, word(1) << left_column, right_bit) * EVERY_ROW
     found = word(0)
     cells: list[jax.Array] = []
     for part in reversed(aliens):
         candidates = jnp.where(found == 0, part & column, 0)
-        lowest = word(candidates != 0) << ((31 - jax.lax.clz(candidates)) & 31)
+        lowest = word(candidates != 0) << highest(candidates)
         found, cells = found | lowest, [lowest, *cells]
     return tuple(cells)
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.mcts.select import Path
-from uamcts.mcts.tree import Tree
+from uamcts.mcts.tree import Tree, put
 from uamcts.types import SearchConfig
 
 
@@ -26,7 +26,7 @@ def backpropagate(tree: Tree, path: Path, value: jax.Array, config: SearchConfig
         place, value, values = carry
         scale = share[place] if config.rules == "released" else 1.0
         above = scale * (config.gamma * value + reward[place])
-        return place - 1, above, values.at[place].set(value)
+        return place - 1, above, put(values, place, value)
 
     start = (path.length - 1, value, jnp.zeros(nodes.size, value.dtype))
     _, _, values = jax.lax.while_loop(lambda carry: carry[0] >= 0, climb, start)

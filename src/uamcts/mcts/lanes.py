@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
+from uamcts.mcts import kernel
 from uamcts.types import PyTree
 
 Step = Callable[[jax.Array, PyTree], PyTree]
@@ -43,6 +44,9 @@ def _runner(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...]) -> Ca
 
     @custom_vmap
     def run(constants: list[jax.Array], lanes: list[jax.Array]) -> list[jax.Array]:
+        if kernel.usable(jaxpr, count, over, per_lane, constants, lanes):
+            return kernel.run(jaxpr, count, over, per_lane, constants, lanes)
+
         def one(constants: list[jax.Array], k: jax.Array, lane: list[jax.Array]) -> list[jax.Array]:
             return jaxpr_as_fun(ClosedJaxpr(jaxpr, constants))(k, *lane)
 

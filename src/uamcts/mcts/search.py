@@ -67,11 +67,12 @@ def search(
     if num_actions is None:
         raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
     legal = legal or getattr(owner, "legal", None)
-    parts: tuple[Any, ...] = (model, uncertainty or no_uncertainty, num_actions, legal)
+    uncertainty = uncertainty or no_uncertainty
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config))):
-        return tree_search(key, state, *parts[:2], config, *parts[2:])
+        return tree_search(key, state, model, uncertainty, config, num_actions, legal)
     fixed, free = _partitioned(config)
-    result = _compiled(*parts, fixed)(key, state, free)
+    parts: Any = (model, uncertainty, num_actions, legal, fixed)
+    result = _compiled(*parts)(key, state, free)
     raise_flags(result)
     return result
 
@@ -196,15 +197,14 @@ def _read(tree: Tree, node: jax.Array) -> tuple:
 
 def _link(tree: Tree, parent: jax.Array, block: jax.Array, grows: jax.Array) -> Tree:
     """The tree in which `block` holds the children of `parent`, if it grows."""
-    children = tree.children.reshape(-1)
-    children = children.at[parent].set(jnp.where(grows, block, children[parent]))
+    place = jnp.where(grows, parent, tree.children.size)
+    children = tree.children.reshape(-1).at[place].set(block, mode="drop")
     return tree._replace(children=children.reshape(tree.children.shape))
 
 
 def _extended(path: Path, child: jax.Array, grows: jax.Array) -> Path:
     """The path with one more node at its end, if the tree grew there."""
-    outside = path.nodes.size
-    nodes = path.nodes.at[jnp.where(grows, path.length, outside)].set(child, mode="drop")
+    nodes = jnp.where(grows & (jnp.arange(path.nodes.size) == path.length), child, path.nodes)
     return Path(nodes, path.length + grows, jnp.where(grows, child, path.leaf))
 
 

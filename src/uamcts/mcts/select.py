@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from uamcts.mcts.tree import ROOT, UNEXPANDED, Tree
+from uamcts.mcts.tree import ROOT, UNEXPANDED, Tree, put
 from uamcts.types import SearchConfig
 
 
@@ -33,10 +33,9 @@ def select(tree: Tree, config: SearchConfig, longest: int) -> Path:
 
     def descend(path: Path) -> Path:
         child = best_child(tree, path.leaf, config)
-        return Path(path.nodes.at[path.length].set(child), path.length + 1, child)
+        return Path(put(path.nodes, path.length, child), path.length + 1, child)
 
-    root = jnp.int32(ROOT)
-    outside = tree.children.size
+    root, outside = jnp.int32(ROOT), tree.children.size
     nodes = jnp.full(longest + 2, outside, jnp.int32).at[0].set(root)
     return jax.lax.while_loop(expanded, descend, Path(nodes, jnp.int32(1), root))
 

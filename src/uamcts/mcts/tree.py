@@ -74,6 +74,17 @@ def empty(state: PyTree, blocks: int, num_actions: int) -> Tree:
     )
 
 
+def put(numbers: jax.Array, place: jax.Array, number: jax.Array) -> jax.Array:
+    """The vector `numbers` with one entry changed.
+
+    On a CPU that is an indexed write. On a GPU, where such a write is a kernel of its own, all places are compared with
+    the one that is meant, which the compiler merges with its surroundings.
+    """
+    if jax.default_backend() == "cpu":
+        return numbers.at[place].set(number)
+    return jnp.where(jnp.arange(numbers.size) == place, number, numbers)
+
+
 def softmax(numbers: jax.Array, exists: jax.Array, tau: jax.Array) -> jax.Array:
     """softmax(numbers / tau) over the places that exist, 0 elsewhere.
 

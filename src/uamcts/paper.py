@@ -1,0 +1,77 @@
+"""The paper's settings, as data: its seven algorithms, its search budgets, its exploration constants."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from uamcts.domains.base import Domain
+from uamcts.types import SearchConfig
+
+PHASES = ("selection", "expansion", "simulation", "backpropagation")
+
+ALGORITHMS: dict[str, tuple[str, ...]] = {
+    "true": (),
+    "corrupted": (),
+    "backpropagation": ("backpropagation",),
+    "selection": ("selection",),
+    "expansion": ("expansion",),
+    "simulation": ("simulation",),
+    "combined": PHASES,
+}
+"""Which phases are uncertainty-adapted. `true` is plain MCTS that plans in the real world, `corrupted` in the model."""
+
+EXPLORATION = (0.5, 1.0, 2.0**0.5, 2.0)
+"""The values of c that the paper sweeps."""
+
+_GRIDWORLD = {"iterations": 10, "rollouts": 10, "depth": 30}
+_GRIDWORLD_PROGRAM = {"deletion_scale": 10.0, "deletion_threshold": 0.1, "root_visits": 1}
+
+BUDGETS: dict[str, dict[str, int]] = {
+    "space_invaders": {"iterations": 10, "rollouts": 10, "depth": 20},
+    "freeway": {"iterations": 100, "rollouts": 10, "depth": 50},
+    "breakout": {"iterations": 100, "rollouts": 10, "depth": 50},
+    "two_way": _GRIDWORLD,
+    "two_way_icy": _GRIDWORLD,
+}
+"""N_I, N_S and D_S of each domain."""
+
+_ROOT2 = 2.0**0.5
+BEST_C: dict[str, dict[str, float]] = {
+    "space_invaders": {"true": _ROOT2, "corrupted": 2.0, "backpropagation": 2.0, "selection": 2.0, "expansion": 1.0,
+                       "simulation": 0.5, "combined": _ROOT2},
+    "freeway": {"true": 2.0, "corrupted": 0.5, "backpropagation": 2.0, "selection": 2.0, "expansion": _ROOT2,
+                "simulation": 2.0, "combined": _ROOT2},
+    "breakout": {"true": _ROOT2, "corrupted": 2.0, "backpropagation": 1.0, "selection": 2.0, "expansion": _ROOT2,
+                 "simulation": 2.0, "combined": _ROOT2},
+    "two_way": {"true": 2.0, "corrupted": _ROOT2, "combined": _ROOT2},
+    "two_way_icy": {"true": 0.5, "corrupted": 0.5, "combined": 1.0},
+}  # fmt: skip
+"""The exploration constant with the best mean reward, as the paper reports it."""
+
+
+def switches(algorithm: str) -> dict[str, bool]:
+    """The four switches of an algorithm, by name."""
+    if algorithm not in ALGORITHMS:
+        nearest = difflib.get_close_matches(algorithm, ALGORITHMS, n=1, cutoff=0.4)
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        raise ValueError(f"unknown algorithm {algorithm!r}; {hint}there are {', '.join(ALGORITHMS)}")
+    return {phase: phase in ALGORITHMS[algorithm] for phase in PHASES}
+
+
+def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) -> SearchConfig:
+    """The paper's settings for an algorithm in a domain; `settings` replace some of them."""
+    adapted = switches(algorithm)
+    rules = settings.get("rules", "released")
+    program: dict[str, Any] = (
+        _GRIDWORLD_PROGRAM if domain.name in ("two_way", "two_way_icy") and rules == "released" else {}
+    )
+    c = BEST_C.get(domain.name, {}).get(algorithm, _ROOT2)
+    defaults: dict[str, Any] = {**BUDGETS.get(domain.name, {}), **program, **adapted, "c": c}
+    return SearchConfig(**{**defaults, **settings})
+
+
+def planned_in(domain: Domain, algorithm: str) -> Domain:
+    """The domain as the algorithm plans in it: `true` knows the real rules."""
+    switches(algorithm)
+    return domain.with_true_model() if algorithm == "true" else domain

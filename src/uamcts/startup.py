@@ -1,0 +1,28 @@
+"""What the command line sets before JAX is loaded."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+GPU_FLAGS = (
+    # Loops as CUDA graphs: else the host looks at every loop's condition, which is most of a small search's time.
+    "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,WHILE,CONDITIONAL,DYNAMIC_SLICE_FUSION",
+    "--xla_gpu_graph_min_graph_size=1",
+)
+
+
+def prepare_jax() -> None:
+    """Keeps compiled programs in the user's cache folder, and lets a GPU run whole loops by itself."""
+    if "jax" in sys.modules:
+        return
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uamcts" / "compiled"
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    if not any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13)):
+        return
+    flags = os.environ.get("XLA_FLAGS", "")
+    missing = [flag for flag in GPU_FLAGS if flag.split("=")[0] not in flags]
+    os.environ["XLA_FLAGS"] = " ".join([flags, *missing]).strip()

@@ -1,0 +1,356 @@
+"""The compiled search: formulas, properties, known answers, bad input."""
+
+import math
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from tables import Table, find, table
+
+import uamcts
+from uamcts.mcts import backpropagate, expand, select, simulate
+from uamcts.mcts import tree as trees
+from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, tree_search
+
+PLAIN = {"selection": False, "expansion": False, "simulation": False, "backpropagation": False}
+ADAPTED = dict.fromkeys(PLAIN, True)
+SMALL = uamcts.SearchConfig(iterations=30, rollouts=4, depth=6, c=1.0)
+
+
+# Formulas, against numbers computed by hand.
+
+
+def test_softmax():
+    everyone = jnp.ones(3, bool)
+    expected = np.exp([0, 2, 1]) / np.sum(np.exp([0, 2, 1]))
+    np.testing.assert_allclose(trees.softmax(jnp.array([0.0, 0.2, 0.1]), everyone, 0.1), expected, rtol=1e-6)
+    some = jnp.array([True, False, True])
+    weights = trees.softmax(jnp.array([0.0, 9.0, 0.1]), some, 0.1)
+    np.testing.assert_allclose(weights, [1 / (1 + math.e), 0, math.e / (1 + math.e)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("tau", [1e-6, 0.1, 10.0, math.inf])
+@pytest.mark.parametrize("numbers", [[0, 0, 0], [1e30, 1e30, 1e30], [0, 1e38, 1], [1e-30, 0, 0], [3, 3, 3]])
+def test_softmax_is_safe(tau, numbers):
+    weights = trees.softmax(jnp.array(numbers, jnp.float32), jnp.ones(3, bool), tau)
+    assert np.all(np.isfinite(weights))
+    assert float(jnp.sum(weights)) == pytest.approx(1.0, rel=1e-6)
+
+
+SIBLINGS = {
+    "exists": jnp.array([True, True, False, True]),
+    "parent_visits": jnp.float32(10.0),
+    "visits": jnp.array([2.0, 4.0, 0.0, 4.0]),
+    "values": jnp.array([3.0, 5.0, 99.0, 4.0]),
+    "damping": jnp.array([0.5, 0.25, 1.0, 1.0]),
+}
+
+
+def test_scores_as_released():
+    """Values 3, 5, 4 become 0, 1, 0.5; the whole score is damped."""
+    found = select.scores(uamcts.SearchConfig(c=2.0), **SIBLINGS)
+    log = math.log(10)
+    expected = [0.5 * (0 + 2 * math.sqrt(log / 2)), 0.25 * (1 + 2 * math.sqrt(log / 4)), 0.5 + 2 * math.sqrt(log / 4)]
+    np.testing.assert_allclose(np.asarray(found)[[0, 1, 3]], expected, rtol=1e-6)
+
+
+def test_scores_as_printed():
+    """Raw values; only the exploration is damped."""
+    found = select.scores(uamcts.SearchConfig(c=2.0, rules="pseudocode"), **SIBLINGS)
+    log = math.log(10)
+    expected = [3 + 0.5 * 2 * math.sqrt(log / 2), 5 + 0.25 * 2 * math.sqrt(log / 4), 4 + 2 * math.sqrt(log / 4)]
+    np.testing.assert_allclose(np.asarray(found)[[0, 1, 3]], expected, rtol=1e-6)
+
+
+def test_equal_values_are_one_half():
+    found = select.normalised(jnp.array([7.0, 7.0, -3.0]), jnp.array([True, True, False]))
+    assert found.tolist()[:2] == [0.5, 0.5]
+
+
+def deletions(config, doubt, draws=4000, allowed=(True, True, True)):
+    """How often each child is deleted."""
+    seeds = jax.random.bits(jax.random.key(0), (draws, 2), dtype=jnp.uint32)
+    one = lambda seed: expand.deleted(seed, jnp.int32(1), jnp.array(doubt), jnp.array(allowed), config)  # noqa: E731
+    deleted = jax.jit(jax.vmap(one))(seeds)
+    assert int(jnp.max(jnp.sum(deleted, axis=1))) <= 1
+    return np.mean(deleted, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "doubt", "expected"),
+    [
+        ({"tau": 0.1}, [0.1, 0.3, 0.0], [0.225, 0.675, 0.0]),  # released: 1 - tau
+        ({"tau": 0.1, "rules": "pseudocode"}, [0.1, 0.3, 0.0], [0.2475, 0.7425, 0.0]),  # printed: 1 - tau / 10
+        ({"tau": 0.1, "deletion_scale": 10.0, "deletion_threshold": 0.5}, [0.1, 0.3, 0.0], [0, 0, 0]),
+        ({"tau": 0.1, "deletion_scale": 10.0, "deletion_threshold": 0.1}, [0.1, 0.3, 0.0], [0.2475, 0.7425, 0.0]),
+        ({"tau": 10.0}, [0.1, 0.3, 0.0], [0, 0, 0]),
+        ({"tau": 0.1}, [0.0, 0.0, 0.0], [0, 0, 0]),
+        ({"tau": 0.1, "expansion": False}, [0.1, 0.3, 0.0], [0, 0, 0]),
+    ],
+)
+def test_how_often_a_child_is_deleted(options, doubt, expected):
+    """4,000 draws: five standard deviations are at most 0.04."""
+    np.testing.assert_allclose(deletions(uamcts.SearchConfig(**options), doubt), expected, atol=0.04)
+
+
+def test_the_last_child_is_never_deleted():
+    found = deletions(uamcts.SearchConfig(tau=1e-6), [0.5, 0.0, 0.0], allowed=(True, False, False))
+    assert np.all(found == 0)
+
+
+def test_the_value_of_rollouts():
+    rollouts = simulate.Rollouts(jnp.array([1.0, 2.0, 3.0, 6.0]), jnp.array([0.0, 0.1, 0.2, 0.3]))
+    config = uamcts.SearchConfig(rollouts=4, tau=0.1)
+    weights = np.exp([0, -1, -2, -3]) / np.sum(np.exp([0, -1, -2, -3]))
+    assert float(simulate.value(rollouts, config)) == pytest.approx(weights @ [1, 2, 3, 6], rel=1e-6)
+    assert float(simulate.value(rollouts, replace(config, simulation=False))) == pytest.approx(3.0)
+
+
+def small_tree():
+    """Root 0, its children in block 1 (nodes 2, 3), the children of node 3 in block 2 (nodes 4, 5)."""
+    tree = trees.empty(jnp.int32(0), blocks=3, num_actions=2)
+    return tree._replace(
+        children=jnp.array([[1, 0], [0, 2], [0, 0]]),
+        exists=jnp.array([[True, False], [True, True], [True, True]]),
+        reward=jnp.array([[0.0, 0.0], [1.0, 2.0], [4.0, 8.0]]),
+        share=jnp.array([[1.0, 1.0], [0.75, 0.25], [0.5, 0.5]]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "total", "weight"),
+    [
+        # value 3 at node 5; (0.5 * 3 + 8) * 0.5 = 4.75 at node 3; (0.5 * 4.75 + 2) * 0.25 = 1.09375 at the root
+        ("released", [3.0, 4.75, 1.09375], [0.0, 0.5, 0.25]),
+        # the share scales what is added: 0.5 * 3; 0.25 * 9.5; 1 * 6.75; what travels is not scaled
+        ("pseudocode", [1.5, 2.375, 6.75], [0.0, 0.5, 0.25]),
+    ],
+)
+def test_backpropagation_by_hand(rules, total, weight):
+    path = select.Path(jnp.array([0, 3, 5, 6, 6]), jnp.int32(3), jnp.int32(5))
+    config = uamcts.SearchConfig(gamma=0.5, rules=rules)
+    tree = backpropagate.backpropagate(small_tree(), path, jnp.float32(3.0), config)
+    on_path = ([2, 1, 0], [1, 1, 0])
+    np.testing.assert_allclose(np.asarray(tree.total)[on_path], total)
+    np.testing.assert_allclose(np.asarray(tree.weight)[on_path], weight)
+    assert np.asarray(tree.visits).tolist() == [[1, 0], [0, 1], [0, 1]]
+
+
+# Properties.
+
+STATES, ACTIONS = 6, 3
+some_tables = st.builds(
+    Table,
+    arrays.arrays(np.int32, (STATES, ACTIONS), elements=st.integers(0, STATES - 1)),
+    arrays.arrays(np.float32, (STATES, ACTIONS), elements=st.integers(-2, 2).map(float)),
+    arrays.arrays(np.float32, (STATES, ACTIONS), elements=st.sampled_from([0.0, 0.0, 0.05, 0.5, 1e6])),
+)
+some_switches = st.fixed_dictionaries({phase: st.booleans() for phase in PLAIN})
+
+
+@pytest.fixture(scope="module")
+def searches():
+    """One compiled program per rule set: keys, tables and settings are lanes."""
+
+    def program(rules):
+        def one(key, table, switches, c, tau):
+            config = replace(SMALL, rules=rules, c=c, tau=tau, **switches)
+            return tree_search(key, jnp.int32(0), table.model, table.doubt, config, ACTIONS)
+
+        return jax.jit(jax.vmap(one))
+
+    return {rules: program(rules) for rules in ("released", "pseudocode")}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(some_tables, some_switches, st.sampled_from([0.0, 0.5, 2.0]),
+                          st.sampled_from([1e-6, 0.1, 10.0, math.inf])), min_size=4, max_size=4),
+       st.permutations(range(4)), st.sampled_from(["released", "pseudocode"]), st.integers(0, 2**31))  # fmt: skip
+def test_properties(searches, lanes, order, rules, seed):
+    keys = jax.random.split(jax.random.key(seed), 4)
+    batch = jax.tree.map(lambda *leaves: np.stack(leaves), *lanes)
+    result = jax.device_get(searches[rules](keys, *batch))
+    assert np.all(result.flags == 0)
+    # The first visit of the root under the printed rules is its own rollout.
+    expected = SMALL.iterations if rules == "released" else SMALL.iterations - 1
+    assert np.all(result.visits.sum(axis=1) == expected)
+    tree = result.tree
+    assert np.all(tree.visits[~tree.exists] == 0)
+    assert np.all(tree.visits[:, 0, 0] == SMALL.iterations)
+    for lane in range(4):
+        assert result.exists[lane, result.action[lane]]
+        assert result.visits[lane].max() == result.visits[lane, result.action[lane]]
+        switches = lanes[lane][1]
+        if not switches["expansion"]:
+            assert result.exists[lane].all()
+        if not switches["backpropagation"]:  # at most: a reward on the way to a leaf, then one for each rollout's step
+            bound = np.abs(lanes[lane][0].rewards).max() * (SMALL.iterations + 1 + SMALL.depth)
+            assert np.nanmax(np.abs(result.values[lane])) <= bound
+    # Lanes do not influence each other, and their order does not matter.
+    shuffled = jax.device_get(searches[rules](keys[np.array(order)], *jax.tree.map(lambda leaf: leaf[order], batch)))
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[order], b), result, shuffled)
+
+
+def test_a_lane_is_the_search_alone(searches):
+    corridor = table({(s, a): (min(s + a, 5), float(a == 2), 0.1 * (a == 1)) for s in range(5) for a in range(3)}, 6, 3)
+    keys = jax.random.split(jax.random.key(3), 4)
+    batch = jax.tree.map(lambda leaf: np.stack([leaf] * 4), (corridor, ADAPTED, 1.0, 0.1))
+    together = searches["released"](keys, *batch)
+    alone = find(keys[2], corridor, SMALL)
+    np.testing.assert_array_equal(together.visits[2], alone.visits)
+    np.testing.assert_allclose(together.values[2], alone.values, rtol=1e-6)
+
+
+def test_tau_to_infinity_is_plain_mcts():
+    """Selection, expansion and simulation; released backpropagation still scales by 1 / children."""
+    domain = uamcts.make("breakout")
+    state = domain.from_features(np.concatenate([[7, 3, 3, 3, 0, 4, 6], np.repeat([0, 1, 0], [10, 30, 60])]))
+    uncertainty = uamcts.true_uncertainty(domain)
+    config = uamcts.SearchConfig(iterations=50, rollouts=4, depth=8, tau=math.inf, backpropagation=False)
+    key = jax.random.key(0)
+    adapted = uamcts.search(key, state, domain.model, uncertainty, config)
+    plain = uamcts.search(key, state, domain.model, uncertainty, replace(config, **PLAIN))
+    sharp = uamcts.search(key, state, domain.model, uncertainty, replace(config, tau=0.01))
+    np.testing.assert_array_equal(adapted.visits, plain.visits)
+    np.testing.assert_array_equal(adapted.tree.visits, plain.tree.visits)
+    np.testing.assert_allclose(adapted.values, plain.values, rtol=1e-6)
+    assert sharp.visits.tolist() != plain.visits.tolist(), "the uncertainty made no difference: this compared nothing"
+
+
+@pytest.mark.parametrize("rules", ["released", "pseudocode"])
+def test_completeness(rules):
+    """Theorem 2: with the iterations every node's visits grow, for tau 0.1 and all phases but deletion."""
+    two_levels = {(0, a): (1 + a, 0.0, [0.0, 0.05, 0.1][a]) for a in range(3)}
+    leaves = {(s, a): (s, 0.1 * a, [0.0, 0.1, 0.05][a]) for s in (1, 2, 3) for a in range(3)}
+    tree = table({**two_levels, **leaves}, 5, 3)
+    fewest = []
+    for iterations in (100, 1000, 10000):
+        config = uamcts.SearchConfig(iterations=iterations, rollouts=1, depth=2, c=9.0, rules=rules, expansion=False)
+        found = find(jax.random.key(0), tree, config).tree
+        first = int(found.children[0, 0])
+        second = [int(found.children[first, action]) for action in range(3)]
+        visits = np.asarray(found.visits)
+        fewest.append((visits[first].min(), visits[second].min() if all(second) else 0))
+    assert fewest[0][0] >= 1
+    assert fewest[0][0] < fewest[1][0] < fewest[2][0]
+    assert fewest[0][1] < fewest[1][1] < fewest[2][1]
+
+
+# Known answers.
+
+
+def test_a_two_step_trap():
+    """Action 0 pays 1 at once. Action 1 leads to where, says the model, 5 is to be had; in truth there is nothing.
+
+    Plain search walks into it; with the true uncertainty of that second step the search takes what is certain.
+    """
+    trap = table({(0, 0): (2, 1.0, 0.0), (0, 1): (1, 0.0, 0.0), (1, 0): (2, 5.0, 0.5), (1, 1): (2, 0.0, 0.0)}, 3, 2)
+    config = uamcts.SearchConfig(iterations=100, rollouts=4, depth=4, c=2.0, tau=0.1)
+    plain, adapted = (
+        [int(find(jax.random.key(k), trap, choice).action) for k in range(20)]
+        for choice in (replace(config, **PLAIN), config)
+    )
+    assert plain == [1] * 20
+    assert adapted.count(0) >= 16  # in one of ten trees the deletion does not strike
+
+
+@pytest.mark.parametrize("rules", ["released", "pseudocode"])
+def test_the_shortest_way_through_a_planted_maze(rules):
+    """A path of three right turns among dead ends."""
+    way = {(0, 2): (1, 0.0, 0.0), (1, 0): (2, 0.0, 0.0), (2, 1): (3, 0.0, 0.0), (3, 2): (4, 10.0, 0.0)}
+    maze = table(way, 5, 3)
+    config = uamcts.SearchConfig(iterations=300, rollouts=5, depth=6, c=1.0, rules=rules, **PLAIN)
+    result = find(jax.random.key(0), maze, config)
+    assert int(result.action) == 2
+    assert float(result.values[2]) > 0
+
+
+# Legal actions.
+
+
+class Masked(Table):
+    """Only action 1 is legal in state 0, and only 0 and 2 elsewhere; what is illegal pays -1000."""
+
+    def legal(self, state):
+        return jnp.where(state == 0, jnp.array([False, True, False]), jnp.array([True, False, True]))
+
+
+def test_illegal_actions_are_never_tried():
+    rewards = np.full((4, 3), -1000.0, np.float32)
+    rewards[0, 1] = 1.0
+    rewards[1:, 0], rewards[1:, 2] = 0.0, 2.0
+    following = np.array([[3, 1, 3], [2, 3, 2], [3, 3, 3], [3, 3, 3]], np.int32)
+    masked = Masked(following, rewards, np.full((4, 3), 0.3, np.float32))
+    for rules in ("released", "pseudocode"):
+        config = uamcts.SearchConfig(iterations=60, rollouts=3, depth=5, rules=rules)
+        result = uamcts.search(jax.random.key(0), jnp.int32(0), masked.model, masked.doubt, config, num_actions=3)
+        assert result.exists.tolist() == [False, True, False]
+        assert int(result.action) == 1
+        assert float(np.nanmin(result.values)) >= 0
+        assert np.all(result.tree.visits[~np.asarray(result.tree.exists)] == 0)
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"iterations": 0}, "iterations is 0"),
+        ({"iterations": 2.5}, r"iterations is 2\.5"),
+        ({"rollouts": -1}, "rollouts is -1"),
+        ({"depth": 0}, "depth is 0"),
+        ({"c": -1.0}, r"c is -1\.0"),
+        ({"c": math.nan}, "c is nan"),
+        ({"tau": 0.0}, r"tau is 0\.0; it must be above 0"),
+        ({"tau": np.array([0.1, -1.0])}, r"tau is -1\.0"),
+        ({"gamma": 1.5}, r"gamma is 1\.5; it must lie in \[0, 1\]"),
+        ({"gamma": -0.1}, r"gamma is -0\.1"),
+        ({"rules": "printed"}, "rules is 'printed'; there are 'released', 'pseudocode'"),
+    ],
+)
+def test_wrong_settings_are_refused_before_anything_runs(options, words):
+    with pytest.raises(ValueError, match=words):
+        uamcts.SearchConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("doubt", "reward", "flag", "words"),
+    [
+        (-0.1, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
+        (math.nan, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
+        (math.inf, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
+        (0.0, math.nan, BAD_REWARD, "reward that is NaN"),
+    ],
+)
+@pytest.mark.parametrize("where", [0, 2])
+def test_what_shows_while_it_runs_is_flagged(doubt, reward, flag, words, where):
+    """At the root, and deep in the rollouts."""
+    chain = {(s, a): (s + 1, reward if s == where else 0.0, doubt if s == where else 0.0)
+             for s in range(3) for a in range(2)}  # fmt: skip
+    bad = table(chain, 4, 2)
+    with pytest.raises(ValueError, match=words):
+        find(jax.random.key(0), bad, SMALL)
+    flags = jax.jit(lambda key: find(key, bad, SMALL).flags)(jax.random.key(0))
+    assert int(flags) & flag
+
+
+def test_no_legal_action_at_the_root():
+    class Stuck(Table):
+        def legal(self, state):
+            return jnp.zeros(2, bool)
+
+    stuck = Stuck(*table({}, 3, 2))
+    with pytest.raises(ValueError, match="no legal action at the root"):
+        find(jax.random.key(0), stuck, SMALL)
+    assert int(jax.jit(lambda key: find(key, stuck, SMALL).flags)(jax.random.key(0))) & NO_ACTION
+
+
+def test_a_model_without_a_number_of_actions():
+    with pytest.raises(ValueError, match="num_actions is not given"):
+        uamcts.search(jax.random.key(0), jnp.int32(0), lambda s, a: None, None, SMALL)
