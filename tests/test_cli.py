@@ -49,7 +49,7 @@ def test_play_several_side_by_side_and_as_a_moving_picture(tmp_path):
     assert result.exit_code == 0, result.output
     assert "corrupted: reward 0, step 4, goes on    combined: reward 0, step 4, goes on" in result.stdout
     with Image.open(path) as picture:
-        assert picture.n_frames == 4
+        assert 1 < picture.n_frames <= 4  # frames that are the same are joined
         assert picture.size == (7 * 16 * 2 + 8, 3 * 16)
 
 

@@ -63,7 +63,10 @@ def watch(
         raise ValueError(f"gif is {gif}; there is no folder {gif.parent}")
     players = [Player(name, algorithm, seed, steps, settings) for algorithm in algorithms]
     frames = []
-    while any([player.advance() for player in players]):
+    while True:
+        advanced = [player.advance() for player in players]
+        if not any(advanced):
+            break
         if not quiet:
             print(show.beside([player.panel(with_plan=True) for player in players]) + "\n")
             time.sleep(delay)
