@@ -18,22 +18,15 @@ from uamcts.types import SearchConfig
 
 def backpropagate(tree: Tree, path: Path, value: jax.Array, config: SearchConfig) -> Tree:
     """The tree after `value` was found at the end of `path`: one masked scatter along the path per array."""
-    nodes = path.nodes
+    nodes, places = path.nodes, jnp.arange(path.nodes.size)
     reward = tree.reward.reshape(-1).at[nodes].get(mode="fill", fill_value=0.0)
     share = tree.share.reshape(-1).at[nodes].get(mode="fill", fill_value=1.0)
-
-    def climb(carry: tuple) -> tuple:
-        place, value, values = carry
-        scale = share[place] if config.rules == "released" else 1.0
-        above = scale * (config.gamma * value + reward[place])
-        return place - 1, above, put(values, place, value)
-
-    start = (path.length - 1, value, jnp.zeros(nodes.size, value.dtype))
-    _, _, values = jax.lax.while_loop(lambda carry: carry[0] >= 0, climb, start)
+    scale = share if config.rules == "released" else jnp.ones_like(share)
+    values = climb(value, places < path.length - 1, scale * config.gamma, scale * reward)
     added = values if config.rules == "released" else values * share
 
     # A visit of a child adds its share to its parent's weight: the child is one further along the path.
-    below = jnp.where(jnp.arange(nodes.size) < path.length - 1, jnp.roll(share, -1), 0.0)
+    below = jnp.where(places < path.length - 1, jnp.roll(share, -1), 0.0)
 
     def add(leaf: jax.Array, amount: jax.Array) -> jax.Array:
         return leaf.reshape(-1).at[nodes].add(amount.astype(leaf.dtype), mode="drop").reshape(leaf.shape)
@@ -43,3 +36,31 @@ def backpropagate(tree: Tree, path: Path, value: jax.Array, config: SearchConfig
         total=add(tree.total, added),
         weight=add(tree.weight, below),
     )
+
+
+def climb(value: jax.Array, above: jax.Array, factor: jax.Array, summand: jax.Array) -> jax.Array:
+    """The values along a path whose leaf has `value`: value_k = factor_(k+1) value_(k+1) + summand_(k+1), [n].
+
+    `above` [n] holds for the places above the leaf. A CPU goes from place to place. A GPU, for which every round of a
+    loop is a few kernels, doubles: in round j every place looks 2^j further down.
+    """
+    # value_k = times_k * value_(k+1) + plus_k; the leaf needs nobody below.
+    times = jnp.where(above, jnp.roll(factor, -1), 0.0)
+    plus = jnp.where(above, jnp.roll(summand, -1), value)
+    if jax.default_backend() == "cpu":
+        return _climb_by_steps(times, plus, jnp.sum(above), value)
+    for distance in (2**j for j in range((times.size - 1).bit_length())):
+        further = jnp.arange(times.size) + distance < times.size
+        below = jnp.where(further, jnp.roll(times, -distance), 0.0)
+        times, plus = times * below, times * jnp.where(further, jnp.roll(plus, -distance), 0.0) + plus
+    return plus
+
+
+def _climb_by_steps(times: jax.Array, plus: jax.Array, leaf: jax.Array, value: jax.Array) -> jax.Array:
+    def step(carry: tuple) -> tuple:
+        place, value, values = carry
+        value = times[place] * value + plus[place]
+        return place - 1, value, put(values, place, value)
+
+    start = (leaf, value, jnp.zeros_like(plus))
+    return jax.lax.while_loop(lambda carry: carry[0] >= 0, step, start)[2]

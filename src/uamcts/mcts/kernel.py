@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-BLOCK = 128
-"""Lanes in one block: one warp of the GPU has four of each thread's."""
+BLOCK = 32
+"""Lanes in one block: one warp, which stops as soon as its own lanes are over."""
 
 
 def usable(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...], constants: list, lanes: list) -> bool:
@@ -42,8 +42,16 @@ def _lowers(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...], dtype
     return True
 
 
-def run(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...], constants: list, lanes: list) -> list:
-    """`count` steps of all lanes, fewer where a whole block is over before."""
+def run(
+    jaxpr: Any,
+    count: int,
+    over: int,
+    per_lane: tuple[bool, ...],
+    constants: list,
+    lanes: list,
+    interpret: bool = False,
+) -> list:
+    """`count` steps of all lanes, fewer where a whole block is over before; `interpret` needs no GPU and no speed."""
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
@@ -86,7 +94,8 @@ def run(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...], constants
         in_specs=[block if own else shared for own in per_lane] + [block] * len(lanes),
         out_specs=[block] * len(lanes),
         out_shape=[jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in arguments[len(per_lane) :]],
-        compiler_params=triton.CompilerParams(num_warps=4, num_stages=1),
+        compiler_params=triton.CompilerParams(num_warps=1, num_stages=1),
         name="uamcts_lanes",
+        interpret=interpret,
     )(*arguments)
     return [leaf[:number].astype(lane.dtype) for leaf, lane in zip(after, lanes, strict=True)]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from uamcts.mcts.tree import ROOT, UNEXPANDED, Tree, put
+from uamcts.mcts.tree import ROOT, UNEXPANDED, Tree, first_greatest, fold, put
 from uamcts.types import SearchConfig
 
 
@@ -52,8 +52,8 @@ def best_child(tree: Tree, node: jax.Array, config: SearchConfig) -> jax.Array:
         values=values(tree, block, config) + tree.reward[block],
         damping=tree.damping[block],
     )
-    action = jnp.argmax(jnp.where(exists, jnp.where(visits == 0, jnp.inf, score), -jnp.inf))
-    return block * tree.num_actions + action.astype(jnp.int32)
+    action = first_greatest(jnp.where(exists, jnp.where(visits == 0, jnp.inf, score), -jnp.inf))
+    return block * tree.num_actions + action
 
 
 def values(tree: Tree, block: jax.Array, config: SearchConfig) -> jax.Array:
@@ -85,7 +85,7 @@ def scores(
 
 def normalised(values: jax.Array, exists: jax.Array) -> jax.Array:
     """Values brought to [0, 1] among the siblings that exist; 0.5 where all are equal."""
-    low = jnp.min(jnp.where(exists, values, jnp.inf))
-    high = jnp.max(jnp.where(exists, values, -jnp.inf))
+    low = fold(jnp.minimum, jnp.where(exists, values, jnp.inf))
+    high = fold(jnp.maximum, jnp.where(exists, values, -jnp.inf))
     spread = high - low
     return jnp.where(spread > 0, (values - low) / jnp.where(spread > 0, spread, 1.0), 0.5)

@@ -7,6 +7,8 @@ So there is no allocator, and writing new children needs no lane of a batch to l
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -83,6 +85,23 @@ def put(numbers: jax.Array, place: jax.Array, number: jax.Array) -> jax.Array:
     if jax.default_backend() == "cpu":
         return numbers.at[place].set(number)
     return jnp.where(jnp.arange(numbers.size) == place, number, numbers)
+
+
+def fold(operation: Callable[[jax.Array, jax.Array], jax.Array], numbers: jax.Array) -> jax.Array:
+    """The few entries of a vector over actions joined one by one, from the first on.
+
+    Written out, the compiler merges it with its surroundings; a reduction over an axis would be a kernel of its own.
+    """
+    return functools.reduce(operation, [numbers[index] for index in range(numbers.shape[0])])
+
+
+def first_greatest(numbers: jax.Array) -> jax.Array:
+    """The index of the first of the greatest entries, int32, written out for the same reason."""
+    best, index = numbers[0], jnp.int32(0)
+    for other in range(1, numbers.shape[0]):
+        better = numbers[other] > best
+        best, index = jnp.where(better, numbers[other], best), jnp.where(better, jnp.int32(other), index)
+    return index
 
 
 def softmax(numbers: jax.Array, exists: jax.Array, tau: jax.Array) -> jax.Array:

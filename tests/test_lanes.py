@@ -1,0 +1,116 @@
+"""Lanes in lockstep: the same numbers flat, under vmaps, and as a GPU kernel (interpreted here)."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import uamcts
+from uamcts.mcts import kernel
+from uamcts.mcts.lanes import lockstep
+from uamcts.mcts.simulate import simulate
+from uamcts.randomness import seed_of
+
+
+def collatz(offset):
+    """A loop whose lanes end at different times, with a value it closes over."""
+
+    def step(k, lane):
+        number, steps, over = lane
+        moved = jnp.where(number % 2 == 0, number // 2, 3 * number + offset)
+        return jnp.where(over, number, moved), steps + ~over, over | (moved == 1)
+
+    return step
+
+
+def run(offset, numbers, count=200):
+    lanes = (numbers, jnp.zeros_like(numbers), numbers == 1)
+    return lockstep(collatz(offset), lambda lane: lane[2], count, lanes)[1]
+
+
+def test_every_lane_counts_its_own_steps():
+    assert run(jnp.int32(1), jnp.array([1, 2, 3, 27])).tolist() == [0, 1, 7, 111]
+
+
+def test_the_count_is_a_limit():
+    assert run(jnp.int32(1), jnp.array([3, 27]), count=5).tolist() == [5, 5]
+
+
+def test_vmaps_around_it_change_nothing():
+    """Batched numbers, batched values that the step closes over, both, and two levels of batches."""
+    numbers = jnp.arange(1, 13).reshape(2, 2, 3)
+    offsets = jnp.array([1, 1])
+    single = np.array([[run(jnp.int32(1), row) for row in block] for block in numbers])
+    np.testing.assert_array_equal(jax.vmap(jax.vmap(run, (None, 0)), (0, 0))(offsets, numbers), single)
+    np.testing.assert_array_equal(jax.vmap(jax.vmap(run, (None, 0)), (None, 0))(jnp.int32(1), numbers), single)
+    both = jax.vmap(run, (0, None))(jnp.array([1, 3]), numbers[0, 0])
+    np.testing.assert_array_equal(both[0], single[0, 0])
+    np.testing.assert_array_equal(both[1], run(jnp.int32(3), numbers[0, 0]))
+    assert np.any(both[0] != both[1])
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """The kernel takes every loop, interpreted. Returns how often it did."""
+    calls = []
+
+    def run_interpreted(*arguments):
+        calls.append(1)
+        return original(*arguments, interpret=True)
+
+    original = kernel.run
+    monkeypatch.setattr(kernel, "usable", lambda *arguments: True)
+    monkeypatch.setattr(kernel, "run", run_interpreted)
+    return calls
+
+
+@pytest.mark.parametrize("name", ["breakout", "freeway", "space_invaders", "two_way_icy"])
+def test_the_kernel_gives_the_same_rollouts(name, interpreted, request):
+    """Worlds and discounts that differ from lane to lane, and a number of lanes that fills no block."""
+    domain = uamcts.make(name)
+    config = uamcts.SearchConfig(rollouts=31, depth=40)
+    keys = jax.random.split(jax.random.key(0), 3)
+    domains = jax.tree.map(lambda *leaves: np.stack(leaves), domain, domain.with_true_model(), domain)
+    gammas = jnp.array([1.0, 0.5, 0.9])
+
+    def rolled(key, domain, gamma):
+        chosen = uamcts.SearchConfig(rollouts=config.rollouts, depth=config.depth, gamma=gamma)
+        state = domain.reset(jax.random.key(1))
+        parts = (domain.model, uamcts.true_uncertainty(domain), None, domain.num_actions, chosen)
+        return simulate(seed_of(key), jnp.int32(0), state, jnp.bool_(False), *parts)
+
+    by_kernel = jax.vmap(rolled)(keys, domains, gammas)
+    assert interpreted, "the kernel was not used"
+    request.getfixturevalue("monkeypatch").undo()
+    by_loop = jax.vmap(rolled)(keys, domains, gammas)
+    np.testing.assert_allclose(by_kernel.returns, by_loop.returns, rtol=1e-6)
+    np.testing.assert_allclose(by_kernel.uncertainty, by_loop.uncertainty, rtol=1e-6)
+    assert np.any(np.asarray(by_loop.uncertainty) > 0), "nothing uncertain happened in any rollout"
+
+
+def test_what_is_no_plain_number_takes_the_loop(monkeypatch):
+    """A lane with a vector in it does not fit the kernel: `usable` says so, also on a GPU."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    vector, number = jnp.zeros((4, 2)), jnp.zeros(4)
+    assert not kernel.usable(None, 1, 0, (), [], [number, vector])
+    assert not kernel.usable(None, 1, 0, (False,), [vector], [number])
+
+
+def test_a_step_that_cannot_be_lowered_takes_the_loop(monkeypatch):
+    """On a machine without a GPU nothing lowers for one: the answer is no, not an error."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    jaxpr = jax.make_jaxpr(lambda k, x: x + 1)(jnp.int32(0), jnp.float32(0)).jaxpr
+    kernel._lowers.cache_clear()
+    assert not kernel.usable(jaxpr, 1, 0, (), [], [jnp.zeros(4)])
+
+
+def test_the_kernel_stops_blocks_that_are_over():
+    """Interpreted on its own: lanes 1 .. 70 of the Collatz loop, three blocks."""
+    numbers = jnp.arange(1, 71)
+    step = collatz(jnp.int32(1))
+    one = [jax.ShapeDtypeStruct((), dtype) for dtype in (jnp.int32, jnp.int32, jnp.bool_)]
+    flat = jax.make_jaxpr(lambda k, *lane: list(step(k, lane)))(jax.ShapeDtypeStruct((), jnp.int32), *one)
+    lanes = [numbers, jnp.zeros_like(numbers), numbers == 1]
+    constants = [jnp.asarray(constant) for constant in flat.consts]
+    found = kernel.run(flat.jaxpr, 200, 2, (False,) * len(constants), constants, lanes, interpret=True)
+    np.testing.assert_array_equal(found[1], run(jnp.int32(1), numbers))
