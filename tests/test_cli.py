@@ -71,10 +71,16 @@ def test_wrong_options_are_told_in_one_line(options, words):
 
 def test_ctrl_c_ends_quietly():
     command = [sys.executable, "-m", "uamcts", "play", "space_invaders", "--algorithm", "random", "--delay", "5"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    # Whoever runs the tests may ignore the signal, and that is inherited: as at a terminal, the program must not.
+    listening = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, preexec_fn=listening, **pipes) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        try:
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert errors.strip() == "uamcts: stopped"
 

@@ -17,7 +17,7 @@ from uamcts.types import SearchConfig
 
 
 def backpropagate(tree: Tree, path: Path, value: jax.Array, config: SearchConfig) -> Tree:
-    """The tree after `value` was found at the end of `path`: one masked scatter along the path per array."""
+    """The tree after `value` was found at the end of `path`: one masked scatter along the path."""
     nodes, places = path.nodes, jnp.arange(path.nodes.size)
     reward = tree.reward.reshape(-1).at[nodes].get(mode="fill", fill_value=0.0)
     share = tree.share.reshape(-1).at[nodes].get(mode="fill", fill_value=1.0)
@@ -28,14 +28,9 @@ def backpropagate(tree: Tree, path: Path, value: jax.Array, config: SearchConfig
     # A visit of a child adds its share to its parent's weight: the child is one further along the path.
     below = jnp.where(places < path.length - 1, jnp.roll(share, -1), 0.0)
 
-    def add(leaf: jax.Array, amount: jax.Array) -> jax.Array:
-        return leaf.reshape(-1).at[nodes].add(amount.astype(leaf.dtype), mode="drop").reshape(leaf.shape)
-
-    return tree._replace(
-        visits=add(tree.visits, jnp.ones(nodes.size)),
-        total=add(tree.total, added),
-        weight=add(tree.weight, below),
-    )
+    amounts = jnp.stack([jnp.ones_like(added), added, below], axis=-1)
+    stats = tree.stats.reshape(-1, 3).at[nodes].add(amounts, mode="drop")
+    return tree._replace(stats=stats.reshape(tree.stats.shape))
 
 
 def climb(value: jax.Array, above: jax.Array, factor: jax.Array, summand: jax.Array) -> jax.Array:

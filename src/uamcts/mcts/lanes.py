@@ -17,6 +17,8 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from uamcts.mcts import kernel
 from uamcts.types import PyTree
 
+MANY_LANES = 256
+
 Step = Callable[[jax.Array, PyTree], PyTree]
 
 
@@ -51,11 +53,20 @@ def _runner(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...]) -> Ca
             return jaxpr_as_fun(ClosedJaxpr(jaxpr, constants))(k, *lane)
 
         every = jax.vmap(one, in_axes=([0 if own else None for own in per_lane], None, 0))
-        return jax.lax.while_loop(
-            lambda carry: (carry[0] < count) & ~jnp.all(carry[1][over]),
-            lambda carry: (carry[0] + 1, every(constants, *carry)),
-            (jnp.int32(0), lanes),
-        )[1]
+        # Whether all lanes are over is itself a pass over the lanes: where they are many, look only now and then.
+        stride = 8 if lanes[0].shape[0] >= MANY_LANES else 1
+
+        def goes_on(carry: tuple) -> jax.Array:
+            return (carry[0] < count) & ~jnp.all(carry[1][over])
+
+        def body(carry: tuple) -> tuple:
+            k, lanes = carry
+            if stride == 1:
+                return k + 1, every(constants, k, lanes)
+            end = jnp.minimum(k + stride, count)
+            return end, jax.lax.fori_loop(k, end, lambda k, lanes: every(constants, k, lanes), lanes)
+
+        return jax.lax.while_loop(goes_on, body, (jnp.int32(0), lanes))[1]
 
     @run.def_vmap
     def _flattened(size: int, batched: Any, constants: list[jax.Array], lanes: list[jax.Array]) -> tuple[list, list]:

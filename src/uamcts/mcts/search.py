@@ -14,7 +14,7 @@ from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.expand import expand, write
 from uamcts.mcts.select import Path, select, values
 from uamcts.mcts.simulate import checked, simulate, value
-from uamcts.mcts.tree import ROOT, Tree, empty
+from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.randomness import CHILD, TIE, draw, pick, seed_of
 from uamcts.types import Legal, Model, PyTree, SearchConfig, Uncertainty
 
@@ -137,10 +137,10 @@ def tree_search(
         tree, flags = carry
         block = index + (2 if released else 1)
         path = select(tree, config, longest)
-        leaf_state, over, visits = _read(tree, path.leaf)
+        leaf_state, over, stats = _read(tree, path.leaf)
 
         children = expand(seed, block, leaf_state, *parts)
-        grows = (visits > 0) & ~over & jnp.any(children.exists) & (path.length <= longest)
+        grows = (stats[VISITS] > 0) & ~over & jnp.any(children.exists) & (path.length <= longest)
         tree = _link(write(tree, block, children), path.leaf, block, grows)
         first = jnp.argmax(children.exists) if released else pick(draw(seed, CHILD, index), children.exists)
         child = jax.tree.map(lambda leaf: leaf[first], (children.state, children.terminal))
@@ -177,21 +177,21 @@ def _planted(seed: jax.Array, state: PyTree, parts: tuple, released: bool) -> tu
         return tree, jnp.int32(0)
     children = expand(seed, jnp.int32(1), state, *parts)
     tree = _link(write(tree, jnp.int32(1), children), jnp.int32(ROOT), jnp.int32(1), jnp.bool_(True))
-    tree = tree._replace(visits=tree.visits.at[0, 0].set(config.root_visits))
+    tree = tree._replace(stats=tree.stats.at[0, 0, VISITS].set(config.root_visits))
     return tree, _flags(children.uncertainty, children.reward)
 
 
 def _read(tree: Tree, node: jax.Array) -> tuple:
-    """State, end and visits of a node, read once and before the tree is written to.
+    """State, end and statistics of a node, read once and before the tree is written to.
 
     Left to itself the compiler reads them anew wherever they are used, also after the write, and for that copies the
     whole tree in every iteration. What a loop of one round gives cannot be computed anew.
     """
 
     def look(carry: tuple) -> tuple:
-        return node >= 0, jax.tree.map(lambda leaf: tree.node(leaf, node), (tree.state, tree.terminal, tree.visits))
+        return node >= 0, jax.tree.map(lambda leaf: tree.node(leaf, node), (tree.state, tree.terminal, tree.stats))
 
-    unread = jax.tree.map(lambda leaf: leaf[0, 0], (tree.state, tree.terminal, tree.visits))
+    unread = jax.tree.map(lambda leaf: leaf[0, 0], (tree.state, tree.terminal, tree.stats))
     return jax.lax.while_loop(lambda carry: ~carry[0], look, (jnp.bool_(False), unread))[1]
 
 
@@ -217,8 +217,8 @@ def _result(seed: jax.Array, tree: Tree, flags: jax.Array, config: SearchConfig)
     block = tree.children[0, 0]
     expanded = block != 0
     exists = tree.exists[block] & expanded
-    visits = jnp.where(exists, tree.visits[block], 0.0)
-    found = values(tree, block, config) + tree.reward[block]
+    visits = jnp.where(exists, tree.stats[block, :, VISITS], 0.0)
+    found = values(tree.stats[block], config) + tree.reward[block]
     best = exists & (visits == jnp.max(jnp.where(exists, visits, -1.0)))
     return SearchResult(
         action=pick(draw(seed, TIE, jnp.int32(0)), best),

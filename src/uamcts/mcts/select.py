@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from uamcts.mcts.tree import ROOT, UNEXPANDED, Tree, first_greatest, fold, put
+from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, first_greatest, fold, put
 from uamcts.types import SearchConfig
 
 
@@ -43,29 +43,29 @@ def select(tree: Tree, config: SearchConfig, longest: int) -> Path:
 def best_child(tree: Tree, node: jax.Array, config: SearchConfig) -> jax.Array:
     """The child with the best score, or the first one never visited; ties go to the first in action order."""
     block = tree.node(tree.children, node)
-    exists, visits = tree.exists[block], tree.visits[block]
+    exists, stats = tree.exists[block], tree.stats[block]
+    visits = stats[:, VISITS]
     score = scores(
         config,
         exists=exists,
-        parent_visits=tree.node(tree.visits, node),
+        parent_visits=tree.node(tree.stats, node)[VISITS],
         visits=visits,
-        values=values(tree, block, config) + tree.reward[block],
+        values=values(stats, config) + tree.reward[block],
         damping=tree.damping[block],
     )
     action = first_greatest(jnp.where(exists, jnp.where(visits == 0, jnp.inf, score), -jnp.inf))
     return block * tree.num_actions + action
 
 
-def values(tree: Tree, block: jax.Array, config: SearchConfig) -> jax.Array:
-    """The value of each node of a block, without the reward of the transition into it.
+def values(stats: jax.Array, config: SearchConfig) -> jax.Array:
+    """The value of each node of a block out of its `stats`, without the reward of the transition into it.
 
     Released: Q / (1 + sum over children of softmax(-U / tau)_i N(v_i)); with UA-Backpropagation off every share is 1
     and this is Q / N, since a node is visited once before its children are. Pseudocode: Q / N.
     """
-    total = tree.total[block]
     if config.rules == "released":
-        return total / (1.0 + tree.weight[block])
-    return total / jnp.maximum(tree.visits[block], 1.0)
+        return stats[:, TOTAL] / (1.0 + stats[:, WEIGHT])
+    return stats[:, TOTAL] / jnp.maximum(stats[:, VISITS], 1.0)
 
 
 def scores(

@@ -20,6 +20,9 @@ ROOT = 0
 UNEXPANDED = 0
 """The value of `children` for a node without any: block 0 is the root's, nobody's children."""
 
+VISITS, TOTAL, WEIGHT = range(3)
+"""The entries of `stats`."""
+
 
 class Tree(NamedTuple):
     """Arrays over [blocks, actions]; the number of a node is blocks' index * actions + action."""
@@ -32,12 +35,8 @@ class Tree(NamedTuple):
     """False for children that UA-Expansion deleted and for illegal actions. bool."""
     terminal: jax.Array
     """Whether the episode is over there. bool."""
-    visits: jax.Array
-    """N. float."""
-    total: jax.Array
-    """Q, the sum of values. float."""
-    weight: jax.Array
-    """Sum over the node's children of share * N. float."""
+    stats: jax.Array
+    """What backpropagation adds to, side by side so that it is one addition: N, Q and the weight. float, [..., 3]."""
     reward: jax.Array
     """r of the transition into the node. float."""
     uncertainty: jax.Array
@@ -46,6 +45,21 @@ class Tree(NamedTuple):
     """1 - softmax(U / tau) among the siblings; 1 where UA-Selection is off. float."""
     share: jax.Array
     """softmax(-U / tau) among the siblings; 1 where UA-Backpropagation is off. float."""
+
+    @property
+    def visits(self) -> jax.Array:
+        """N."""
+        return self.stats[..., VISITS]
+
+    @property
+    def total(self) -> jax.Array:
+        """Q, the sum of values."""
+        return self.stats[..., TOTAL]
+
+    @property
+    def weight(self) -> jax.Array:
+        """Sum over the node's children of share * N."""
+        return self.stats[..., WEIGHT]
 
     @property
     def num_actions(self) -> int:
@@ -66,9 +80,7 @@ def empty(state: PyTree, blocks: int, num_actions: int) -> Tree:
         children=jnp.zeros(shape, jnp.int32),
         exists=jnp.zeros(shape, bool),
         terminal=jnp.zeros(shape, bool),
-        visits=zeros,
-        total=zeros,
-        weight=zeros,
+        stats=jnp.zeros((*shape, 3), dtype=float),
         reward=zeros,
         uncertainty=zeros,
         damping=ones,

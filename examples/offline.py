@@ -1,0 +1,39 @@
+"""The paper's offline scenario in one place: seven algorithms, one game, many runs, one compiled program.
+
+python examples/offline.py space_invaders --runs 100
+"""
+
+import argparse
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import uamcts
+from uamcts.episode import play
+from uamcts.paper import ALGORITHMS, planned_in, search_config
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("domain", nargs="?", default="space_invaders", choices=list(uamcts.DOMAINS))
+parser.add_argument("--runs", type=int, default=100)
+parser.add_argument("--rules", default="released", choices=["released", "pseudocode"])
+parser.add_argument("--seed", type=int, default=0)
+parser.add_argument("--algorithms", nargs="+", default=list(ALGORITHMS), choices=list(ALGORITHMS))
+arguments = parser.parse_args()
+
+domain = uamcts.make(arguments.domain)
+chosen = [algorithm for algorithm in arguments.algorithms for _ in range(arguments.runs)]
+worlds = [planned_in(domain, algorithm) for algorithm in chosen]
+configs = [search_config(domain, algorithm, rules=arguments.rules) for algorithm in chosen]
+keys = jnp.tile(jax.random.split(jax.random.key(arguments.seed), arguments.runs), len(arguments.algorithms))
+
+# Algorithms and runs are lanes of one batch: stack them, then vmap.
+worlds, configs = (jax.tree.map(lambda *leaves: np.stack(leaves), *lanes) for lanes in (worlds, configs))
+scores = jax.jit(jax.vmap(play))(keys, worlds, configs)
+
+print(f"{arguments.domain}, {arguments.rules} rules, {arguments.runs} runs, reward: mean and standard error")
+for index, algorithm in enumerate(arguments.algorithms):
+    runs = slice(index * arguments.runs, (index + 1) * arguments.runs)
+    reward, steps = np.asarray(scores.reward[runs]), np.asarray(scores.steps[runs])
+    error = reward.std(ddof=1) / np.sqrt(len(reward))
+    print(f"  {algorithm:16} {reward.mean():6.2f} +- {error:.2f}   in {steps.mean():5.1f} steps")
