@@ -1,5 +1,9 @@
 """What several tests share. Compiled programs are kept for the session: compiling is most of the time here."""
 
+import os
+
+os.environ.setdefault("PJRT_NPROC", "1")  # before JAX starts: one thread for each of pytest's workers
+
 import jax
 import pytest
 

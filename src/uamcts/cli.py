@@ -78,7 +78,7 @@ def play(
 @app.command()
 def bench(
     only: Annotated[
-        list[str] | None, typer.Option(help="random_play, rollouts, moves or growth; default: all.")
+        list[str] | None, typer.Option(help="random_play, rollouts, moves, growth or reference; default: all.")
     ] = None,
     lanes: Annotated[int, typer.Option(help="Games and rollouts side by side.", min=1)] = 1280,
     steps: Annotated[int, typer.Option(help="Steps of each random game.", min=1)] = 50,
@@ -96,7 +96,7 @@ def bench(
         if unknown:
             raise ValueError(f"only is {unknown[0]!r}; there are {', '.join(benchmarks.BENCHMARKS)}")
         numbers = [int(number) for number in search_lanes.split(",")]
-        prepare_jax()
+        prepare_jax(all_cores)
         if not all_cores:
             benchmarks.one_core()
         result = benchmarks.run(names, lanes, steps, numbers, seconds)

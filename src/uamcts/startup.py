@@ -14,13 +14,18 @@ GPU_FLAGS = (
 )
 
 
-def prepare_jax() -> None:
-    """Keeps compiled programs in the user's cache folder, and lets a GPU run whole loops by itself."""
+def prepare_jax(all_cores: bool = False) -> None:
+    """Keeps compiled programs in the user's cache folder, and lets a GPU run whole loops by itself.
+
+    On a CPU a search is many short vector loops: split between threads they take longer, so one thread is the default.
+    """
     if "jax" in sys.modules:
         return
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uamcts" / "compiled"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    if not all_cores:
+        os.environ.setdefault("PJRT_NPROC", "1")
     if not any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13)):
         return
     flags = os.environ.get("XLA_FLAGS", "")
