@@ -30,6 +30,7 @@ keys = jnp.tile(jax.random.split(jax.random.key(arguments.seed), arguments.runs)
 # Algorithms and runs are lanes of one batch: stack them, then vmap.
 worlds, configs = (jax.tree.map(lambda *leaves: np.stack(leaves), *lanes) for lanes in (worlds, configs))
 scores = jax.jit(jax.vmap(play))(keys, worlds, configs)
+uamcts.raise_flags(scores)
 
 print(f"{arguments.domain}, {arguments.rules} rules, {arguments.runs} runs, reward: mean and standard error")
 for index, algorithm in enumerate(arguments.algorithms):

@@ -72,9 +72,9 @@ def test_wrong_options_are_told_in_one_line(options, words):
 def test_ctrl_c_ends_quietly():
     command = [sys.executable, "-m", "uamcts", "play", "space_invaders", "--algorithm", "random", "--delay", "5"]
     # Whoever runs the tests may ignore the signal, and that is inherited: as at a terminal, the program must not.
-    listening = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    listen = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, preexec_fn=listening, **pipes) as process:
+    with subprocess.Popen([sys.executable, "-c", listen, *command], **pipes) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         try:

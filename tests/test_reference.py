@@ -85,6 +85,19 @@ def test_stops_when_time_is_up():
     assert sum(result.visits) == result.iterations
 
 
+def test_a_short_budget_still_moves():
+    """The printed rules expand the root in the second iteration: that much is done in any case."""
+    config = uamcts.SearchConfig(iterations=10, rollouts=2, depth=5, rules="pseudocode")
+    result = reference.search(0, (0, 0), Grid(), None, config, budget_seconds=1e-9)
+    assert result.iterations == 2
+
+
+@pytest.mark.parametrize("rng", [None, "seed", 1.5])
+def test_a_source_of_randomness_is_needed(rng):
+    with pytest.raises(TypeError, match="rng is"):
+        reference.search(rng, (0, 0), Grid(), None, CONFIG)
+
+
 def test_legal_actions_alone_are_tried():
     class Masked(Grid):
         def legal_actions(self, state):
@@ -127,7 +140,8 @@ def test_states_are_not_copied():
         (Grid(), lambda s, a: -1.0, {}, r"uncertainty function returned -1\.0"),
         (Grid(), lambda s, a: math.nan, {}, "uncertainty function returned nan"),
         (Grid(), None, {"budget_seconds": 0.0}, r"budget_seconds is 0\.0"),
-        (table({(0, 0): (1, math.nan, 0.0)}, 3, 2), None, {}, "a reward that is NaN"),
+        (table({(0, 0): (1, math.nan, 0.0)}, 3, 2), None, {}, "a reward of nan"),
+        (table({(0, 0): (1, -math.inf, 0.0)}, 3, 2), None, {}, "a reward of -inf"),
     ],
 )
 def test_bad_input(model, doubt, options, words):

@@ -134,7 +134,7 @@ def small_tree():
 def test_backpropagation_by_hand(rules, total, weight):
     path = select.Path(jnp.array([0, 3, 5, 6, 6]), jnp.int32(3), jnp.int32(5))
     config = uamcts.SearchConfig(gamma=0.5, rules=rules)
-    tree = backpropagate.backpropagate(small_tree(), path, jnp.float32(3.0), config)
+    tree = backpropagate.backpropagate(small_tree(), path, jnp.float32(3.0), jnp.bool_(False), config)
     on_path = ([2, 1, 0], [1, 1, 0])
     np.testing.assert_allclose(np.asarray(tree.total)[on_path], total)
     np.testing.assert_allclose(np.asarray(tree.weight)[on_path], weight)
@@ -307,6 +307,10 @@ def test_illegal_actions_are_never_tried():
         ({"depth": 0}, "depth is 0"),
         ({"c": -1.0}, r"c is -1\.0"),
         ({"c": math.nan}, "c is nan"),
+        ({"c": math.inf}, "c is inf"),
+        ({"tau": "0.1"}, r"tau is '0\.1'"),
+        ({"tau": None}, "tau is None"),
+        ({"selection": "off"}, "selection is 'off'; it must be True or False"),
         ({"tau": 0.0}, r"tau is 0\.0; it must be above 0"),
         ({"tau": np.array([0.1, -1.0])}, r"tau is -1\.0"),
         ({"gamma": 1.5}, r"gamma is 1\.5; it must lie in \[0, 1\]"),
@@ -325,7 +329,8 @@ def test_wrong_settings_are_refused_before_anything_runs(options, words):
         (-0.1, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
         (math.nan, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
         (math.inf, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
-        (0.0, math.nan, BAD_REWARD, "reward that is NaN"),
+        (0.0, math.nan, BAD_REWARD, "reward that is not a finite"),
+        (0.0, -math.inf, BAD_REWARD, "reward that is not a finite"),
     ],
 )
 @pytest.mark.parametrize("where", [0, 2])
@@ -349,6 +354,73 @@ def test_no_legal_action_at_the_root():
     with pytest.raises(ValueError, match="no legal action at the root"):
         find(jax.random.key(0), stuck, SMALL)
     assert int(jax.jit(lambda key: find(key, stuck, SMALL).flags)(jax.random.key(0))) & NO_ACTION
+
+
+def test_a_node_that_cannot_grow_keeps_its_mean_value():
+    """With paths of one step the children of the root are rolled out again and again: their value is Q / N."""
+    pays = table({(0, 0): (1, 0.0, 0.0), (0, 1): (1, 1.0, 0.0), (1, 0): (1, 1.0, 0.0), (1, 1): (1, 1.0, 0.0)}, 3, 2)
+    config = uamcts.SearchConfig(iterations=40, rollouts=2, depth=3, tree_depth=1, **PLAIN)
+    for values in (find(jax.random.key(0), pays, config).values,
+                   uamcts.reference.search(0, 0, TableModel(pays), None, config).values):  # fmt: skip
+        np.testing.assert_allclose(values, [3.0, 4.0])
+
+
+class TableModel:
+    def __init__(self, table):
+        self.step, self.num_actions = table.step, table.num_actions
+
+
+def test_the_model_alone_or_the_uncertainty_alone_may_be_traced():
+    domain = uamcts.make("two_way")
+    key, state = jax.random.key(0), domain.reset(jax.random.key(0))
+    domains = jax.tree.map(lambda *leaves: np.stack(leaves), domain, domain.with_true_model())
+    visits = jax.vmap(lambda domain: uamcts.search(key, state, domain.model, None, SMALL).visits)(domains)
+    assert np.all(np.sum(visits, axis=1) == SMALL.iterations)
+    scales = jnp.array([0.0, 5.0])
+    doubts = jax.vmap(lambda w: uamcts.search(key, state, domain.model, lambda s, a: w * a, SMALL).uncertainty)(scales)
+    assert doubts.tolist() == [[0, 0, 0, 0], [0, 5, 10, 15]]
+    assert jax.jit(lambda: uamcts.search(key, state, domain.model, None, SMALL).visits)().sum() == SMALL.iterations
+
+
+def test_a_state_without_legal_actions_is_a_dead_end():
+    """Beyond state 1 nothing may be done: no reward is collected there, in the tree or in rollouts."""
+
+    class DeadEnd(Table):
+        def legal(self, state):
+            return jnp.full(2, state == 0)
+
+    ending = DeadEnd(*table({(0, 0): (1, 1.0, 0.0), (0, 1): (1, 2.0, 0.0), (1, 0): (1, 100.0, 0.0)}, 3, 2))
+    model = TableModel(ending)
+    model.legal_actions = lambda state: (0, 1) if state == 0 else ()
+    assert find(jax.random.key(0), ending, SMALL).values.tolist() == [1.0, 2.0]
+    assert uamcts.reference.search(0, 0, model, None, SMALL).values == [1.0, 2.0]
+
+
+def test_what_an_illegal_action_would_give_does_not_matter():
+    class OneLegal(Table):
+        def legal(self, state):
+            return jnp.array([True, False])
+
+    bad = OneLegal(*table({(0, 0): (1, 1.0, 0.0), (0, 1): (1, math.nan, math.nan)}, 3, 2))
+    assert int(find(jax.random.key(0), bad, SMALL).action) == 0
+
+
+def test_settings_may_become_axes():
+    axes = jax.tree.map(lambda _: 0, SMALL)
+    assert axes.tau == 0
+    assert axes.iterations == SMALL.iterations
+
+
+def test_functions_that_cannot_be_kept_are_compiled_anew():
+    class Unhashable:
+        __hash__ = None
+
+        def __call__(self, state, action):
+            return jnp.float32(0.1)
+
+    corridor = table({(0, 0): (1, 1.0, 0.0)}, 3, 2)
+    result = uamcts.search(jax.random.key(0), jnp.int32(0), corridor.model, Unhashable(), SMALL, num_actions=2)
+    assert int(jnp.sum(result.visits)) == SMALL.iterations
 
 
 def test_a_model_without_a_number_of_actions():

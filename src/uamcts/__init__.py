@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from uamcts import reference
     from uamcts.domains import DOMAINS, Domain, make
     from uamcts.domains.check import DomainError, DomainReport, check_domain
-    from uamcts.mcts.search import SearchResult, raise_flags, search
+    from uamcts.mcts.entry import raise_flags, search
+    from uamcts.mcts.search import SearchResult
     from uamcts.types import Model, SearchConfig, Transition, Uncertainty
     from uamcts.uncertainty import true_uncertainty
 
@@ -31,9 +32,9 @@ _HOMES = {
     "Uncertainty": "uamcts.types",
     "check_domain": "uamcts.domains.check",
     "make": "uamcts.domains",
-    "raise_flags": "uamcts.mcts.search",
+    "raise_flags": "uamcts.mcts.entry",
     "reference": "uamcts.reference",
-    "search": "uamcts.mcts.search",
+    "search": "uamcts.mcts.entry",
     "true_uncertainty": "uamcts.uncertainty",
 }
 

@@ -95,6 +95,8 @@ def bench(
         unknown = [name for name in names if name not in benchmarks.BENCHMARKS]
         if unknown:
             raise ValueError(f"only is {unknown[0]!r}; there are {', '.join(benchmarks.BENCHMARKS)}")
+        if not all(number.isdecimal() and int(number) for number in search_lanes.split(",")):
+            raise ValueError(f"search_lanes is {search_lanes!r}; give whole numbers of at least 1, like 1,128")
         numbers = [int(number) for number in search_lanes.split(",")]
         prepare_jax(all_cores)
         if not all_cores:

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.domains.base import Domain
-from uamcts.mcts.search import SearchResult, search
+from uamcts.mcts.entry import search
+from uamcts.mcts.search import SearchResult
 from uamcts.types import PyTree, SearchConfig
 from uamcts.uncertainty.true import true_uncertainty
 
@@ -30,7 +31,8 @@ class Score(NamedTuple):
 def play(key: jax.Array, domain: Domain, config: SearchConfig, limit: int | None = None) -> Score:
     """One episode with a known uncertainty (the paper's offline scenario). Pure and unbatched: vmap it over lanes.
 
-    Every argument but `limit` may differ from lane to lane, so that one program serves a whole sweep.
+    Keys, rules of the domain and all settings but the budgets and the rule set may differ from lane to lane, so one
+    program serves a whole sweep.
     """
     limit = limit or domain.time_limit or LONGEST
     reset_key, key = jax.random.split(key)

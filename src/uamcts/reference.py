@@ -1,8 +1,8 @@
 """UA-MCTS on plain Python objects, to be read beside the paper, and to plan with any Python simulator.
 
 A model is any object with `step(state, action) -> (state, reward, terminal)` and `num_actions`. It may also offer
-`legal_actions(state)`, a sequence of actions, and `step_batch(states, actions)` for rollouts in lockstep. States may be
-anything; a step must not change the state it is given. Nothing here copies states.
+`legal_actions(state)`, a sequence of actions (none: a dead end), and `step_batch(states, actions)` for rollouts in
+lockstep. States may be anything; a step must not change the state it is given. Nothing here copies states.
 
 The same search, compiled and for JAX models, is `uamcts.search`; with the same random draws both build the same tree.
 """
@@ -10,6 +10,7 @@ The same search, compiled and for JAX models, is `uamcts.search`; with the same 
 from __future__ import annotations
 
 import math
+import numbers
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -96,7 +97,10 @@ def search(
     """Algorithm 1. Stops after `config.iterations`, or after `budget_seconds` where that comes first."""
     if budget_seconds is not None and not budget_seconds > 0:
         raise ValueError(f"budget_seconds is {budget_seconds!r}; it must be above 0")
-    rng = random.Random(rng) if isinstance(rng, int) else rng  # noqa: S311 (planning, not secrets)
+    if isinstance(rng, numbers.Integral):
+        rng = random.Random(int(rng))  # noqa: S311 (planning, not secrets)
+    elif not isinstance(rng, (random.Random, Draws)) and not hasattr(rng, "deletion"):
+        raise TypeError(f"rng is {rng!r}; give a whole number, a random.Random or an object like reference.Draws")
     run = _Search(Draws(rng) if isinstance(rng, random.Random) else rng, model, uncertainty, config)
     end = None if budget_seconds is None else time.perf_counter() + budget_seconds
     return run.search(state, end)
@@ -122,15 +126,17 @@ class _Search:
             root.visits = self.config.root_visits
         iteration = 0
         while iteration < self.config.iterations:
-            if end is not None and iteration and time.perf_counter() >= end:
+            if end is not None and root.children and time.perf_counter() >= end:
                 break
             path = self.select(root)
-            leaf = path[-1]
+            leaf, grown = path[-1], False
             if leaf.visits > 0 and not leaf.terminal and len(path) <= self.config.tree_depth and not leaf.children:
                 self.expand(leaf, iteration + (2 if self.released else 1))
-                if leaf.children:
+                grown = bool(leaf.children)
+                if grown:
                     first = 0 if self.released else self.draws.child(iteration, len(leaf.children))
                     path.append(leaf.children[first])
+            leaf.weight += leaf.visits > 0 and not grown  # a visit for itself: there is nothing below
             self.backpropagate(path, self.simulate(path[-1], iteration))
             iteration += 1
         return self.result(root, iteration)
@@ -149,7 +155,7 @@ class _Search:
         """argmax of x_i + c sqrt(ln N(v) / N(v_i)), damped by 1 - softmax(U / tau)_i; ties: the first action."""
         c, log_visits = self.config.c, math.log(max(node.visits, 1))
         values = [self.value(child) + child.reward for child in node.children]
-        best, best_score = node, -math.inf
+        best, best_score = node.children[0], -math.inf
         if self.released:
             low, high = min(values), max(values)
             values = [(value - low) / (high - low) if high > low else 0.5 for value in values]
@@ -215,7 +221,12 @@ class _Search:
         uncertainty = self.uncertainty if self.config.simulation else None
         returned, doubt, discount = 0.0, 0.0, 1.0
         for _ in range(self.config.depth):
-            action = below(count) if legal is None else _nth(legal(state), below)
+            if legal is None:
+                action = below(count)
+            elif allowed := sorted(legal(state)):
+                action = allowed[below(len(allowed))]
+            else:
+                break  # nothing can be done here: a dead end
             if uncertainty is not None and (doubted := uncertainty(state, action)):
                 doubt += discount * checked(doubted)
             state, reward, terminal = step(state, action)
@@ -312,13 +323,7 @@ def checked(doubt: float) -> float:
 
 
 def checked_reward(reward: float) -> float:
-    """`reward`, or an error if it is not a number."""
-    if reward != reward:
-        raise ValueError("the model returned a reward that is NaN; it must be a number")
+    """`reward`, or an error if it is not a finite number."""
+    if not -math.inf < reward < math.inf:
+        raise ValueError(f"the model returned a reward of {reward!r}; it must be a finite number")
     return reward
-
-
-def _nth(legal: Sequence[int], below: Callable[[int], int]) -> int:
-    if not legal:
-        raise ValueError("the model offers no legal action in a state that is not terminal")
-    return sorted(legal)[below(len(legal))]

@@ -22,7 +22,7 @@ def plan_lines(domain: Domain, move: Move) -> list[str]:
         if bool(plan.exists[action]):
             value = f"{float(plan.values[action]):9.3f}" if int(plan.visits[action]) else f"{'-':>9}"
         else:
-            value = f"{'deleted':>9}"
+            value = f"{'left out':>9}"
         row = f"{star:1} {name:7}{int(plan.visits[action]):7}{value}{float(plan.uncertainty[action]):9.4f}"
         lines.append(row)
     return [*lines, f"reward {move.reward:g}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import jax
@@ -42,11 +42,6 @@ RULES = ("released", "pseudocode")
 """What the authors' program does, and what the paper prints. They differ: see docs/rules.md."""
 
 
-def _static(default: Any) -> Any:
-    return field(default=default, metadata={"static": True})
-
-
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class SearchConfig:
     """How to search. A pytree: all but the first five may be traced, and a lane of a batch may carry its own.
@@ -55,11 +50,11 @@ class SearchConfig:
     `backpropagation` switch the uncertainty-adapted form of each phase on; with all four off this is plain MCTS.
     """
 
-    iterations: int = _static(100)
-    rollouts: int = _static(10)
-    depth: int = _static(50)
-    rules: str = _static("released")
-    tree_depth: int = _static(256)
+    iterations: int = 100
+    rollouts: int = 10
+    depth: int = 50
+    rules: str = "released"
+    tree_depth: int = 256
     """Longest path in the tree: a node down there is rolled out and not expanded. Of no effect below 256 iterations."""
 
     c: Any = 2.0**0.5
@@ -83,17 +78,44 @@ class SearchConfig:
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
         if self.rules not in RULES:
             raise ValueError(f"rules is {self.rules!r}; there are {', '.join(map(repr, RULES))}")
-        _number(self, "c", lambda c: c >= 0, "it must be at least 0")
+        _number(self, "c", lambda c: 0 <= c < np.inf, "it must be a finite number of at least 0")
         _number(self, "tau", lambda tau: tau > 0, "it must be above 0 (infinity turns the adaptation off)")
         _number(self, "gamma", lambda gamma: 0 <= gamma <= 1, "it must lie in [0, 1]")
         _number(self, "deletion_scale", lambda scale: scale > 0, "it must be above 0")
         _number(self, "deletion_threshold", lambda limit: limit >= 0, "it must be at least 0")
+        for name in ("selection", "expansion", "simulation", "backpropagation"):
+            _number(self, name, lambda switch: switch in (0, 1), "it must be True or False")
         _number(self, "root_visits", lambda visits: visits >= 0, "it must be at least 0")
+
+
+STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth")
+"""The settings that decide the shape of a search; the others are leaves of the pytree."""
+_LEAVES = tuple(name for name in SearchConfig.__dataclass_fields__ if name not in STATIC_FIELDS)
+
+
+def _unflatten(static: tuple, leaves: tuple) -> SearchConfig:
+    """A config as it was, not looked at again: its leaves may be axes, specifications or anything else by now."""
+    config = object.__new__(SearchConfig)
+    for name, value in (*zip(STATIC_FIELDS, static, strict=True), *zip(_LEAVES, leaves, strict=True)):
+        object.__setattr__(config, name, value)
+    return config
+
+
+jax.tree_util.register_pytree_node(
+    SearchConfig,
+    lambda config: (
+        tuple(getattr(config, name) for name in _LEAVES),
+        tuple(getattr(config, name) for name in STATIC_FIELDS),
+    ),
+    _unflatten,
+)
 
 
 def _number(config: SearchConfig, name: str, good: Any, remedy: str) -> None:
     """Refuses a concrete value, or any concrete lane of it, that is not good; a traced one cannot be looked at."""
     value = getattr(config, name)
+    if isinstance(value, str) or (value is None and name != "deletion_scale"):
+        raise ValueError(f"{name} is {value!r}; {remedy}")
     if isinstance(value, jax.core.Tracer) or not isinstance(value, (int, float, np.ndarray, np.generic, jax.Array)):
         return
     for number in np.ravel(np.asarray(value)).tolist():

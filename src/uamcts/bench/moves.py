@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from uamcts.domains import make
 from uamcts.domains.base import Domain
-from uamcts.mcts.search import no_uncertainty, search
+from uamcts.mcts.entry import no_uncertainty, search
 from uamcts.mcts.simulate import simulate, value
 from uamcts.paper import search_config
 from uamcts.randomness import seed_of

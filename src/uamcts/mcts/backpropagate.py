@@ -16,8 +16,11 @@ from uamcts.mcts.tree import Tree, put
 from uamcts.types import SearchConfig
 
 
-def backpropagate(tree: Tree, path: Path, value: jax.Array, config: SearchConfig) -> Tree:
-    """The tree after `value` was found at the end of `path`: one masked scatter along the path."""
+def backpropagate(tree: Tree, path: Path, value: jax.Array, revisited: jax.Array, config: SearchConfig) -> Tree:
+    """The tree after `value` was found at the end of `path`: one masked scatter along the path.
+
+    `revisited`: the leaf had been visited before and did not grow.
+    """
     nodes, places = path.nodes, jnp.arange(path.nodes.size)
     reward = tree.reward.reshape(-1).at[nodes].get(mode="fill", fill_value=0.0)
     share = tree.share.reshape(-1).at[nodes].get(mode="fill", fill_value=1.0)
@@ -25,8 +28,10 @@ def backpropagate(tree: Tree, path: Path, value: jax.Array, config: SearchConfig
     values = climb(value, places < path.length - 1, scale * config.gamma, scale * reward)
     added = values if config.rules == "released" else values * share
 
-    # A visit of a child adds its share to its parent's weight: the child is one further along the path.
+    # A visit of a child adds its share to its parent's weight: the child is one further along the path. A leaf that was
+    # visited before and could not grow was visited for itself.
     below = jnp.where(places < path.length - 1, jnp.roll(share, -1), 0.0)
+    below = jnp.where((places == path.length - 1) & revisited, 1.0, below)
 
     amounts = jnp.stack([jnp.ones_like(added), added, below], axis=-1)
     stats = tree.stats.reshape(-1, 3).at[nodes].add(amounts, mode="drop")

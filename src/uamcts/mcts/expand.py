@@ -42,14 +42,14 @@ def expand(
     """The children of a node that is in `state`; `index` numbers the expansions of a search."""
     actions = jnp.arange(num_actions, dtype=jnp.int32)
     believed = jax.vmap(model, in_axes=(None, 0))(state, actions)
-    doubt = jax.vmap(uncertainty, in_axes=(None, 0))(state, actions).astype(float)
     allowed = jnp.ones(num_actions, bool) if legal is None else legal(state)
-    exists = allowed & ~deleted(seed, index, jnp.where(allowed, doubt, 0.0), allowed, config)
+    doubt = jnp.where(allowed, jax.vmap(uncertainty, in_axes=(None, 0))(state, actions).astype(float), 0.0)
+    exists = allowed & ~deleted(seed, index, doubt, allowed, config)
     return Children(
         state=believed.state,
         exists=exists,
         terminal=believed.terminal,
-        reward=believed.reward.astype(float),
+        reward=jnp.where(allowed, believed.reward.astype(float), 0.0),
         uncertainty=doubt,
         damping=jnp.where(config.selection, 1.0 - softmax(doubt, exists, config.tau), 1.0),
         share=jnp.where(config.backpropagation, softmax(-doubt, exists, config.tau), 1.0),

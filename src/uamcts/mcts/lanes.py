@@ -1,7 +1,8 @@
 """Many lanes in lockstep: the fast way to run a loop for all rollouts of all searches at once.
 
-`lockstep(step, count, lanes)` equals `vmap(lambda lane: fori_loop(0, count, step, lane))(lanes)`. However many vmaps
-stand around it, all lanes lie on one flat axis in the end: on a CPU one long vector loop, on a GPU one kernel.
+`lockstep(step, over, count, lanes)` is `vmap(lambda lane: fori_loop(0, count, step, lane))(lanes)`, ended when all
+lanes are over. However many vmaps stand around it, all lanes lie on one flat axis in the end: on a CPU one long vector
+loop, on a GPU one kernel.
 """
 
 from __future__ import annotations

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.expand import expand, write
@@ -17,8 +14,6 @@ from uamcts.mcts.simulate import checked, simulate, value
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.randomness import CHILD, TIE, draw, pick, seed_of
 from uamcts.types import Legal, Model, PyTree, SearchConfig, Uncertainty
-
-STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth")
 
 BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION = 1, 2, 4
 """Flags of a result: what only shows while the search runs."""
@@ -39,83 +34,7 @@ class SearchResult(NamedTuple):
     """False for actions that are illegal or that UA-Expansion deleted at the root."""
     tree: Tree
     flags: jax.Array
-    """0, or a sum of STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth")
-
-BAD_UNCERTAINTY, BAD_REWARD and NO_ACTION. int32, no axis."""
-
-
-def search(
-    key: jax.Array,
-    state: PyTree,
-    model: Model,
-    uncertainty: Uncertainty | None,
-    config: SearchConfig,
-    *,
-    num_actions: int | None = None,
-    legal: Legal | None = None,
-) -> SearchResult:
-    """Plans one move from `state` in `model`, leaning away from transitions with a high `uncertainty`.
-
-    A pure function: `jit` it, `vmap` it. Called plainly it compiles itself once and keeps the program. The number of
-    actions, and which of them are legal, are the model's own (`domain.model` knows them) or given here.
-
-    What only shows while the search runs (an uncertainty that is negative or not finite, a NaN reward, no legal action)
-    is an error when called plainly and a flag on the result otherwise: see `raise_flags`.
-    """
-    owner = getattr(model, "__self__", model)
-    num_actions = num_actions or getattr(owner, "num_actions", None)
-    if num_actions is None:
-        raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
-    legal = legal or getattr(owner, "legal", None)
-    uncertainty = uncertainty or no_uncertainty
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config))):
-        return tree_search(key, state, model, uncertainty, config, num_actions, legal)
-    fixed, free = _partitioned(config)
-    parts: Any = (model, uncertainty, num_actions, legal, fixed)
-    result = _compiled(*parts)(key, state, free)
-    raise_flags(result)
-    return result
-
-
-def no_uncertainty(state: PyTree, action: jax.Array) -> jax.Array:
-    """U = 0 everywhere: the model is believed."""
-    return jnp.zeros((), float)
-
-
-def raise_flags(result: SearchResult) -> None:
-    """Raises an error if a search, or any of a batch of them, met something that it cannot plan with."""
-    flags = np.bitwise_or.reduce(np.ravel(np.asarray(result.flags)))
-    if flags & NO_ACTION:
-        raise ValueError("there is no legal action at the root, or the search was too short to try one")
-    if flags & BAD_UNCERTAINTY:
-        raise ValueError("the uncertainty function returned a number that is negative or not finite")
-    if flags & BAD_REWARD:
-        raise ValueError("the model returned a reward that is NaN")
-
-
-def _partitioned(config: SearchConfig) -> tuple[tuple, dict[str, Any]]:
-    """Settings that decide how the program is built, and those that are its arguments.
-
-    Plain booleans and a discount of 1 are built in: the program then leaves out what they switch off.
-    """
-    fixed: dict[str, Any] = {}
-    free: dict[str, Any] = {}
-    for name in SearchConfig.__dataclass_fields__:
-        value = getattr(config, name)
-        static = isinstance(value, (bool, str)) or value is None or name in STATIC_FIELDS
-        (fixed if static or (name == "gamma" and np.ndim(value) == 0 and value == 1) else free)[name] = value
-    return tuple(fixed.items()), free
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled(model: Any, uncertainty: Any, num_actions: int, legal: Any, fixed: tuple) -> Callable[..., SearchResult]:
-    """The compiled program of one model, uncertainty function and set of built-in settings."""
-
-    def program(key: jax.Array, state: PyTree, free: dict[str, Any]) -> SearchResult:
-        config = SearchConfig(**dict(fixed), **free)
-        return tree_search(key, state, model, uncertainty, config, num_actions, legal)
-
-    return jax.jit(program)
+    """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD and NO_ACTION. int32, no axis."""
 
 
 def tree_search(
@@ -149,7 +68,7 @@ def tree_search(
         rollouts = simulate(seed, index, start, over, *parts)
         end = block * num_actions + first.astype(jnp.int32)
         path = _extended(path, end, grows)
-        tree = backpropagate(tree, path, value(rollouts, config), config)
+        tree = backpropagate(tree, path, value(rollouts, config), (stats[VISITS] > 0) & ~grows, config)
         flags = flags | jnp.where(grows, _flags(children.uncertainty, children.reward), 0)
         return (tree, flags | _flags(rollouts.uncertainty, rollouts.returns)), None
 
@@ -210,7 +129,7 @@ def _extended(path: Path, child: jax.Array, grows: jax.Array) -> Path:
 
 def _flags(doubt: jax.Array, reward: jax.Array) -> jax.Array:
     doubtful = jnp.any(jnp.isnan(checked(doubt)))
-    return BAD_UNCERTAINTY * doubtful.astype(jnp.int32) + BAD_REWARD * jnp.any(jnp.isnan(reward)).astype(jnp.int32)
+    return BAD_UNCERTAINTY * doubtful.astype(jnp.int32) + BAD_REWARD * jnp.any(~jnp.isfinite(reward)).astype(jnp.int32)
 
 
 def _result(seed: jax.Array, tree: Tree, flags: jax.Array, config: SearchConfig) -> SearchResult:

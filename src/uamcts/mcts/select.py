@@ -61,7 +61,7 @@ def values(stats: jax.Array, config: SearchConfig) -> jax.Array:
     """The value of each node of a block out of its `stats`, without the reward of the transition into it.
 
     Released: Q / (1 + sum over children of softmax(-U / tau)_i N(v_i)); with UA-Backpropagation off every share is 1
-    and this is Q / N, since a node is visited once before its children are. Pseudocode: Q / N.
+    and this is Q / N, since every visit but the first goes on to a child or is counted as one. Pseudocode: Q / N.
     """
     if config.rules == "released":
         return stats[:, TOTAL] / (1.0 + stats[:, WEIGHT])

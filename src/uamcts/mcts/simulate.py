@@ -51,7 +51,8 @@ def simulate(
 ) -> Rollouts:
     """Rolls out from `state`, at most `config.depth` steps each; `index` numbers the simulations of a search.
 
-    A rollout that is over goes on in place: its state absorbs, its reward is 0, and its uncertainty is not counted.
+    A rollout in a state without legal actions is over. One that is over goes on in place: its state absorbs, its
+    reward is 0, and its uncertainty is not counted.
     """
     numbers = index * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
 
@@ -62,7 +63,11 @@ def simulate(
     def step(k: jax.Array, rollout: Rollout) -> Rollout:
         state, over, doubt, discount = rollout.state, rollout.over, rollout.doubt, rollout.discount
         bits = following(rollout.stream, k)
-        action = below(bits, num_actions) if legal is None else pick(bits, legal(state))
+        if legal is None:
+            action = below(bits, num_actions)
+        else:
+            allowed = legal(state)
+            action, over = pick(bits, allowed), over | ~jnp.any(allowed)
         after = model(state, action)
         count = 1.0 if discount is None else discount
         if doubt is not None:

@@ -25,7 +25,11 @@ VISITS, TOTAL, WEIGHT = range(3)
 
 
 class Tree(NamedTuple):
-    """Arrays over [blocks, actions]; the number of a node is blocks' index * actions + action."""
+    """Arrays over [blocks, actions]; the number of a node is its block * actions + its action.
+
+    Only what can be reached from the root through `children` means anything: an iteration that did not expand a node
+    leaves its block behind, linked to nobody.
+    """
 
     state: PyTree
     """What the model believes to be the node's state, [blocks, actions, ...]."""
