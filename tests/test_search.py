@@ -141,6 +141,22 @@ def test_backpropagation_by_hand(rules, total, weight):
     assert np.asarray(tree.visits).tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
+@pytest.mark.parametrize("leaf", range(7))
+def test_doubling_climbs_as_steps_do(leaf, monkeypatch):
+    """A GPU doubles where a CPU goes step by step: the same values above the leaf, wherever it is on the path."""
+    rng = np.random.default_rng(leaf)
+    factor, summand = (jnp.asarray(rng.random(7), jnp.float32) for _ in range(2))
+    above = jnp.arange(7) < leaf
+    steps = backpropagate.climb(jnp.float32(3.0), above, factor, summand)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    doubled = backpropagate.climb(jnp.float32(3.0), above, factor, summand)
+    np.testing.assert_allclose(doubled[: leaf + 1], steps[: leaf + 1], rtol=1e-6)
+    value = 3.0
+    for place in reversed(range(leaf)):
+        value = float(factor[place + 1]) * value + float(summand[place + 1])
+    assert float(doubled[0]) == pytest.approx(value, rel=1e-6)
+
+
 # Properties.
 
 STATES, ACTIONS = 6, 3
