@@ -11,21 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from uamcts import reference
+    from uamcts.agent import Agent
     from uamcts.domains import DOMAINS, Domain, make
     from uamcts.domains.check import DomainError, DomainReport, check_domain
     from uamcts.mcts.entry import raise_flags, search
     from uamcts.mcts.search import SearchResult
     from uamcts.types import Model, SearchConfig, Transition, Uncertainty
-    from uamcts.uncertainty import true_uncertainty
+    from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
+    from uamcts.uncertainty.schedule import Schedule
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Agent": "uamcts.agent",
     "DOMAINS": "uamcts.domains",
     "Domain": "uamcts.domains",
     "DomainError": "uamcts.domains.check",
     "DomainReport": "uamcts.domains.check",
+    "ESTIMATORS": "uamcts.uncertainty",
+    "Estimator": "uamcts.uncertainty",
     "Model": "uamcts.types",
+    "Schedule": "uamcts.uncertainty.schedule",
     "SearchConfig": "uamcts.types",
     "SearchResult": "uamcts.mcts.search",
     "Transition": "uamcts.types",
@@ -40,10 +46,14 @@ _HOMES = {
 
 __all__ = [
     "DOMAINS",
+    "ESTIMATORS",
+    "Agent",
     "Domain",
     "DomainError",
     "DomainReport",
+    "Estimator",
     "Model",
+    "Schedule",
     "SearchConfig",
     "SearchResult",
     "Transition",

@@ -76,6 +76,40 @@ def play(
 
 
 @app.command()
+def run(
+    domain: DomainName,
+    scenario: Annotated[str, typer.Option(help="`online`: U is learned on the way.")] = "online",
+    algorithm: Annotated[str, typer.Option(help="An algorithm of the paper.")] = "combined",
+    learner: Annotated[
+        str | None,
+        typer.Option(help="What learns: network, linear, true, none, or a transition_... ; default: the paper's."),
+    ] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs side by side; default: the paper's.", min=1)] = None,
+    steps: Annotated[int | None, typer.Option(help="Real steps of each run; default: the paper's.", min=1)] = None,
+    c: Annotated[float | None, typer.Option(help="Exploration; default: the paper's for this algorithm.")] = None,
+    rules: Annotated[str, typer.Option(help="`released` or `pseudocode`.")] = "released",
+    interval: Annotated[int | None, typer.Option(help="Real steps between two rounds of training.", min=1)] = None,
+    minibatches: Annotated[int | None, typer.Option(help="Minibatches of a round of training.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Another seed, other runs.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="A folder to keep the runs in; they go on from there.")] = None,
+) -> None:
+    """Runs agents that learn where their model is wrong, and says what they have learned."""
+    with told_plainly():
+        if scenario != "online":
+            raise ValueError(f"scenario is {scenario!r}; there is online (offline: see examples/offline.py)")
+        prepare_jax(device_a_core=True)
+        from uamcts.lab.online import Experiment
+        from uamcts.lab.watch import run_online, second_half
+
+        experiment = Experiment(
+            domain, algorithm, learner, rules, c, runs, steps, seed, interval=interval, minibatches=minibatches
+        )
+        said = run_online(experiment, out, console)
+        if said:
+            print(second_half(said))
+
+
+@app.command()
 def bench(
     only: Annotated[
         list[str] | None, typer.Option(help="random_play, rollouts, moves, growth or reference; default: all.")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass, field
 from typing import Any
 
 from uamcts.domains.base import Domain
 from uamcts.types import SearchConfig
+from uamcts.uncertainty.schedule import Schedule
 
 PHASES = ("selection", "expansion", "simulation", "backpropagation")
 
@@ -48,6 +50,30 @@ BEST_C: dict[str, dict[str, float]] = {
     "two_way_icy": {"true": 0.5, "corrupted": 0.5, "combined": 1.0},
 }  # fmt: skip
 """The exploration constant with the best mean reward, as the paper reports it."""
+
+
+@dataclass(frozen=True)
+class OnlineSettings:
+    """How an agent learns in a domain: what estimates U, when, with how many minibatches, and for how long."""
+
+    estimator: str = "network"
+    schedule: Schedule = field(default_factory=Schedule)
+    minibatches: int = 5000
+    terminal_copies: int = 1
+    """How often a terminal sample is stored."""
+    steps: int = 30000
+    """Real steps of a run."""
+    runs: int = 15
+
+
+_GRIDWORLD_ONLINE = OnlineSettings("linear", Schedule(interval=300), terminal_copies=10, steps=3000, runs=30)
+ONLINE: dict[str, OnlineSettings] = {"two_way": _GRIDWORLD_ONLINE, "two_way_icy": _GRIDWORLD_ONLINE}
+"""The online scenario of the domains that have settings of their own; the games use the defaults."""
+
+
+def online_settings(domain: Domain) -> OnlineSettings:
+    """How an agent learns in this domain."""
+    return ONLINE.get(domain.name, OnlineSettings())
 
 
 def switches(algorithm: str) -> dict[str, bool]:

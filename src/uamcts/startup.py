@@ -14,20 +14,30 @@ GPU_FLAGS = (
 )
 
 
-def prepare_jax(all_cores: bool = False) -> None:
+CPU_FLAGS = (
+    # A rollout's loop, with the table it looks things up in, as one compiled function instead of a call a step.
+    "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=4000000",
+)
+
+
+def prepare_jax(all_cores: bool = False, device_a_core: bool = False) -> None:
     """Keeps compiled programs in the user's cache folder, and lets a GPU run whole loops by itself.
 
     On a CPU a search is many short vector loops: split between threads they take longer, so one thread is the default.
+    With `device_a_core` every core is a device of its own, for work that is spread over devices.
     """
     if "jax" in sys.modules:
         return
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uamcts" / "compiled"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
-    if not all_cores:
+    if device_a_core:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        os.environ.setdefault("PJRT_NPROC", str(cores))
+        os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(cores))
+    elif not all_cores:
         os.environ.setdefault("PJRT_NPROC", "1")
-    if not any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13)):
-        return
+    has_gpu = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
     flags = os.environ.get("XLA_FLAGS", "")
-    missing = [flag for flag in GPU_FLAGS if flag.split("=")[0] not in flags]
+    missing = [flag for flag in (*CPU_FLAGS, *(GPU_FLAGS if has_gpu else ())) if flag.split("=")[0] not in flags]
     os.environ["XLA_FLAGS"] = " ".join([flags, *missing]).strip()

@@ -14,6 +14,9 @@ import numpy as np
 from uamcts.domains import pictures
 from uamcts.types import PyTree, Transition
 
+RAW = np.iinfo(np.int32).max
+"""Instead of a value: the feature is given as it is."""
+
 
 @dataclass(frozen=True, eq=False)
 class Domain:
@@ -35,6 +38,8 @@ class Domain:
     time_limit: ClassVar[int | None] = None
     """Real steps after which an episode is cut (it is not over: the flag `terminal` stays false)."""
     channel_names: ClassVar[tuple[str, ...]] = ()
+    one_hot: ClassVar[dict[int, tuple[int, int]]] = {}
+    """Features that a network gets one-hot: the feature's number, its least value and how many values it takes."""
     glyphs: ClassVar[dict[str, str]] = {}
     """The characters of the text board: those of later channels are drawn over those of earlier ones."""
 
@@ -75,6 +80,17 @@ class Domain:
         """The least and the greatest value of every feature."""
         raise NotImplementedError(f"{type(self).__name__} has no feature_bounds()")
 
+    def inputs(self, state: PyTree) -> jax.Array:
+        """The state as a network gets it: features in `one_hot` spread over as many 0s and one 1, the others raw."""
+        features = self.features(state)
+        places, values = [], []
+        for place in range(features.size):
+            least, count = self.one_hot.get(place, (0, 0))
+            places += [place] * max(count, 1)
+            values += list(range(least, least + count)) or [RAW]
+        picked, wanted = features[np.array(places)], np.array(values)
+        return jnp.where(wanted == RAW, picked, picked == wanted).astype(jnp.float32)
+
     def from_features(self, vector: Any, terminal: Any = False) -> PyTree:
         """The state of a feature vector. The vector does not hold the terminal flag: pass it."""
         raise NotImplementedError(f"{type(self).__name__} has no from_features(vector, terminal)")
@@ -82,6 +98,10 @@ class Domain:
     def difference(self, first: PyTree, second: PyTree) -> jax.Array:
         """The mean squared difference of two states' features; a domain may offer a faster way to the same number."""
         return jnp.mean(jnp.square((self.features(first) - self.features(second)).astype(jnp.float32)))
+
+    def arrival(self, state: PyTree) -> tuple[jax.Array, jax.Array]:
+        """What coming into a state pays, and whether it ends the episode, where this depends on the state alone."""
+        raise NotImplementedError(f"{type(self).__name__} has no arrival(state); a learned transition needs it")
 
     def channels(self, state: PyTree) -> np.ndarray:
         """What is where, as conditions [rows, columns, channels], for pictures of one concrete state."""

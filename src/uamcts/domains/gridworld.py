@@ -45,6 +45,7 @@ class GridWorld(Domain):
     action_names = ("right", "down", "left", "up")
     time_limit = 50
     channel_names = ("goal", "wall", "unknown_wall", "ice", "agent")
+    one_hot = {0: (0, ROWS), 1: (0, COLUMNS)}
     glyphs = {"goal": "G", "wall": "█", "unknown_wall": "▓", "ice": "~", "agent": "@"}
 
     def reset(self, key: jax.Array) -> State:
@@ -57,9 +58,14 @@ class GridWorld(Domain):
         slides = (entered != state.cell) & bit(word(rules.ice), entered)
         arrived = jnp.where(slides, _walk(rules, entered, action), entered)
         ended = state.cell == GOAL_CELL
-        cell = jnp.where(ended, state.cell, arrived)
-        terminal = cell == GOAL_CELL
-        return Transition(State(cell), jnp.where(terminal & ~ended, REWARD, 0.0).astype(jnp.float32), terminal)
+        following = State(jnp.where(ended, state.cell, arrived))
+        reward, terminal = self.arrival(following)
+        return Transition(following, jnp.where(ended, 0.0, reward).astype(jnp.float32), terminal)
+
+    def arrival(self, state: State) -> tuple[jax.Array, jax.Array]:
+        """The goal pays and ends the episode."""
+        terminal = state.cell == GOAL_CELL
+        return jnp.where(terminal, REWARD, 0.0).astype(jnp.float32), terminal
 
     def features(self, state: State) -> jax.Array:
         """Row and column."""

@@ -60,8 +60,11 @@ def no_uncertainty(state: PyTree, action: jax.Array) -> jax.Array:
     return jnp.zeros((), float)
 
 
-def raise_flags(result: SearchResult) -> None:
-    """Raises an error if a search, or any of a batch of them, met something that it cannot plan with."""
+def raise_flags(result: Any) -> None:
+    """Raises an error if a search, or any of a batch of them, met something that it cannot plan with.
+
+    `result` is anything that has the `flags` of searches.
+    """
     flags = np.bitwise_or.reduce(np.ravel(np.asarray(result.flags)))
     if flags & NO_ACTION:
         raise ValueError("there is no legal action at the root, or the search was too short to try one")

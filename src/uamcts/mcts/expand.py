@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from uamcts.mcts.tree import Tree, softmax
 from uamcts.randomness import DELETION, draw, uniform
-from uamcts.types import Legal, Model, PyTree, SearchConfig, Uncertainty
+from uamcts.types import BatchedUncertainty, Legal, Model, PyTree, SearchConfig, Uncertainty
 
 
 class Children(NamedTuple):
@@ -29,23 +29,40 @@ class Children(NamedTuple):
     share: jax.Array
 
 
+def ask(
+    uncertainty: Uncertainty | BatchedUncertainty, memory: PyTree, states: PyTree, actions: jax.Array, wanted: jax.Array
+) -> tuple[jax.Array, PyTree]:
+    """The uncertainties of `actions` [n] in `states` [n, ...] where they are `wanted`, and what is remembered after."""
+    if isinstance(uncertainty, BatchedUncertainty):
+        return uncertainty.many(memory, states, actions, wanted)
+    return jax.vmap(uncertainty)(states, actions).astype(float), memory
+
+
 def expand(
     seed: jax.Array,
     index: jax.Array,
     state: PyTree,
     model: Model,
-    uncertainty: Uncertainty,
+    uncertainty: Uncertainty | BatchedUncertainty,
     legal: Legal | None,
     num_actions: int,
     config: SearchConfig,
-) -> Children:
-    """The children of a node that is in `state`; `index` numbers the expansions of a search."""
+    *,
+    memory: PyTree = None,
+    wanted: jax.Array | bool = True,
+) -> tuple[Children, PyTree]:
+    """The children of a node that is in `state`, and what the uncertainty remembers after.
+
+    `index` numbers the expansions of a search. Children that are not `wanted` have no uncertainty worth having.
+    """
     actions = jnp.arange(num_actions, dtype=jnp.int32)
     believed = jax.vmap(model, in_axes=(None, 0))(state, actions)
     allowed = jnp.ones(num_actions, bool) if legal is None else legal(state)
-    doubt = jnp.where(allowed, jax.vmap(uncertainty, in_axes=(None, 0))(state, actions).astype(float), 0.0)
+    here = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_actions, *jnp.shape(leaf))), state)
+    doubt, memory = ask(uncertainty, memory, here, actions, allowed & wanted)
+    doubt = jnp.where(allowed, doubt, 0.0)
     exists = allowed & ~deleted(seed, index, doubt, allowed, config)
-    return Children(
+    children = Children(
         state=believed.state,
         exists=exists,
         terminal=believed.terminal,
@@ -54,6 +71,7 @@ def expand(
         damping=jnp.where(config.selection, 1.0 - softmax(doubt, exists, config.tau), 1.0),
         share=jnp.where(config.backpropagation, softmax(-doubt, exists, config.tau), 1.0),
     )
+    return children, memory
 
 
 def deleted(seed: jax.Array, index: jax.Array, doubt: jax.Array, allowed: jax.Array, config: SearchConfig) -> jax.Array:

@@ -2,7 +2,7 @@
 
 `lockstep(step, over, count, lanes)` is `vmap(lambda lane: fori_loop(0, count, step, lane))(lanes)`, ended when all
 lanes are over. However many vmaps stand around it, all lanes lie on one flat axis in the end: on a CPU one long vector
-loop, on a GPU one kernel.
+loop, on a GPU one kernel. `recorded` does the same and keeps what every step had to say.
 """
 
 from __future__ import annotations
@@ -28,18 +28,36 @@ def lockstep(step: Step, over: Callable[[PyTree], jax.Array], count: int, lanes:
 
     It ends earlier when every lane is `over`: a step must not change what matters of a lane that is.
     """
+    return recorded(lambda k, lane: (step(k, lane), ()), over, count, lanes)[0]
+
+
+def recorded(
+    step: Callable[[jax.Array, PyTree], tuple[PyTree, PyTree]],
+    over: Callable[[PyTree], jax.Array],
+    count: int,
+    lanes: PyTree,
+) -> tuple[PyTree, PyTree]:
+    """The same for a step that also gives a record: the lanes at the end, and their records, [n, count, ...].
+
+    Records of steps that were not taken, because all lanes were over, are zeros.
+    """
     leaves, structure = jax.tree.flatten(lanes)
+    one = [jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for leaf in leaves]
 
     def flat_step(k: jax.Array, *lane: jax.Array) -> list[jax.Array]:
-        after = jax.tree.leaves(step(k, jax.tree.unflatten(structure, lane)))
-        return [new.astype(old.dtype) for new, old in zip(after, lane, strict=True)]
+        after, record = step(k, jax.tree.unflatten(structure, lane))
+        new = [new.astype(old.dtype) for new, old in zip(jax.tree.leaves(after), lane, strict=True)]
+        return new + jax.tree.leaves(record)
 
-    one = [jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for leaf in leaves]
-    closed = jax.make_jaxpr(flat_step)(jax.ShapeDtypeStruct((), jnp.int32), *one)
+    number = jax.ShapeDtypeStruct((), jnp.int32)
+    closed = jax.make_jaxpr(flat_step)(number, *one)
+    kept = jax.tree.structure(
+        jax.eval_shape(lambda k, lane: step(k, lane)[1], number, jax.tree.unflatten(structure, one))
+    )
     constants = [jnp.asarray(constant) for constant in closed.consts]
     marks = jax.tree.leaves(over(jax.tree.unflatten(structure, list(range(len(leaves))))))
-    run = _runner(closed.jaxpr, count, marks[0], (False,) * len(constants))
-    return jax.tree.unflatten(structure, run(constants, leaves))
+    after = _runner(closed.jaxpr, count, marks[0], (False,) * len(constants))(constants, leaves)
+    return jax.tree.unflatten(structure, after[: len(leaves)]), jax.tree.unflatten(kept, after[len(leaves) :])
 
 
 def _runner(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...]) -> Callable[[list, list], list]:
@@ -55,19 +73,31 @@ def _runner(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...]) -> Ca
 
         every = jax.vmap(one, in_axes=([0 if own else None for own in per_lane], None, 0))
         # Whether all lanes are over is itself a pass over the lanes: where they are many, look only now and then.
-        stride = 8 if lanes[0].shape[0] >= MANY_LANES else 1
+        size = lanes[0].shape[0]
+        stride = 8 if size >= MANY_LANES else 1
+        records = [jnp.zeros((size, count, *out.aval.shape), out.aval.dtype) for out in jaxpr.outvars[len(lanes) :]]
 
         def goes_on(carry: tuple) -> jax.Array:
             return (carry[0] < count) & ~jnp.all(carry[1][over])
 
-        def body(carry: tuple) -> tuple:
-            k, lanes = carry
-            if stride == 1:
-                return k + 1, every(constants, k, lanes)
-            end = jnp.minimum(k + stride, count)
-            return end, jax.lax.fori_loop(k, end, lambda k, lanes: every(constants, k, lanes), lanes)
+        def advance(k: jax.Array, carry: tuple) -> tuple:
+            lanes, records = carry
+            after = every(constants, k, lanes)
+            said = [
+                jax.lax.dynamic_update_index_in_dim(record, row, k, 1)
+                for record, row in zip(records, after[len(lanes) :], strict=True)
+            ]
+            return after[: len(lanes)], said
 
-        return jax.lax.while_loop(goes_on, body, (jnp.int32(0), lanes))[1]
+        def body(carry: tuple) -> tuple:
+            k, lanes, records = carry
+            if stride == 1:
+                return k + 1, *advance(k, (lanes, records))
+            end = jnp.minimum(k + stride, count)
+            return end, *jax.lax.fori_loop(k, end, advance, (lanes, records))
+
+        _, lanes, records = jax.lax.while_loop(goes_on, body, (jnp.int32(0), lanes, records))
+        return lanes + records
 
     @run.def_vmap
     def _flattened(size: int, batched: Any, constants: list[jax.Array], lanes: list[jax.Array]) -> tuple[list, list]:

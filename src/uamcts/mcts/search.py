@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from uamcts.mcts.select import Path, select, values
 from uamcts.mcts.simulate import checked, simulate, value
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.randomness import CHILD, TIE, draw, pick, seed_of
-from uamcts.types import Legal, Model, PyTree, SearchConfig, Uncertainty
+from uamcts.types import BatchedUncertainty, Legal, Model, PyTree, SearchConfig, Uncertainty
 
 BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION = 1, 2, 4
 """Flags of a result: what only shows while the search runs."""
@@ -35,46 +35,52 @@ class SearchResult(NamedTuple):
     tree: Tree
     flags: jax.Array
     """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD and NO_ACTION. int32, no axis."""
+    memory: PyTree = None
+    """What a `BatchedUncertainty` remembers: give it to the next search."""
 
 
 def tree_search(
     key: jax.Array,
     state: PyTree,
     model: Model,
-    uncertainty: Uncertainty,
+    uncertainty: Uncertainty | BatchedUncertainty,
     config: SearchConfig,
     num_actions: int,
     legal: Legal | None = None,
+    memory: PyTree = None,
 ) -> SearchResult:
     """One search from `state`: pure and unbatched."""
     released = config.rules == "released"
     seed = seed_of(key)
     longest = longest_path(config, num_actions, legal is not None)
-    parts = (model, uncertainty, legal, num_actions, config)
+    parts: Any = (model, uncertainty, legal, num_actions, config)
+    if memory is None and isinstance(uncertainty, BatchedUncertainty):
+        memory = uncertainty.memory()
 
     def iteration(carry: tuple, index: jax.Array) -> tuple:
-        tree, flags = carry
+        tree, flags, memory = carry
         block = index + (2 if released else 1)
         path = select(tree, config, longest)
         leaf_state, over, stats = _read(tree, path.leaf)
 
-        children = expand(seed, block, leaf_state, *parts)
-        grows = (stats[VISITS] > 0) & ~over & jnp.any(children.exists) & (path.length <= longest)
+        ripe = (stats[VISITS] > 0) & ~over & (path.length <= longest)
+        children, memory = expand(seed, block, leaf_state, *parts, memory=memory, wanted=ripe)
+        grows = ripe & jnp.any(children.exists)
         tree = _link(write(tree, block, children), path.leaf, block, grows)
         first = jnp.argmax(children.exists) if released else pick(draw(seed, CHILD, index), children.exists)
         child = jax.tree.map(lambda leaf: leaf[first], (children.state, children.terminal))
         start, over = jax.tree.map(lambda a, b: jnp.where(grows, a, b), child, (leaf_state, over))
 
-        rollouts = simulate(seed, index, start, over, *parts)
+        rollouts = simulate(seed, index, start, over, *parts, memory=memory)
         end = block * num_actions + first.astype(jnp.int32)
         path = _extended(path, end, grows)
         tree = backpropagate(tree, path, value(rollouts, config), (stats[VISITS] > 0) & ~grows, config)
         flags = flags | jnp.where(grows, _flags(children.uncertainty, children.reward), 0)
-        return (tree, flags | _flags(rollouts.uncertainty, rollouts.returns)), None
+        return (tree, flags | _flags(rollouts.uncertainty, rollouts.returns), rollouts.memory), None
 
-    tree, flags = _planted(seed, state, parts, released)
-    (tree, flags), _ = jax.lax.scan(iteration, (tree, flags), jnp.arange(config.iterations, dtype=jnp.int32))
-    return _result(seed, tree, flags, config)
+    start = _planted(seed, state, parts, memory, released)
+    (tree, flags, memory), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
+    return _result(seed, tree, flags, config)._replace(memory=memory)
 
 
 def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
@@ -87,17 +93,17 @@ def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
     return min(config.iterations // fewest + 2, config.tree_depth)
 
 
-def _planted(seed: jax.Array, state: PyTree, parts: tuple, released: bool) -> tuple[Tree, jax.Array]:
+def _planted(seed: jax.Array, state: PyTree, parts: Any, memory: PyTree, released: bool) -> tuple:
     """The tree before the first iteration: a root, which the released rules expand at once."""
     _, _, _, num_actions, config = parts
     tree = empty(state, config.iterations + (2 if released else 1), num_actions)
     tree = tree._replace(exists=tree.exists.at[0, 0].set(True))
     if not released:
-        return tree, jnp.int32(0)
-    children = expand(seed, jnp.int32(1), state, *parts)
+        return tree, jnp.int32(0), memory
+    children, memory = expand(seed, jnp.int32(1), state, *parts, memory=memory)
     tree = _link(write(tree, jnp.int32(1), children), jnp.int32(ROOT), jnp.int32(1), jnp.bool_(True))
     tree = tree._replace(stats=tree.stats.at[0, 0, VISITS].set(config.root_visits))
-    return tree, _flags(children.uncertainty, children.reward)
+    return tree, _flags(children.uncertainty, children.reward), memory
 
 
 def _read(tree: Tree, node: jax.Array) -> tuple:

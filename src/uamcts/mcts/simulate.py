@@ -8,15 +8,15 @@ UA-Simulation:  G = sum_i softmax(-sigma / tau)_i g_i
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from uamcts.mcts.lanes import lockstep
+from uamcts.mcts.lanes import recorded
 from uamcts.mcts.tree import softmax
 from uamcts.randomness import ROLLOUT, below, draw, following, pick
-from uamcts.types import Legal, Model, PyTree, SearchConfig, Uncertainty
+from uamcts.types import BatchedUncertainty, Legal, Model, PyTree, SearchConfig, Uncertainty
 
 
 class Rollouts(NamedTuple):
@@ -24,6 +24,8 @@ class Rollouts(NamedTuple):
 
     returns: jax.Array
     uncertainty: jax.Array
+    memory: PyTree = None
+    """What the uncertainty remembers after it was asked."""
 
 
 class Rollout(NamedTuple):
@@ -34,7 +36,7 @@ class Rollout(NamedTuple):
     state: PyTree
     over: jax.Array
     returned: jax.Array
-    doubt: jax.Array | None
+    doubt: Any
     discount: jax.Array | None
 
 
@@ -44,24 +46,65 @@ def simulate(
     state: PyTree,
     terminal: jax.Array,
     model: Model,
-    uncertainty: Uncertainty,
+    uncertainty: Uncertainty | BatchedUncertainty,
     legal: Legal | None,
     num_actions: int,
     config: SearchConfig,
+    *,
+    memory: PyTree = None,
 ) -> Rollouts:
     """Rolls out from `state`, at most `config.depth` steps each; `index` numbers the simulations of a search.
 
     A rollout in a state without legal actions is over. One that is over goes on in place: its state absorbs, its
-    reward is 0, and its uncertainty is not counted.
+    reward is 0, and its uncertainty is not counted. An uncertainty that is better asked for many transitions at once
+    is asked after the last step, for all that were met.
     """
+    parts = (seed, index, state, terminal, model, legal, num_actions, config)
+    if config.simulation is False:  # known before the program is built: it leaves the uncertainty out
+        return Rollouts(rolled(*parts)[0].returned, jnp.zeros(config.rollouts, float), memory)
+    if not isinstance(uncertainty, BatchedUncertainty):
+        end, _ = rolled(*parts, doubt=uncertainty)
+        return Rollouts(end.returned, end.doubt, memory)
+
+    if memory is None:
+        end, met = rolled(*parts, records=True)
+        return Rollouts(end.returned, *summed(met, uncertainty, config, memory))
+
+    def remembered(state: PyTree, action: jax.Array) -> jax.Array:
+        found, known = uncertainty.glance(memory, state, action)
+        return jnp.where(known, found, jnp.nan)
+
+    end, _ = rolled(*parts, doubt=remembered)
+
+    def ask(carry: tuple) -> tuple:
+        _, _, memory = carry
+        _, met = rolled(*parts, records=True)
+        return jnp.bool_(False), *summed(met, uncertainty, config, memory)
+
+    # A loop of at most one round: unlike a condition's, its results take the place of what it was given.
+    start = (jnp.any(jnp.isnan(end.doubt)), end.doubt, memory)
+    _, doubt, memory = jax.lax.while_loop(lambda carry: carry[0], ask, start)
+    return Rollouts(end.returned, doubt, memory)
+
+
+def rolled(
+    seed: jax.Array,
+    index: jax.Array,
+    state: PyTree,
+    terminal: jax.Array,
+    model: Model,
+    legal: Legal | None,
+    num_actions: int,
+    config: SearchConfig,
+    doubt: Uncertainty | None = None,
+    records: bool = False,
+) -> tuple[Rollout, tuple]:
+    """The rollouts at their ends, and, if asked for, the states, actions and whether they count, [rollouts, depth]."""
     numbers = index * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
-
-    # What is known before the program is built to be of no effect is left out of it.
     discounted = not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
-    doubted = config.simulation is not False
 
-    def step(k: jax.Array, rollout: Rollout) -> Rollout:
-        state, over, doubt, discount = rollout.state, rollout.over, rollout.doubt, rollout.discount
+    def step(k: jax.Array, rollout: Rollout) -> tuple[Rollout, tuple]:
+        state, over, doubted, discount = rollout.state, rollout.over, rollout.doubt, rollout.discount
         bits = following(rollout.stream, k)
         if legal is None:
             action = below(bits, num_actions)
@@ -71,23 +114,34 @@ def simulate(
         after = model(state, action)
         count = 1.0 if discount is None else discount
         if doubt is not None:
-            doubt = doubt + jnp.where(over, 0.0, count * checked(uncertainty(state, action)))
-        return Rollout(
+            doubted = doubted + jnp.where(over, 0.0, count * checked(doubt(state, action)))
+        onward = Rollout(
             stream=rollout.stream,
             state=after.state,
             over=over | after.terminal,
             returned=rollout.returned + jnp.where(over, 0.0, count * after.reward),
-            doubt=doubt,
+            doubt=doubted,
             discount=None if discount is None else discount * config.gamma,
         )
+        return onward, (state, action, ~over) if records else ()
 
     one, zero = jnp.ones((), float), jnp.zeros((), float)
-    start = Rollout(zero, state, terminal, zero, zero if doubted else None, one if discounted else None)
+    doubtless = None if doubt is None else zero
+    start = Rollout(zero, state, terminal, zero, doubtless, one if discounted else None)
     lanes = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (config.rollouts, *jnp.shape(leaf))), start)
-    end = lockstep(
-        step, lambda rollout: rollout.over, config.depth, lanes._replace(stream=draw(seed, ROLLOUT, numbers))
-    )
-    return Rollouts(end.returned, end.doubt if doubted else jnp.zeros_like(end.returned))
+    lanes = lanes._replace(stream=draw(seed, ROLLOUT, numbers))
+    return recorded(step, lambda rollout: rollout.over, config.depth, lanes)
+
+
+def summed(
+    met: tuple, uncertainty: BatchedUncertainty, config: SearchConfig, memory: PyTree
+) -> tuple[jax.Array, PyTree]:
+    """sigma of each rollout, [rollouts], from what was `met`: states, actions, whether they count."""
+    states, actions, counted = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), met)
+    doubt, memory = uncertainty.many(memory, states, actions, counted)
+    discount = jnp.power(config.gamma, jnp.arange(config.depth))
+    doubt = jnp.where(counted, checked(doubt), 0.0).reshape(config.rollouts, config.depth)
+    return jnp.sum(doubt * discount, axis=1), memory
 
 
 def checked(doubt: jax.Array) -> jax.Array:

@@ -8,6 +8,7 @@ import jax
 
 from uamcts.domains.base import Domain
 from uamcts.types import PyTree
+from uamcts.uncertainty.estimator import Estimator
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,15 @@ class TrueUncertainty:
     def __call__(self, state: PyTree, action: int | jax.Array) -> jax.Array:
         world, model = self.domain.world(state, action), self.domain.model(state, action)
         return self.domain.difference(world.state, model.state)
+
+
+class TrueEstimator(Estimator):
+    """U itself, as an estimator: it has nothing to learn."""
+
+    domain: Domain
+
+    def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
+        return true_uncertainty(self.domain)(state, action)
 
 
 def true_uncertainty(domain: Domain) -> TrueUncertainty:

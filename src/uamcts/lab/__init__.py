@@ -1,0 +1,1 @@
+"""Experiments: many runs, what came of them, and what it means."""

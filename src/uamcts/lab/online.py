@@ -1,0 +1,225 @@
+"""The online scenario as an experiment: many runs on their way, news of them, and a file to go on from."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from uamcts import files
+from uamcts.devices import spread
+from uamcts.domains import make
+from uamcts.domains.base import Domain
+from uamcts.learner import Doubter, Learner
+from uamcts.mcts.entry import raise_flags
+from uamcts.online import Run, Step, empty_memory, lesson, look, over_runs, stretch
+from uamcts.paper import online_settings, planned_in, search_config
+from uamcts.transition import HIDDEN, TransitionLearner
+from uamcts.types import PyTree
+from uamcts.uncertainty import ESTIMATORS, make_estimator
+
+PIECE = 250
+"""Real steps between two pieces of news, at most."""
+TRANSITION = "transition_"
+"""Begins the names of those that learn the transition function: `transition_8_units`, `transition_linear_residual`."""
+LEARNERS = (*ESTIMATORS, *(f"{TRANSITION}{size}{end}" for end in ("", "_residual") for size in HIDDEN))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is to be run; what is None is the paper's for the domain."""
+
+    domain: str
+    algorithm: str = "combined"
+    learner: Any = None
+    rules: str = "released"
+    c: Any = None
+    runs: Any = None
+    steps: Any = None
+    seed: int = 0
+    interval: Any = None
+    minibatches: Any = None
+
+    def complete(self) -> Experiment:
+        """With the paper's settings in the places of None; wrong ones are refused."""
+        domain = make(self.domain)
+        settings = online_settings(domain)
+        config = search_config(domain, self.algorithm, rules=self.rules)
+        papers = {
+            "learner": settings.estimator,
+            "c": config.c,
+            "runs": settings.runs,
+            "steps": settings.steps,
+            "interval": settings.schedule.interval,
+            "minibatches": settings.minibatches,
+        }
+        full = replace(self, **{name: value for name, value in papers.items() if getattr(self, name) is None})
+        for name in ("runs", "steps", "interval", "minibatches"):
+            if getattr(full, name) < 1:
+                raise ValueError(f"{name} is {getattr(full, name)}; it must be at least 1")
+        if full.learner not in LEARNERS:
+            raise ValueError(f"unknown learner {full.learner!r}; there are {', '.join(LEARNERS)}")
+        return full
+
+
+class News(NamedTuple):
+    """How the runs stand after some more steps; arrays have [runs] in front."""
+
+    steps: int
+    """Real steps of each run so far."""
+    said: Step
+    """What the steps since the last news had to say, [runs, steps]."""
+    said_tau: float
+    """tau of those steps."""
+    tau: np.ndarray
+    """tau now."""
+    loss: np.ndarray
+    learned: bool
+    """Whether a round of training lies between the last news and these."""
+    average_precision: float
+    """Of U-hat in the states visited since the last news; NaN where the model never erred, or always."""
+    false_deletions: float
+    """Share of error-free nodes, in one search of each run, in which a child was deleted; NaN where there were none."""
+    unique: float
+    """Share of samples in the buffers that are unlike all others in the same buffer."""
+    seconds: float
+
+
+class Runs:
+    """The runs of an experiment, side by side. `advance` takes them further; `save` and `load` keep them."""
+
+    def __init__(self, experiment: Experiment):
+        self.experiment = experiment = experiment.complete()
+        self.domain = planned_in(make(experiment.domain), experiment.algorithm)
+        settings = online_settings(self.domain)
+        self.copies = settings.terminal_copies
+        self.schedule = replace(settings.schedule, interval=experiment.interval)
+        self.config = search_config(self.domain, experiment.algorithm, rules=experiment.rules, c=experiment.c)
+        self.piece = next(piece for piece in range(PIECE, 0, -1) if self.schedule.interval % piece == 0)
+        keys = jax.random.split(jax.random.key(experiment.seed), experiment.runs)
+        self.runs: Run = spread(jax.vmap(self._fresh))(keys)
+        self._memory: PyTree = None
+        self._stretches: dict[int, Callable] = {}
+        self._lesson = spread(over_runs(lambda run: lesson(run, self.schedule)))
+        self._look = spread(over_runs(lambda run: look(run, self.domain, self.config)))
+        self._forget = spread(over_runs(lambda run: empty_memory(run, self.domain)))
+
+    def _fresh(self, key: jax.Array) -> Run:
+        learner_key, key = jax.random.split(key)
+        options = {
+            "capacity": self.experiment.steps * self.copies,
+            "minibatches": self.experiment.minibatches,
+            "most_copies": self.copies,
+        }
+        learner = make_learner(str(self.experiment.learner), learner_key, self.domain, options)
+        return Run.fresh(key, self.domain, learner, self.schedule)
+
+    @property
+    def steps(self) -> int:
+        """Real steps of each run so far."""
+        return int(self.runs.knowledge.steps[0])
+
+    def advance(self) -> Iterator[News]:
+        """Takes the runs to their end, with news after every piece; at news with `learned` they can be saved."""
+        if self._memory is None:
+            self._memory = self._forget(self.runs)
+        end: int = self.experiment.steps
+        while (before := self.steps) < end:
+            start, tau = time.perf_counter(), float(self.runs.knowledge.tau[0])
+            due = self.schedule.interval - before % self.schedule.interval
+            piece = min(self.piece, due, end - before)
+            self.runs, self._memory, said = self._stretch(piece)(self.runs, self._memory)
+            learns = piece == due
+            if learns:
+                self.runs = self._lesson(self.runs)
+                self._memory = self._forget(self.runs)
+            jax.block_until_ready(self.runs)
+            yield self._news(said, tau, learns, time.perf_counter() - start)
+
+    def _stretch(self, piece: int) -> Callable:
+        if piece not in self._stretches:
+            self._stretches[piece] = spread(
+                over_runs(lambda run, memory: stretch(run, memory, self.domain, self.config, piece, self.copies))
+            )
+        return self._stretches[piece]
+
+    def _news(self, said: Step, tau: float, learned: bool, seconds: float) -> News:
+        said = Step(*(np.asarray(part) for part in said))  # type: ignore[arg-type]
+        raise_flags(said)
+        nodes = self._look(self.runs)
+        faultless = int(np.sum(nodes.faultless))
+        return News(
+            steps=self.steps,
+            said=said,
+            said_tau=tau,
+            tau=np.asarray(self.runs.knowledge.tau),
+            loss=np.asarray(self.runs.knowledge.loss),
+            learned=learned,
+            average_precision=average_precision(np.ravel(said.true) > 0, np.ravel(said.predicted)),
+            false_deletions=float(np.sum(nodes.fired)) / faultless if faultless else math.nan,
+            unique=unique_share(self.runs),
+            seconds=seconds,
+        )
+
+    def save(self, path: Path) -> None:
+        """Writes the runs as they are; right after a round of training, going on from the file changes nothing."""
+        files.save(path, self.runs, "online runs", self._about())
+
+    def load(self, path: Path) -> None:
+        """Takes the runs over from a file of the same experiment; it may go on for longer than it was meant to."""
+        runs = files.load(path, self.runs, "online runs", self._about())
+        left = int(self.experiment.steps or 0) - int(runs.knowledge.steps[0])
+        self.runs = eqx.tree_at(
+            lambda runs: runs.knowledge.learner, runs, runs.knowledge.learner.with_room(max(left, 0))
+        )
+        self._memory = None
+
+    def _about(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self.experiment).items() if name != "steps"}
+
+
+def make_learner(name: str, key: jax.Array, domain: Domain, options: dict[str, int]) -> Learner:
+    """What learns in a run: an estimator of U, or a transition function."""
+    if not name.startswith(TRANSITION):
+        return Doubter(make_estimator(name, key, domain, **options))
+    size = name.removeprefix(TRANSITION).removesuffix("_residual")
+    return TransitionLearner.fresh(key, domain, HIDDEN[size], name.endswith("_residual"), **options)
+
+
+def average_precision(positive: np.ndarray, score: np.ndarray) -> float:
+    """Area under precision over recall when transitions [n] are ranked by `score`; equal scores count as one step.
+
+    1: every erroneous transition is ranked above every right one. The share of erroneous ones: no better than chance.
+    """
+    if not positive.any() or positive.all():
+        return math.nan
+    order = np.argsort(-score, kind="stable")
+    positive, score = positive[order], score[order]
+    last = np.append(score[1:] != score[:-1], True)
+    found = np.cumsum(positive)[last]
+    precision = found / (np.flatnonzero(last) + 1)
+    return float(np.sum(precision * np.diff(found, prepend=0)) / found[-1])
+
+
+def unique_share(runs: Run) -> float:
+    """The mean over runs of: different samples (s, a, target) / samples. NaN where nothing is kept."""
+    regression = getattr(runs.knowledge.learner, "regression", None)
+    if regression is None:
+        regression = getattr(getattr(runs.knowledge.learner, "estimator", None), "regression", None)
+    if regression is None:
+        return math.nan
+    buffer = jax.tree.map(np.asarray, regression.buffer)
+    shares = []
+    for run, count in enumerate(buffer.count):
+        leaves = jax.tree.leaves((buffer.states, buffer.actions, buffer.targets))
+        words = [leaf[run, :count].reshape(count, -1).view(np.uint32) for leaf in leaves]
+        rows = np.ascontiguousarray(np.concatenate(words, axis=1))
+        shares.append(len(np.unique(rows.view([("", rows.dtype)] * rows.shape[1]))) / count if count else math.nan)
+    return float(np.mean(shares))

@@ -1,0 +1,80 @@
+"""The samples <s, a, target> that an estimator has absorbed, all of them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from uamcts.types import PyTree
+
+
+class Buffer(eqx.Module):
+    """Samples in the order they came: the first `count` rows of arrays that have some room left behind them."""
+
+    states: PyTree
+    actions: jax.Array
+    targets: PyTree
+    count: jax.Array
+    most_copies: int = eqx.field(static=True)
+
+    @classmethod
+    def empty(cls, state: PyTree, target: PyTree, capacity: int, most_copies: int = 1) -> Self:
+        """Room for `capacity` samples like (`state`, an action, `target`), each counted at most `most_copies` times."""
+
+        def rows(leaf: Any) -> jax.Array:
+            return jnp.zeros((capacity + most_copies - 1, *jnp.shape(leaf)), jnp.asarray(leaf).dtype)
+
+        return cls(jax.tree.map(rows, state), rows(jnp.int32(0)), jax.tree.map(rows, target), jnp.int32(0), most_copies)
+
+    @property
+    def capacity(self) -> int:
+        return self.actions.shape[0] - self.most_copies + 1
+
+    def append(self, state: PyTree, action: jax.Array, target: PyTree, copies: Any = 1) -> Self:
+        """With one more sample, in `copies` rows (at most `most_copies`).
+
+        `most_copies` rows are written and `copies` of them counted; the next sample is written over the others. Where
+        there is no room left, nothing is counted: `with_room` is to be called before.
+        """
+        copies = jnp.where(self.count + copies <= self.capacity, copies, 0)
+
+        def put(rows: jax.Array, row: Any) -> jax.Array:
+            block = jnp.broadcast_to(jnp.asarray(row, rows.dtype), (self.most_copies, *rows.shape[1:]))
+            return jax.lax.dynamic_update_slice_in_dim(rows, block, self.count, 0)
+
+        return type(self)(
+            jax.tree.map(put, self.states, state),
+            put(self.actions, action),
+            jax.tree.map(put, self.targets, target),
+            self.count + copies,
+            self.most_copies,
+        )
+
+    def sample(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        """Numbers of samples, each as likely, drawn independently."""
+        return jax.random.randint(key, shape, 0, jnp.maximum(self.count, 1))
+
+    def rows(self, numbers: jax.Array) -> tuple[PyTree, jax.Array, PyTree]:
+        """The states, actions and targets of some samples."""
+        return jax.tree.map(lambda leaf: leaf[numbers], (self.states, self.actions, self.targets))
+
+    def with_room(self, samples: int) -> Self:
+        """The same samples with room for `samples` more, each in `most_copies` rows; at least twice as large if larger.
+
+        Not for use under `jit`. The arrays may have leading axes for runs.
+        """
+        needed = int(jnp.max(self.count)) + samples * self.most_copies
+        axis = jnp.ndim(self.count)
+        have = self.actions.shape[axis] - self.most_copies + 1
+        if needed <= have:
+            return self
+        more = max(needed, 2 * have) - have
+
+        def longer(rows: jax.Array) -> jax.Array:
+            return jnp.pad(rows, [(0, more if place == axis else 0) for place in range(rows.ndim)])
+
+        states, actions, targets = jax.tree.map(longer, (self.states, self.actions, self.targets))
+        return type(self)(states, actions, targets, self.count, self.most_copies)

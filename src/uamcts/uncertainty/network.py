@@ -1,0 +1,182 @@
+"""U-hat by regression: the paper's network, and the linear one of its gridworlds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from uamcts.domains.base import Domain
+from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
+from uamcts.uncertainty.buffer import Buffer
+from uamcts.uncertainty.estimator import Estimator
+from uamcts.uncertainty.recall import Recall
+
+HIDDEN = 128
+BATCH = 32
+STEP_SIZE = 1e-3
+
+
+class ActionNetwork(eqx.Module):
+    """tanh layers with the one-hot action beside the input of every layer, and a linear head."""
+
+    layers: list[eqx.nn.Linear]
+    num_actions: int = eqx.field(static=True)
+
+    def __init__(self, key: jax.Array, inputs: int, num_actions: int, hidden: tuple[int, ...], outputs: int = 1):
+        self.layers = _layers(key, [inputs, *hidden, outputs], num_actions)
+        self.num_actions = num_actions
+
+    def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
+        beside = jax.nn.one_hot(action, self.num_actions)
+        *hidden, head = self.layers
+        for layer in hidden:
+            inputs = jnp.tanh(layer(jnp.concatenate([inputs, beside])))
+        return head(jnp.concatenate([inputs, beside]))
+
+
+class PlainNetwork(eqx.Module):
+    """The same with the action's number as one more input of the first layer, and nowhere else."""
+
+    layers: list[eqx.nn.Linear]
+
+    def __init__(self, key: jax.Array, inputs: int, hidden: tuple[int, ...] = (), outputs: int = 1):
+        self.layers = _layers(key, [inputs + 1, *hidden, outputs])
+
+    def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
+        inputs = jnp.append(inputs, action.astype(inputs.dtype))
+        *hidden, head = self.layers
+        for layer in hidden:
+            inputs = jnp.tanh(layer(inputs))
+        return head(inputs)
+
+
+def _layers(key: jax.Array, sizes: list[int], beside: int = 0) -> list[eqx.nn.Linear]:
+    """Linear layers from size to size, with `beside` more inputs for each."""
+    keys = jax.random.split(key, len(sizes) - 1)
+    pairs = zip(sizes, sizes[1:], keys, strict=False)
+    return [eqx.nn.Linear(below + beside, above, key=key) for below, above, key in pairs]
+
+
+class Regression(eqx.Module):
+    """A network fitted to the samples of a buffer: Adam, squared error, minibatches of 32."""
+
+    network: Any
+    optimiser: optax.OptState
+    buffer: Buffer
+    rounds: jax.Array
+    """Rounds of training so far."""
+    encode: Callable[[PyTree], jax.Array] = eqx.field(static=True)
+    """The inputs of the network for a state."""
+    link: Callable[[jax.Array], jax.Array] = eqx.field(static=True)
+    """What the head's outputs go through."""
+    minibatches: int = eqx.field(static=True)
+    """E, the minibatches of a round."""
+
+    @classmethod
+    def fresh(cls, network: Any, buffer: Buffer, encode: Callable, link: Callable, minibatches: int) -> Self:
+        """Nothing learned yet."""
+        optimiser = adam().init(eqx.filter(network, eqx.is_inexact_array))
+        return cls(network, optimiser, buffer, jnp.int32(0), encode, link, minibatches)
+
+    def __call__(self, state: PyTree, action: jax.Array) -> jax.Array:
+        """The network's answer, [outputs]."""
+        return self.link(self.network(self.encode(state), action))
+
+    def fitted(self, key: jax.Array) -> tuple[Self, jax.Array]:
+        """After `minibatches` steps of Adam, and their mean loss."""
+        numbers = self.buffer.sample(key, (self.minibatches, BATCH))
+
+        def step(carry: tuple, numbers: jax.Array) -> tuple:
+            network, optimiser = carry
+            states, actions, targets = self.buffer.rows(numbers)
+            inputs = jax.vmap(self.encode)(states)
+            loss, gradients = jax.value_and_grad(squared_error)(network, self.link, inputs, actions, targets)
+            updates, optimiser = adam().update(gradients, optimiser)
+            return (eqx.apply_updates(network, updates), optimiser), loss
+
+        (network, optimiser), losses = jax.lax.scan(step, (self.network, self.optimiser), numbers)  # type: ignore[var-annotated]
+        fitted = type(self)(network, optimiser, self.buffer, self.rounds + 1, self.encode, self.link, self.minibatches)
+        return fitted, jnp.mean(losses)
+
+
+def raw_features(domain: Domain) -> Callable[[PyTree], jax.Array]:
+    """A domain's features as they are, as inputs of a network."""
+    return lambda state: domain.features(state).astype(jnp.float32)
+
+
+def adam() -> optax.GradientTransformation:
+    return optax.adam(STEP_SIZE)
+
+
+def squared_error(network: Any, link: Callable, inputs: jax.Array, actions: jax.Array, targets: jax.Array) -> jax.Array:
+    """The mean of (network - target)^2 over a minibatch: inputs [n, d], actions [n], targets [n] or [n, outputs]."""
+    answers = jax.vmap(lambda inputs, action: link(network(inputs, action)))(inputs, actions)
+    return jnp.mean(jnp.square(answers.reshape(targets.shape) - targets))
+
+
+class NetworkEstimator(Estimator):
+    """U-hat as a regression with a sigmoid at its end (U of these games lies in [0, 1)); 0 until the first round."""
+
+    regression: Regression
+    num_actions: int = eqx.field(static=True)
+
+    @classmethod
+    def fresh(
+        cls,
+        key: jax.Array,
+        state: PyTree,
+        encode: Callable[[PyTree], jax.Array],
+        num_actions: int,
+        capacity: int = 1024,
+        minibatches: int = 5000,
+        most_copies: int = 1,
+    ) -> Self:
+        """Nothing learned yet; `state` is one state, as an example."""
+        inputs = jax.eval_shape(encode, state).size
+        buffer = Buffer.empty(state, jnp.float32(0), capacity, most_copies)
+        network = cls.network(key, inputs, num_actions)
+        return cls(Regression.fresh(network, buffer, encode, jax.nn.sigmoid, minibatches), num_actions)
+
+    @staticmethod
+    def network(key: jax.Array, inputs: int, num_actions: int) -> Any:
+        """Two tanh layers of 128."""
+        return ActionNetwork(key, inputs, num_actions, (HIDDEN, HIDDEN))
+
+    def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
+        return jnp.where(self.trained, self.regression(state, action)[0], 0.0)
+
+    def absorb(self, state: PyTree, action: jax.Array, target: jax.Array, copies: Any = 1) -> Self:
+        buffer = self.regression.buffer.append(state, action, target, copies)
+        return eqx.tree_at(lambda estimator: estimator.regression.buffer, self, buffer)
+
+    def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
+        fitted, loss = self.regression.fitted(key)
+        return type(self)(fitted, self.num_actions), loss
+
+    @property
+    def trained(self) -> jax.Array:
+        return self.regression.rounds > 0
+
+    def with_room(self, samples: int) -> Self:
+        buffer = self.regression.buffer.with_room(samples)
+        return eqx.tree_at(lambda estimator: estimator.regression.buffer, self, buffer)
+
+    def uncertainty(self) -> Uncertainty | BatchedUncertainty:
+        return Recall(self.predict, self.num_actions)
+
+
+class LinearEstimator(NetworkEstimator):
+    """The same with one linear layer on the raw features and the action's number: the paper's for its gridworlds."""
+
+    @staticmethod
+    def network(key: jax.Array, inputs: int, num_actions: int) -> Any:
+        del num_actions
+        return PlainNetwork(key, inputs)
+
+    def uncertainty(self) -> Uncertainty:
+        return self.predict  # cheaper than looking it up
