@@ -108,3 +108,46 @@ def test_help_is_quick_and_needs_no_jax():
     )
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert output.strip() == uamcts.__version__
+
+
+def test_run_online_goes_on_where_it_was(tmp_path):
+    """Rows of what was learned, and the same command twice: the second has nothing left to do."""
+    options = [
+        "--runs",
+        "2",
+        "--steps",
+        "80",
+        "--interval",
+        "40",
+        "--minibatches",
+        "50",
+        "--out",
+        str(tmp_path / "kept"),
+    ]
+    first = runner.invoke(app, ["run", "two_way", *options])
+    assert first.exit_code == 0, first.output
+    rows = [line for line in first.stdout.splitlines() if line.split()[:1] in (["40"], ["80"])]
+    assert len(rows) == 2
+    assert len(rows[0].split()) == 9
+    assert "second half of each run's episodes" in first.stdout
+    second = runner.invoke(app, ["run", "two_way", *options])
+    assert second.exit_code == 0, second.output
+    assert "at step 80" in second.stdout
+    other = runner.invoke(app, ["run", "two_way", *options, "--seed", "1"])
+    assert other.exit_code == 2
+    assert "was written with seed 0, here it is 1" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "two_way", "--learner", "forest"], "unknown learner 'forest'"),
+        (["run", "two_way", "--scenario", "offlin"], "scenario is 'offlin'"),
+        (["run", "pong"], "pong"),
+    ],
+)
+def test_run_refuses_what_it_does_not_know(arguments, message):
+    found = runner.invoke(app, arguments)
+    assert found.exit_code == 2
+    assert message in found.stderr
+    assert "Traceback" not in found.stderr

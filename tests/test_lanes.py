@@ -7,7 +7,7 @@ import pytest
 
 import uamcts
 from uamcts.mcts import kernel
-from uamcts.mcts.lanes import lockstep
+from uamcts.mcts.lanes import lockstep, recorded
 from uamcts.mcts.simulate import simulate
 from uamcts.randomness import seed_of
 
@@ -86,6 +86,37 @@ def test_the_kernel_gives_the_same_rollouts(name, interpreted, request):
     np.testing.assert_allclose(by_kernel.returns, by_loop.returns, rtol=1e-6)
     np.testing.assert_allclose(by_kernel.uncertainty, by_loop.uncertainty, rtol=1e-6)
     assert np.any(np.asarray(by_loop.uncertainty) > 0), "nothing uncertain happened in any rollout"
+
+
+def trail(numbers, count=12):
+    """The Collatz loop with a record of every number on the way, and whether it was still on its way."""
+    step = collatz(jnp.int32(1))
+    lanes = (numbers, jnp.zeros_like(numbers), numbers == 1)
+    return recorded(lambda k, lane: (step(k, lane), (lane[0], ~lane[2])), lambda lane: lane[2], count, lanes)
+
+
+def test_records_hold_what_every_step_said():
+    """3, 10, 5, 16, 8, 4, 2 and then 1, which is over: zeros once all lanes are."""
+    end, (numbers, counted) = trail(jnp.array([3, 4, 1]))
+    assert numbers.shape == (3, 12)
+    assert numbers[0].tolist() == [3, 10, 5, 16, 8, 4, 2, 0, 0, 0, 0, 0]
+    assert counted.tolist() == [[True] * 7 + [False] * 5, [True] * 2 + [False] * 10, [False] * 12]
+    assert end[1].tolist() == [7, 2, 0]
+
+
+def test_records_under_vmap_and_in_the_kernel(interpreted, request):
+    numbers = jnp.arange(1, 67).reshape(2, 33)
+    by_kernel = jax.vmap(trail)(numbers)
+    assert interpreted, "the kernel was not used"
+    request.getfixturevalue("monkeypatch").undo()
+    by_loop = jax.vmap(trail)(numbers)
+    single = [trail(row) for row in numbers]
+    for index in range(2):
+        counted = np.asarray(single[index][1][1])
+        for found in (by_kernel, by_loop):
+            np.testing.assert_array_equal(found[1][1][index], counted)
+            np.testing.assert_array_equal(found[1][0][index][counted], single[index][1][0][counted])
+            np.testing.assert_array_equal(found[0][1][index], single[index][0][1])
 
 
 def test_what_is_no_plain_number_takes_the_loop(monkeypatch):

@@ -112,7 +112,7 @@ def run(
 @app.command()
 def bench(
     only: Annotated[
-        list[str] | None, typer.Option(help="random_play, rollouts, moves, growth or reference; default: all.")
+        list[str] | None, typer.Option(help="random_play, rollouts, moves, growth, reference or online; default: all.")
     ] = None,
     lanes: Annotated[int, typer.Option(help="Games and rollouts side by side.", min=1)] = 1280,
     steps: Annotated[int, typer.Option(help="Steps of each random game.", min=1)] = 50,

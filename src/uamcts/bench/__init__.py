@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-BENCHMARKS = ("random_play", "rollouts", "moves", "growth", "reference")
+BENCHMARKS = ("random_play", "rollouts", "moves", "growth", "reference", "online")
 
 
 def one_core() -> None:
@@ -32,7 +32,7 @@ def run(names: list[str], lanes: int, steps: int, search_lanes: list[int], secon
     """The benchmarks `names`, one after the other, and where they ran."""
     import jax
 
-    from uamcts.bench import moves, plain, random_play
+    from uamcts.bench import moves, online, plain, random_play
 
     measured = {
         "random_play": lambda: random_play.measure(lanes, steps, seconds, version("gymnax") is not None),
@@ -40,6 +40,7 @@ def run(names: list[str], lanes: int, steps: int, search_lanes: list[int], secon
         "moves": lambda: moves.measure(search_lanes, seconds, version("mctx") is not None),
         "growth": lambda: moves.growth(seconds),
         "reference": lambda: plain.measure(seconds),
+        "online": lambda: online.measure(["breakout", "freeway", "space_invaders"]),
     }
     device = jax.devices()[0]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

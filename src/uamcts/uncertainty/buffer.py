@@ -25,19 +25,19 @@ class Buffer(eqx.Module):
         """Room for `capacity` samples like (`state`, an action, `target`), each counted at most `most_copies` times."""
 
         def rows(leaf: Any) -> jax.Array:
-            return jnp.zeros((capacity + most_copies - 1, *jnp.shape(leaf)), jnp.asarray(leaf).dtype)
+            return jnp.zeros((capacity + most_copies, *jnp.shape(leaf)), jnp.asarray(leaf).dtype)
 
         return cls(jax.tree.map(rows, state), rows(jnp.int32(0)), jax.tree.map(rows, target), jnp.int32(0), most_copies)
 
     @property
     def capacity(self) -> int:
-        return self.actions.shape[0] - self.most_copies + 1
+        return self.actions.shape[0] - self.most_copies
 
     def append(self, state: PyTree, action: jax.Array, target: PyTree, copies: Any = 1) -> Self:
         """With one more sample, in `copies` rows (at most `most_copies`).
 
         `most_copies` rows are written and `copies` of them counted; the next sample is written over the others. Where
-        there is no room left, nothing is counted: `with_room` is to be called before.
+        there is no room left, nothing is counted (the rows behind the last are for that): call `with_room` before.
         """
         copies = jnp.where(self.count + copies <= self.capacity, copies, 0)
 
@@ -68,7 +68,7 @@ class Buffer(eqx.Module):
         """
         needed = int(jnp.max(self.count)) + samples * self.most_copies
         axis = jnp.ndim(self.count)
-        have = self.actions.shape[axis] - self.most_copies + 1
+        have = self.actions.shape[axis] - self.most_copies
         if needed <= have:
             return self
         more = max(needed, 2 * have) - have

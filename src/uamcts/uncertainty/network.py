@@ -21,22 +21,38 @@ BATCH = 32
 STEP_SIZE = 1e-3
 
 
+class ActionLayer(eqx.Module):
+    """A linear layer on its inputs and the one-hot action beside them: weight @ inputs + action's row + bias."""
+
+    weight: jax.Array
+    actions: jax.Array
+    bias: jax.Array
+
+    def __init__(self, key: jax.Array, inputs: int, outputs: int, num_actions: int):
+        both = eqx.nn.Linear(inputs + num_actions, outputs, key=key)
+        assert both.bias is not None  # noqa: S101 (a linear layer has one unless told otherwise)
+        self.weight, self.actions, self.bias = both.weight[:, :inputs], both.weight[:, inputs:].T, both.bias
+
+    def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
+        chosen = (jnp.arange(self.actions.shape[0]) == action)[:, None]
+        return self.weight @ inputs + jnp.sum(jnp.where(chosen, self.actions, 0.0), axis=0) + self.bias
+
+
 class ActionNetwork(eqx.Module):
     """tanh layers with the one-hot action beside the input of every layer, and a linear head."""
 
-    layers: list[eqx.nn.Linear]
-    num_actions: int = eqx.field(static=True)
+    layers: list[ActionLayer]
 
     def __init__(self, key: jax.Array, inputs: int, num_actions: int, hidden: tuple[int, ...], outputs: int = 1):
-        self.layers = _layers(key, [inputs, *hidden, outputs], num_actions)
-        self.num_actions = num_actions
+        sizes = [inputs, *hidden, outputs]
+        pairs = zip(jax.random.split(key, len(sizes) - 1), sizes, sizes[1:], strict=False)
+        self.layers = [ActionLayer(key, below, above, num_actions) for key, below, above in pairs]
 
     def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
-        beside = jax.nn.one_hot(action, self.num_actions)
         *hidden, head = self.layers
         for layer in hidden:
-            inputs = jnp.tanh(layer(jnp.concatenate([inputs, beside])))
-        return head(jnp.concatenate([inputs, beside]))
+            inputs = jnp.tanh(layer(inputs, action))
+        return head(inputs, action)
 
 
 class PlainNetwork(eqx.Module):
@@ -45,7 +61,9 @@ class PlainNetwork(eqx.Module):
     layers: list[eqx.nn.Linear]
 
     def __init__(self, key: jax.Array, inputs: int, hidden: tuple[int, ...] = (), outputs: int = 1):
-        self.layers = _layers(key, [inputs + 1, *hidden, outputs])
+        sizes = [inputs + 1, *hidden, outputs]
+        pairs = zip(sizes, sizes[1:], jax.random.split(key, len(sizes) - 1), strict=False)
+        self.layers = [eqx.nn.Linear(below, above, key=key) for below, above, key in pairs]
 
     def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
         inputs = jnp.append(inputs, action.astype(inputs.dtype))
@@ -53,13 +71,6 @@ class PlainNetwork(eqx.Module):
         for layer in hidden:
             inputs = jnp.tanh(layer(inputs))
         return head(inputs)
-
-
-def _layers(key: jax.Array, sizes: list[int], beside: int = 0) -> list[eqx.nn.Linear]:
-    """Linear layers from size to size, with `beside` more inputs for each."""
-    keys = jax.random.split(key, len(sizes) - 1)
-    pairs = zip(sizes, sizes[1:], keys, strict=False)
-    return [eqx.nn.Linear(below + beside, above, key=key) for below, above, key in pairs]
 
 
 class Regression(eqx.Module):

@@ -8,6 +8,7 @@ a GPU one matrix product for everything is faster than looking up.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,8 +25,8 @@ SETS, WAYS = 2**15, 2
 It is one array of words [sets, ways * (2 + actions)], so that looking something up is one read: for each way two words
 that tell a state from others, and the answers for its actions.
 """
-AT_ONCE = 16
-"""New states that go through the network together."""
+AT_ONCE = ((64, 33), (16, 1))
+"""New states that go through the network together, and how many there must be for it."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,9 @@ class Recall:
             return jax.vmap(self.predict)(states, actions), None
         first, second = jax.vmap(fingerprint)(states)
         found, known = jax.vmap(self.glance, (None, 0, 0))(memory, states, actions)
-        at_once = min(AT_ONCE, actions.size)
         every_action = jnp.arange(self.num_actions)
 
-        def fill(carry: tuple) -> tuple:
+        def fill(at_once: int, carry: tuple) -> tuple:
             found, missing, table = carry
             chosen = first_of(missing, at_once)
             rows = jax.tree.map(lambda leaf: leaf[chosen], states)
@@ -83,9 +83,12 @@ class Recall:
             table = kept(table, first[chosen], second[chosen], answers)
             return found, missing & ~answered, table
 
-        start = (found, wanted & ~known, memory)
-        found, _, memory = jax.lax.while_loop(lambda carry: jnp.any(carry[1]), fill, start)
-        return found, memory
+        carry = (found, wanted & ~known, memory)
+        for at_once, least in AT_ONCE:
+            if actions.size >= least:
+                enough = functools.partial(lambda least, carry: jnp.sum(carry[1]) >= least, least)
+                carry = jax.lax.while_loop(enough, functools.partial(fill, min(at_once, actions.size)), carry)
+        return carry[0], carry[2]
 
 
 def kept(table: jax.Array, first: jax.Array, second: jax.Array, answers: jax.Array) -> jax.Array:

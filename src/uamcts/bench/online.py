@@ -1,0 +1,82 @@
+"""The online scenario: a real step of many runs beside the offline step, and a round of training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from uamcts.domains import make
+from uamcts.learner import Doubter
+from uamcts.online import Run, empty_memory, lesson, over_runs, stretch
+from uamcts.paper import search_config
+from uamcts.types import PyTree
+from uamcts.uncertainty import make_estimator
+from uamcts.uncertainty.schedule import Schedule
+
+WARM_UP, PIECE = 500, 250
+
+
+def timed(program: Callable, *arguments: PyTree) -> tuple[Any, float]:
+    """What a program gives, and how long it takes."""
+    start = time.perf_counter()
+    found = jax.block_until_ready(program(*arguments))
+    return found, time.perf_counter() - start
+
+
+def measure(names: list[str], runs: int = 15, steps: int = 1000) -> dict[str, Any]:
+    """Milliseconds of one real step of all runs: offline (true U, side by side) and online with the paper's network.
+
+    Online: after 500 steps and one round of training, from an empty table on, at tau 0.1; `steps` steps in pieces.
+    """
+    return {"benchmark": "online", "runs": runs, "rows": [_row(name, runs, steps) for name in names]}
+
+
+def _row(name: str, runs: int, steps: int) -> dict[str, Any]:
+    domain, schedule = make(name), Schedule()
+    config = search_config(domain, "combined")
+    keys = jax.random.split(jax.random.key(0), runs)
+
+    def fresh(estimator: str, key: jax.Array, at: Schedule) -> Run:
+        made = make_estimator(estimator, key, domain, capacity=WARM_UP + steps, minibatches=5000)
+        return Run.fresh(key, domain, Doubter(made), at)
+
+    def piece(run: Run, memory: PyTree) -> tuple:
+        run, memory, said = stretch(run, memory, domain, config, PIECE)
+        return run, memory, jnp.sum(said.ended)
+
+    cold = Schedule(start=schedule.least)
+    offline = jax.jit(jax.vmap(lambda run: piece(run, None)[0]))
+    known = jax.vmap(lambda key: fresh("true", key, cold))(keys)
+    known, _ = timed(offline, known)
+    pieces = steps // PIECE
+    offline_seconds = 0.0
+    for _ in range(pieces):
+        known, seconds = timed(offline, known)
+        offline_seconds += seconds
+
+    learned = jax.vmap(lambda key: fresh("network", key, cold))(keys)
+    forget = jax.jit(over_runs(lambda run: empty_memory(run, domain)))
+    online = jax.jit(over_runs(piece))
+    memory = forget(learned)
+    for _ in range(WARM_UP // PIECE):
+        learned, memory, _ = online(learned, memory)
+    teach = jax.jit(over_runs(lambda run: lesson(run, schedule)))
+    timed(teach, learned)
+    learned, training_seconds = timed(teach, learned)
+    memory = forget(learned)
+    online_seconds = 0.0
+    for _ in range(pieces):
+        (learned, memory, _), seconds = timed(online, learned, memory)
+        online_seconds += seconds
+    return {
+        "domain": name,
+        "offline_ms_per_step": 1e3 * offline_seconds / (pieces * PIECE),
+        "online_ms_per_step": 1e3 * online_seconds / (pieces * PIECE),
+        "times the offline step": online_seconds / offline_seconds,
+        "training_round_seconds_per_run": training_seconds / runs,
+        "training_round_seconds": training_seconds,
+    }

@@ -1,0 +1,343 @@
+"""Estimators of U: formulas against numbers worked out by hand, the buffer, the schedule, and what is recalled."""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import uamcts
+from uamcts.uncertainty import ESTIMATORS, make_estimator
+from uamcts.uncertainty.buffer import Buffer
+from uamcts.uncertainty.network import (
+    ActionNetwork,
+    PlainNetwork,
+    Regression,
+    squared_error,
+)
+from uamcts.uncertainty.recall import SETS, WAYS, Recall, fingerprint, first_of
+from uamcts.uncertainty.schedule import Schedule
+
+KEY = jax.random.key(0)
+
+
+# Networks
+
+
+def test_the_network_is_what_the_paper_says():
+    """tanh(W1 [x, a] + b1), tanh(W2 [h, a] + b2), W3 [h, a] + b3, written out in NumPy with concatenated weights."""
+    network = ActionNetwork(KEY, 5, 3, (4, 4))
+    inputs, action = np.array([1.0, 0.0, -2.0, 0.5, 3.0], np.float32), 2
+    layers = [(np.hstack([layer.weight, layer.actions.T]), np.asarray(layer.bias)) for layer in network.layers]
+    assert [weight.shape for weight, _ in layers] == [(4, 8), (4, 7), (1, 7)]
+    hidden = inputs
+    for index, (weight, bias) in enumerate(layers):
+        hidden = weight @ np.concatenate([hidden, np.eye(3)[action]]) + bias
+        hidden = np.tanh(hidden) if index < 2 else hidden
+    np.testing.assert_allclose(network(jnp.asarray(inputs), jnp.int32(action)), hidden, rtol=1e-5)
+
+
+def test_sizes_are_the_papers():
+    for name, inputs in {"space_invaders": 319, "freeway": 348, "breakout": 155}.items():
+        domain = uamcts.make(name)
+        network = make_estimator("network", KEY, domain).regression.network
+        assert [layer.weight.shape for layer in network.layers] == [(128, inputs), (128, 128), (1, 128)]
+        assert {layer.actions.shape[0] for layer in network.layers} == {domain.num_actions}
+    linear = make_estimator("linear", KEY, uamcts.make("two_way")).regression.network
+    assert [layer.weight.shape for layer in linear.layers] == [(1, 3)]  # row, column, action
+
+
+@pytest.mark.parametrize("name", uamcts.DOMAINS)
+def test_inputs_hold_every_feature(name):
+    """From the one-hot inputs of states of an episode the raw features can be read back."""
+    domain = uamcts.make(name)
+    state = domain.reset(KEY)
+    for action in np.random.default_rng(0).integers(domain.num_actions, size=40):
+        features, inputs = np.asarray(domain.features(state)), np.asarray(domain.inputs(state))
+        place = 0
+        for number, value in enumerate(features):
+            least, count = domain.one_hot.get(number, (0, 0))
+            if count:
+                expected = np.arange(least, least + count) == value
+                assert expected.sum() == 1, f"feature {number} is {value}, outside of its one-hot range"
+                np.testing.assert_array_equal(inputs[place : place + count], expected)
+            else:
+                assert inputs[place] == value
+            place += max(count, 1)
+        assert place == inputs.size
+        state = domain.world(state, int(action)).state
+
+
+def small_regression(targets, link=jax.nn.sigmoid, minibatches=1):
+    """One linear layer on two inputs and the action's number, with weights that are easy to calculate with."""
+    network = PlainNetwork(KEY, 2)
+    layer = eqx.tree_at(
+        lambda layer: (layer.weight, layer.bias), network.layers[0], (jnp.array([[0.5, -1.0, 0.25]]), jnp.array([0.1]))
+    )
+    network = eqx.tree_at(lambda network: network.layers[0], network, layer)
+    buffer = Buffer.empty(jnp.zeros(2), jnp.float32(0), 8)
+    for state, action, target in targets:
+        buffer = buffer.append(jnp.array(state), jnp.int32(action), jnp.float32(target))
+    return Regression.fresh(network, buffer, lambda state: state, link, minibatches)
+
+
+def test_the_gradient_by_hand():
+    """One sample: z = 0.5*2 - 1*1 + 0.25*2 + 0.1 = 0.6, p = 1/(1+e^-0.6) = 0.645656, loss (p - 0.2)^2 = 0.198609.
+
+    dloss/dz = 2 (p - 0.2) p (1 - p) = 0.891313 * 0.228784 = 0.203918; times the inputs (2, 1, 2) and 1 for the bias.
+    """
+    regression = small_regression([])
+    inputs, actions, targets = jnp.array([[2.0, 1.0]]), jnp.array([2]), jnp.array([0.2])
+    loss, gradient = jax.value_and_grad(squared_error)(regression.network, regression.link, inputs, actions, targets)
+    assert loss == pytest.approx(0.198609, abs=1e-6)
+    np.testing.assert_allclose(gradient.layers[0].weight, [[0.407836, 0.203918, 0.407836]], atol=1e-6)
+    np.testing.assert_allclose(gradient.layers[0].bias, [0.203918], atol=1e-6)
+
+
+def test_one_step_of_training_by_hand():
+    """Adam's first step moves every weight by step size * g / (|g| + 1e-8), that is by 1e-3 against its gradient g."""
+    regression = small_regression([((2.0, 1.0), 2, 0.2)])
+    fitted, loss = regression.fitted(KEY)
+    assert loss == pytest.approx(0.198609, abs=1e-6)
+    np.testing.assert_allclose(fitted.network.layers[0].weight, [[0.499, -1.001, 0.249]], atol=1e-6)
+    np.testing.assert_allclose(fitted.network.layers[0].bias, [0.099], atol=1e-6)
+    assert fitted.rounds == 1
+
+
+def test_training_is_optax_adam_on_minibatches_of_32():
+    """Five steps beside a loop written with optax and the same draws."""
+    samples = [((float(i), float(i % 3)), i % 3, 0.1 * i) for i in range(6)]
+    regression = small_regression(samples, minibatches=5)
+    fitted, loss = regression.fitted(KEY)
+    numbers = regression.buffer.sample(KEY, (5, 32))
+    assert numbers.shape == (5, 32)
+    optimiser, network, losses = optax.adam(1e-3), regression.network, []
+    state = optimiser.init(network)
+    for row in numbers:
+        states, actions, targets = regression.buffer.rows(row)
+        found, gradient = jax.value_and_grad(squared_error)(network, jax.nn.sigmoid, states, actions, targets)
+        updates, state = optimiser.update(gradient, state)
+        network, losses = optax.apply_updates(network, updates), [*losses, found]
+    np.testing.assert_allclose(fitted.network.layers[0].weight, network.layers[0].weight, rtol=1e-5)
+    assert loss == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_a_network_learns_the_whole_gridworld():
+    """All 16 cells x 4 actions of 2-Way, 20 rounds of 1,000 minibatches: squared error below 1e-4 nearly everywhere."""
+    domain = uamcts.make("two_way")
+    known = uamcts.true_uncertainty(domain)
+    cells = [cell for cell in itertools.product(range(3), range(7)) if cell[0] != 1 or cell[1] in (0, 6)]
+    estimator = make_estimator("network", KEY, domain, capacity=64, minibatches=4000)
+    assert not estimator.trained
+    absorb = jax.jit(lambda estimator, state, action: estimator.absorb(state, action, known(state, action)))
+    pairs = [(domain.from_features(cell), action) for cell in cells for action in range(4)]
+    for state, action in pairs:
+        assert estimator.predict(state, jnp.int32(action)) == 0, "an untrained network says something"
+        estimator = absorb(estimator, state, action)
+    learn = jax.jit(lambda estimator, key: estimator.learn(key))
+    for key in jax.random.split(KEY, 3):
+        estimator, loss = learn(estimator, key)
+    assert estimator.trained
+    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[state for state, _ in pairs])
+    actions = jnp.array([action for _, action in pairs])
+    true, found = jax.vmap(known)(states, actions), jax.vmap(estimator.predict)(states, actions)
+    assert np.sum(np.asarray(true) > 0) >= 2, "there is nothing to learn"
+    assert float(jnp.mean(jnp.square(true - found))) < 1e-4
+    assert float(loss) < 1e-4
+    assert float(jnp.max(jnp.abs(true - found))) < 0.02
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_keeps_the_protocol(name):
+    """predict is at least 0 and finite, absorb and learn keep the form, all of it under jit and vmap."""
+    domain = uamcts.make("two_way")
+    estimator = make_estimator(name, KEY, domain, capacity=16, minibatches=3)
+    state = domain.reset(KEY)
+
+    @jax.jit
+    def whole(estimator, key):
+        for action in range(3):
+            estimator = estimator.absorb(state, jnp.int32(action), jnp.float32(0.5), 1)
+        estimator, loss = estimator.learn(key)
+        return estimator, loss, jax.vmap(estimator.predict, (None, 0))(state, jnp.arange(4))
+
+    after, loss, found = whole(estimator, KEY)
+    assert jax.tree.structure(after) == jax.tree.structure(estimator)
+    assert np.all(np.isfinite(found))
+    assert np.all(np.asarray(found) >= 0)
+    assert np.isfinite(loss)
+    assert bool(after.trained)
+    roomy = after.with_room(100)
+    np.testing.assert_allclose(jax.vmap(roomy.predict, (None, 0))(state, jnp.arange(4)), found, rtol=1e-6)
+
+
+def test_an_unknown_estimator_gets_a_hint():
+    with pytest.raises(ValueError, match="unknown estimator 'netwrk'; did you mean 'network'"):
+        make_estimator("netwrk", KEY, uamcts.make("two_way"))
+
+
+# The buffer
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 3), st.booleans()), max_size=30),
+    st.sampled_from([1, 5, 40]),
+)
+def test_the_buffer_keeps_every_sample_in_order(samples, capacity):
+    """Random samples, some stored three times, into a buffer that grows: exactly they are in it, in order."""
+    buffer = Buffer.empty(jnp.uint32(0), jnp.float32(0), capacity, most_copies=3)
+    expected = []
+    for state, action, thrice in samples:
+        buffer = buffer.with_room(1)
+        copies = 3 if thrice else 1
+        buffer = buffer.append(jnp.uint32(state), jnp.int32(action), jnp.float32(state % 7), copies)
+        expected += [(state, action, float(state % 7))] * copies
+    assert int(buffer.count) == len(expected)
+    states, actions, targets = buffer.rows(jnp.arange(len(expected)))
+    assert list(zip(states.tolist(), actions.tolist(), targets.tolist(), strict=True)) == expected
+
+
+def test_a_full_buffer_counts_nothing_more():
+    """Under jit it cannot grow: what does not fit is not counted, and what is there stays."""
+    buffer = Buffer.empty(jnp.uint32(0), jnp.float32(0), 2)
+    append = jax.jit(lambda buffer, value: buffer.append(value, jnp.int32(0), jnp.float32(1)))
+    for value in (5, 6, 7):
+        buffer = append(buffer, jnp.uint32(value))
+    assert int(buffer.count) == 2
+    assert buffer.rows(jnp.arange(2))[0].tolist() == [5, 6]
+
+
+def test_samples_are_drawn_evenly():
+    """32,000 draws out of 4 samples: each within 5 standard deviations (false alarm 1 in 400,000, seed fixed)."""
+    buffer = Buffer.empty(jnp.uint32(0), jnp.float32(0), 100)
+    for value in range(4):
+        buffer = buffer.append(jnp.uint32(value), jnp.int32(0), jnp.float32(0))
+    counts = np.bincount(np.ravel(buffer.sample(KEY, (1000, 32))), minlength=5)
+    assert counts[4:].sum() == 0
+    np.testing.assert_allclose(counts[:4], 8000, atol=5 * np.sqrt(32000 * 0.25 * 0.75))
+
+
+# The schedule
+
+
+def test_the_schedule_written_out():
+    """tau 10 -> 0.1 in two rounds; with losses 1e-2, 1e-4, 1e-8 training stops before the fourth round."""
+    schedule = Schedule(interval=300)
+    assert [step for step in range(1300) if schedule.due(step)] == [300, 600, 900, 1200]
+    tau, loss, seen = jnp.float32(10), jnp.float32(jnp.inf), []
+    for next_loss in (1e-2, 1e-4, 1e-8, 1e-9):
+        goes_on = bool(schedule.goes_on(tau, loss))
+        seen.append((round(float(tau), 6), goes_on))
+        if goes_on:
+            tau, loss = schedule.decayed(tau), jnp.float32(next_loss)
+    assert seen == [(10.0, True), (1.0, True), (0.1, True), (0.1, False)]
+
+
+def test_a_low_loss_does_not_stop_training_while_tau_is_high():
+    schedule = Schedule()
+    assert schedule.goes_on(jnp.float32(1.0), jnp.float32(0.0))
+    assert not schedule.goes_on(jnp.float32(0.1), jnp.float32(1e-7))
+    assert schedule.goes_on(jnp.float32(0.1), jnp.float32(1.1e-7))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"interval": 0}, "interval is 0"),
+        ({"least": 0.0}, "least is 0.0"),
+        ({"least": 20.0}, "tau falls from start to least"),
+        ({"divisor": 0.5}, "divisor is 0.5"),
+    ],
+)
+def test_wrong_schedules_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Schedule(**options)
+
+
+# What is recalled
+
+
+def walked(domain, steps, lanes):
+    """States of random walks, flattened to [lanes * steps]."""
+
+    def walk(key):
+        def step(state, action):
+            return domain.model(state, action).state, state
+
+        return jax.lax.scan(step, domain.reset(key), jax.random.randint(key, (steps,), 0, domain.num_actions))[1]
+
+    states = jax.jit(jax.vmap(walk))(jax.random.split(KEY, lanes))
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), states)
+
+
+@pytest.mark.parametrize("name", ["breakout", "space_invaders"])
+def test_recalled_answers_are_the_networks(name):
+    """First asked, asked again, and glanced at: the same numbers as without any memory, each computed once."""
+    domain = uamcts.make(name)
+    predict = lambda state, action: jnp.mean(domain.inputs(state)) + 0.1 * action  # noqa: E731
+    states = walked(domain, 40, 8)
+    actions = jnp.arange(320) % domain.num_actions
+    recall = Recall(predict, domain.num_actions, remember=True)
+    plain = Recall(predict, domain.num_actions, remember=False)
+    expected, nothing = plain.many(plain.memory(), states, actions, jnp.ones(320, bool))
+    assert nothing is None
+    wanted = jnp.arange(320) % 5 != 0
+    many = jax.jit(recall.many)
+    found, memory = many(recall.memory(), states, actions, wanted)
+    np.testing.assert_allclose(found[wanted], expected[wanted], rtol=1e-6)
+    again, memory = many(memory, states, actions, jnp.ones(320, bool))
+    np.testing.assert_allclose(again, expected, rtol=1e-6)
+    answers, known = jax.vmap(recall.glance, (None, 0, 0))(memory, states, actions)
+    assert np.mean(known) > 0.99
+    np.testing.assert_allclose(np.asarray(answers)[known], np.asarray(again)[known], rtol=1e-6)
+
+
+def test_the_memory_answers_and_not_the_network():
+    """A memory filled by one network is believed by the next: so it must be emptied when a network learns."""
+    domain = uamcts.make("breakout")
+    states, actions = walked(domain, 10, 2), jnp.zeros(20, jnp.int32)
+    first = Recall(lambda state, action: jnp.float32(0.25), 3, remember=True)
+    second = Recall(lambda state, action: jnp.float32(0.75), 3, remember=True)
+    _, memory = first.many(first.memory(), states, actions, jnp.ones(20, bool))
+    assert set(second.many(memory, states, actions, jnp.ones(20, bool))[0].tolist()) == {0.25}
+
+
+def test_a_crowded_table_still_answers_rightly():
+    """Far more states than a set has ways, all in the same set: right answers, whoever is thrown out."""
+    predict = lambda state, action: state.astype(jnp.float32) + action  # noqa: E731
+    recall = Recall(predict, 2, remember=True)
+    numbers = np.arange(400_000, dtype=np.uint32)
+    first, _ = jax.vmap(fingerprint)(jnp.asarray(numbers))
+    crowd = jnp.asarray(numbers[np.asarray(first) % SETS == 7][: 3 * WAYS])
+    assert crowd.size == 3 * WAYS
+    memory = recall.memory()
+    for _ in range(3):
+        for action in (0, 1):
+            asked = jnp.full(crowd.size, action)
+            found, memory = recall.many(memory, crowd, asked, jnp.ones(crowd.size, bool))
+            np.testing.assert_array_equal(found, np.asarray(crowd, np.float32) + action)
+
+
+def test_fingerprints_tell_states_apart():
+    """All states of many walks, and all pairs of two small words: no two different ones share a fingerprint."""
+    grid = jnp.stack(jnp.meshgrid(jnp.arange(400), jnp.arange(400)), axis=-1).reshape(-1, 2).astype(jnp.uint32)
+    for states in (walked(uamcts.make("space_invaders"), 100, 20), grid):
+        columns = [np.asarray(leaf).reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(states)]
+        prints = np.stack(jax.vmap(fingerprint)(states), axis=1)
+        assert len(np.unique(prints, axis=0)) == len(np.unique(np.concatenate(columns, axis=1), axis=0))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.booleans(), min_size=12, max_size=12), st.sampled_from([1, 3, 8]))
+def test_first_of(conditions, count):
+    places = [place for place, holds in enumerate(conditions) if holds]
+    if not places:
+        return
+    expected = (places[:count] + [places[0]] * count)[:count]
+    assert first_of(jnp.array(conditions), count).tolist() == expected
