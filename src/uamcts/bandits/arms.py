@@ -32,6 +32,8 @@ class Bandit:
         delta = np.abs(observed - real)
         if self.delta is not None:
             _matches(np.asarray(self.delta, np.float64), delta)
+        for name, means in (("observed", observed), ("real", real)):
+            _pays(f"{name}_rewards", getattr(self, f"{name}_rewards"), means)
         for name, value in (("observed", observed), ("real", real), ("delta", delta)):
             value.flags.writeable = False
             object.__setattr__(self, name, value)
@@ -125,6 +127,17 @@ def _matches(given: np.ndarray, delta: np.ndarray) -> None:
                 f"delta[{arm}] is {number}, but |observed - real| is {true:.6g} there; leave delta out and it is "
                 "computed, or give a wrong one to play() to see what it does"
             )
+
+
+def _pays(name: str, rewards: Any, means: np.ndarray) -> None:
+    """Refuses rewards that do not have the means; to one in ten thousand, for tables are cut from distributions."""
+    if rewards is None:
+        return
+    shape = np.shape(rewards)
+    if len(shape) != 2 or shape[0] != means.size or not np.allclose(np.mean(rewards, axis=1), means, atol=1e-4):
+        raise ValueError(
+            f"{name} ({shape}) must be [arms, rewards] with the means {means.tolist()}; use from_rewards()"
+        )
 
 
 def _beta_rewards(means: np.ndarray, concentration: float) -> np.ndarray:
