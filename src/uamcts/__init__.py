@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from uamcts import reference
+    from uamcts import bandits, reference
     from uamcts.agent import Agent
     from uamcts.domains import DOMAINS, Domain, make
     from uamcts.domains.check import DomainError, DomainReport, check_domain
@@ -36,6 +36,7 @@ _HOMES = {
     "SearchResult": "uamcts.mcts.search",
     "Transition": "uamcts.types",
     "Uncertainty": "uamcts.types",
+    "bandits": "uamcts.bandits",
     "check_domain": "uamcts.domains.check",
     "make": "uamcts.domains",
     "raise_flags": "uamcts.mcts.entry",
@@ -58,6 +59,7 @@ __all__ = [
     "SearchResult",
     "Transition",
     "Uncertainty",
+    "bandits",
     "check_domain",
     "make",
     "raise_flags",
@@ -71,7 +73,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'uamcts' has no attribute {name!r}")
     home = importlib.import_module(_HOMES[name])
-    return home if name == "reference" else getattr(home, name)
+    return home if name in ("bandits", "reference") else getattr(home, name)
 
 
 def __dir__() -> list[str]:
