@@ -349,14 +349,17 @@ def test_online_two_way_finds_the_goal():
 
 
 def test_learned_transitions_show_the_papers_ordering():
-    """30 runs of 1,200 steps: linear never finds the goal, 8 units often, 16 more often still; U-hat most often."""
+    """10 runs of 2,100 steps: linear hardly ever finds the goal, 8 units in half of the late episodes, 16 in most.
+
+    Four seeds gave 0.00 to 0.04, 0.43 to 0.62 and 0.93 to 0.96, of some 150 to 500 episodes each.
+    """
     shares = [
-        late(Experiment("two_way", "corrupted", learner=f"transition_{size}", steps=1200, minibatches=3000))[0].mean()
+        late(Experiment("two_way", "corrupted", learner=f"transition_{size}", runs=10, steps=2100))[0].mean()
         for size in ("linear", "8_units", "16_units")
     ]
-    assert shares[0] < 0.05
+    assert shares[0] < 0.1
     assert shares[0] + 0.2 < shares[1]
-    assert shares[1] + 0.03 < shares[2]
+    assert shares[1] + 0.1 < shares[2]
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""The command line: `uamcts domains | play | bench`."""
+"""The command line: `uamcts domains | play | run | reproduce | report | bench`."""
 
 from __future__ import annotations
 
@@ -27,15 +27,22 @@ DomainName = Annotated[str, typer.Argument(metavar="DOMAIN", help="A domain's na
 
 
 @contextmanager
-def told_plainly() -> Iterator[None]:
-    """Turns a wrong argument into one line on standard error and exit status 2, Ctrl-C into status 130."""
+def told_plainly(out: Path | None = None) -> Iterator[None]:
+    """Turns a wrong argument into one line on standard error and exit status 2, Ctrl-C into status 130.
+
+    A command that keeps its work in `out` says how to go on.
+    """
     try:
         yield
     except (ValueError, TypeError) as error:
         print(f"uamcts: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
+    except OSError as error:
+        print(f"uamcts: {error}" + (f"; what was finished before is in {out}" if out else ""), file=sys.stderr)
+        raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        print("uamcts: stopped", file=sys.stderr)
+        kept = f"; what is finished is in {out}, and the same command goes on from there" if out else ""
+        print(f"uamcts: stopped{kept}", file=sys.stderr)
         raise typer.Exit(130) from None
 
 
@@ -75,38 +82,107 @@ def play(
         watch(domain, algorithm, seed, steps, {"rules": rules, "tau": tau, "c": c}, gif, delay, quiet)
 
 
+Out = Annotated[Path, typer.Option(help="The folder for results; the same command goes on where it was.")]
+Rules = Annotated[str, typer.Option(help="`released`, `pseudocode` or `both`.")]
+EngineName = Annotated[str, typer.Option(help="`local`: all devices of this machine. `ray`: an existing cluster.")]
+Address = Annotated[str | None, typer.Option(help="The Ray cluster's address; default: the one Ray finds.")]
+
+
+@app.command()
+def reproduce(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="Default: all of them.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs, at the paper's c: a few minutes.")] = False,
+    scenario: Annotated[str, typer.Option(help="`offline`, `online` or `both`.")] = "both",
+    rules: Rules = "released",
+    seed: Annotated[int, typer.Option(help="Another seed, other runs.")] = 0,
+    out: Out = Path("results"),
+    engine: EngineName = "local",
+    address: Address = None,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if an expected claim does not hold.")] = False,
+) -> None:
+    """Reproduces the paper: space_invaders, freeway, breakout, two_way, icy, bandit."""
+    with told_plainly(out):
+        prepare_jax(device_a_core=True)
+        from uamcts.lab import reproduce as lab
+        from uamcts.lab.engines import engine_of
+
+        summary = lab.reproduce(names or [], quick, scenario, rules, seed, out, engine_of(engine, address), console)
+        _tell(summary, out)
+        wrong = lab.failed(summary)
+        for claim in wrong:
+            print(f"does not hold: {claim['text']} ({claim['rules']})", file=sys.stderr)
+        if check and wrong:
+            raise typer.Exit(1)
+
+
+@app.command()
+def report(out: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with results.")]) -> None:
+    """Builds a folder's report anew from its data."""
+    with told_plainly():
+        from uamcts.lab.report import build
+
+        print(build(out))
+
+
 @app.command()
 def run(
-    domain: DomainName,
-    scenario: Annotated[str, typer.Option(help="`online`: U is learned on the way.")] = "online",
-    algorithm: Annotated[str, typer.Option(help="An algorithm of the paper.")] = "combined",
+    domain: Annotated[list[str], typer.Argument(metavar="DOMAIN...", help="Domains: see `uamcts domains`.")],
+    scenario: Annotated[str, typer.Option(help="`online`: U is learned on the way. `offline`: U is known.")] = "online",
+    algorithm: Annotated[list[str] | None, typer.Option(help="An algorithm of the paper; give several.")] = None,
     learner: Annotated[
         str | None,
-        typer.Option(help="What learns: network, linear, true, none, or a transition_... ; default: the paper's."),
+        typer.Option(help="online: network, linear, true, none, or a transition_...; default: the paper's."),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs side by side; default: the paper's.", min=1)] = None,
-    steps: Annotated[int | None, typer.Option(help="Real steps of each run; default: the paper's.", min=1)] = None,
-    c: Annotated[float | None, typer.Option(help="Exploration; default: the paper's for this algorithm.")] = None,
-    rules: Annotated[str, typer.Option(help="`released` or `pseudocode`.")] = "released",
-    interval: Annotated[int | None, typer.Option(help="Real steps between two rounds of training.", min=1)] = None,
-    minibatches: Annotated[int | None, typer.Option(help="Minibatches of a round of training.", min=1)] = None,
+    steps: Annotated[int | None, typer.Option(help="online: real steps of each run.", min=1)] = None,
+    c: Annotated[list[float] | None, typer.Option(help="Exploration; give several. Default: the paper's.")] = None,
+    tau: Annotated[float, typer.Option(help="offline: the uncertainty factor.")] = 0.1,
+    iterations: Annotated[int | None, typer.Option(help="offline: iterations of a search.", min=1)] = None,
+    rules: Rules = "released",
+    interval: Annotated[int | None, typer.Option(help="online: real steps between two rounds.", min=1)] = None,
+    minibatches: Annotated[int | None, typer.Option(help="online: minibatches of a round.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Another seed, other runs.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="A folder to keep the runs in; they go on from there.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder to keep everything in; runs go on from there.")] = None,
+    engine: EngineName = "local",
+    address: Address = None,
 ) -> None:
-    """Runs agents that learn where their model is wrong, and says what they have learned."""
-    with told_plainly():
-        if scenario != "online":
-            raise ValueError(f"scenario is {scenario!r}; there is online (offline: see examples/offline.py)")
+    """Runs a grid of your own: offline over algorithms and c, or online with what the agents learn on the way."""
+    with told_plainly(out):
         prepare_jax(device_a_core=True)
+        if scenario == "offline":
+            from uamcts.lab.engines import engine_of
+            from uamcts.lab.grid import run_grid
+
+            folder = out or Path("results/run")
+            budget = () if iterations is None else (("iterations", iterations),)
+            parts = (domain, algorithm or ["true", "corrupted", "combined"], c or [], tau, runs or 100, budget)
+            _tell(run_grid(*parts, rules, seed, folder, engine_of(engine, address), console), folder)
+            return
+        if scenario != "online":
+            raise ValueError(f"scenario is {scenario!r}; there are online and offline")
         from uamcts.lab.online import Experiment
         from uamcts.lab.watch import run_online, second_half
 
-        experiment = Experiment(
-            domain, algorithm, learner, rules, c, runs, steps, seed, interval=interval, minibatches=minibatches
-        )
-        said = run_online(experiment, out, console)
-        if said:
-            print(second_half(said))
+        for name in domain:
+            experiment = Experiment(
+                name, (algorithm or ["combined"])[0], learner, rules, c[0] if c else None, runs, steps, seed,
+                interval=interval, minibatches=minibatches,
+            )  # fmt: skip
+            said = run_online(experiment, out / name if out else None, console)
+            if said:
+                print(second_half(said))
+
+
+def _tell(summary: dict[str, Any], out: Path) -> None:
+    """Results and verdicts for a terminal, and where the report is."""
+    from uamcts.lab.reproduce import table
+
+    print("\n".join(table(summary)))
+    verdicts = [claim["verdict"] for claim in summary["claims"] if claim["verdict"] != "not measured"]
+    if verdicts:
+        counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
+        print(f"claims of the paper: {counts}")
+    print(f"{summary['provenance']['seconds']:.0f} s; the report is {(out / 'index.html').resolve().as_uri()}")
 
 
 @app.command()

@@ -49,6 +49,43 @@ def play(key: jax.Array, domain: Domain, config: SearchConfig, limit: int | None
     return jax.lax.while_loop(goes_on, move, (domain.reset(reset_key), start))[1]
 
 
+def play_in_turn(
+    keys: jax.Array, domains: Domain, configs: SearchConfig, count: jax.Array, limit: int | None = None
+) -> Score:
+    """Several episodes one after the other, [n] in front of all arguments, of which the first `count` are played.
+
+    What `play` gives for each of them. As lanes of a batch, lanes that get short episodes play more of them, so that
+    few lanes are idle while the longest episode goes on.
+    """
+    first = jax.tree.map(lambda leaf: leaf[0], domains)
+    limit = limit or first.time_limit or LONGEST
+    number = keys.shape[0]
+
+    def start(index: jax.Array) -> PyTree:
+        key = keys[jnp.minimum(index, number - 1)]
+        domain = jax.tree.map(lambda leaf: leaf[jnp.minimum(index, number - 1)], domains)
+        return domain.reset(jax.random.split(key)[0])
+
+    def move(carry: tuple) -> tuple:
+        index, state, score, scores = carry
+        key = jax.random.split(keys[index])[1]
+        domain, config = jax.tree.map(lambda leaf: leaf[index], (domains, configs))
+        plan = search(jax.random.fold_in(key, score.steps), state, domain.model, true_uncertainty(domain), config)
+        after = domain.world(state, plan.action)
+        score = Score(score.reward + after.reward, score.steps + 1, after.terminal, score.flags | plan.flags)
+        scores = jax.tree.map(lambda rows, row: rows.at[index].set(row), scores, score)
+        over = score.ended | (score.steps >= limit)
+        following = index + over
+        state = jax.tree.map(lambda new, old: jnp.where(over, new, old), start(following), after.state)
+        score = jax.tree.map(lambda zero, old: jnp.where(over, zero, old), nothing, score)
+        return following, state, score, scores
+
+    nothing = Score(jnp.float32(0), jnp.int32(0), jnp.bool_(False), jnp.int32(0))
+    scores = jax.tree.map(lambda leaf: jnp.zeros(number, leaf.dtype), nothing)
+    begin = (jnp.int32(0), start(jnp.int32(0)), nothing, scores)
+    return jax.lax.while_loop(lambda carry: carry[0] < count, move, begin)[3]
+
+
 class Move(NamedTuple):
     """One move to look at: the state it was made in, the plan behind it, and what came of it."""
 

@@ -31,13 +31,15 @@ def prepare_jax(all_cores: bool = False, device_a_core: bool = False) -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uamcts" / "compiled"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    has_gpu = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
+    wanted = [*CPU_FLAGS, *(GPU_FLAGS if has_gpu else ())]
     if device_a_core:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         os.environ.setdefault("PJRT_NPROC", str(cores))
         os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(cores))
+        wanted.append("--xla_cpu_multi_thread_eigen=false")
     elif not all_cores:
         os.environ.setdefault("PJRT_NPROC", "1")
-    has_gpu = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
     flags = os.environ.get("XLA_FLAGS", "")
-    missing = [flag for flag in (*CPU_FLAGS, *(GPU_FLAGS if has_gpu else ())) if flag.split("=")[0] not in flags]
+    missing = [flag for flag in wanted if flag.split("=")[0] not in flags]
     os.environ["XLA_FLAGS"] = " ".join([flags, *missing]).strip()

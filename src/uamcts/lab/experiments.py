@@ -1,0 +1,99 @@
+"""The paper's experiments, one readable declaration each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from uamcts.paper import ALGORITHMS, BEST_C, EXPLORATION, ONLINE, OnlineSettings
+
+GAMES = ("space_invaders", "freeway", "breakout")
+SINGLE_LEARNERS = ("transition_linear", "transition_8_units", "transition_16_units", "transition_linear_residual")
+
+
+@dataclass(frozen=True)
+class Offline:
+    """U is known. Every algorithm with every c on the same seeds; then each algorithm's best c on fresh seeds."""
+
+    algorithms: tuple[str, ...] = tuple(ALGORITHMS)
+    exploration: tuple[float, ...] = EXPLORATION
+    tau: float = 0.1
+    runs: int = 100
+    budget: tuple[tuple[str, int], ...] = ()
+    """`iterations`, `rollouts`, `depth` where they are not the paper's."""
+
+
+@dataclass(frozen=True)
+class Online:
+    """U, or the transition function, is learned on the way: pairs of an algorithm and what learns."""
+
+    learners: tuple[tuple[str, str], ...] = (("combined", "network"),)
+    runs: int = OnlineSettings().runs
+    steps: int = OnlineSettings().steps
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the paper's experiments: where, and which of the two scenarios."""
+
+    name: str
+    title: str
+    domain: str
+    offline: tuple[Offline, ...] = ()
+    online: tuple[Online, ...] = ()
+
+
+def _game(name: str, title: str) -> Experiment:
+    return Experiment(name, title, name, (Offline(),), (Online(),))
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "space_invaders": _game("space_invaders", "Space Invaders: a cannon that jams in five columns"),
+    "freeway": _game("freeway", "Freeway: doing nothing moves the player in six rows"),
+    "breakout": _game("breakout", "Breakout: a paddle with holes in two columns"),
+    "two_way": Experiment(
+        "two_way",
+        "2-Way GridWorld: learn where the model is wrong, or learn the transition function",
+        "two_way",
+        (Offline(("true", "corrupted", "combined"), runs=30),),
+        (
+            Online(
+                (
+                    ("combined", "linear"),
+                    ("true", "none"),
+                    ("corrupted", "none"),
+                    *(("corrupted", learner) for learner in SINGLE_LEARNERS),
+                ),
+                ONLINE["two_way"].runs,
+                ONLINE["two_way"].steps,
+            ),
+        ),
+    ),
+    "icy": Experiment(
+        "icy",
+        "Icy 2-Way GridWorld: every path to the goal is uncertain",
+        "two_way_icy",
+        (Offline(("true", "corrupted", "combined"), tau=10.0, runs=30), Offline(("combined",), tau=0.1, runs=30)),
+    ),
+}
+"""By name. The corrupted bandit has no domain and is declared in `uamcts.bandits.sweeps`."""
+
+NAMES = (*EXPERIMENTS, "bandit")
+
+
+def quick(experiment: Experiment) -> Experiment:
+    """The same in a few minutes: the paper's own best c, fewer runs, and online only for the gridworld."""
+    offline = tuple(replace(part, runs=min(part.runs, 30), exploration=()) for part in experiment.offline)
+    online = tuple(
+        replace(part, runs=10, steps=1800, learners=part.learners[:5])
+        for part in experiment.online
+        if experiment.domain.startswith("two_way")
+    )
+    return replace(experiment, offline=offline, online=online)
+
+
+def pairs(experiment: Experiment, part: Offline) -> tuple[tuple[str, float], ...]:
+    """Every algorithm with every c; without an `exploration` of its own, with the c that the paper found best."""
+    best = BEST_C[experiment.domain]
+    return tuple(
+        (algorithm, c) for algorithm in part.algorithms for c in (part.exploration or (best.get(algorithm, 2.0**0.5),))
+    )

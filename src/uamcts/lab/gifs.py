@@ -1,0 +1,43 @@
+"""Moving pictures of typical episodes, for the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+
+from uamcts.domains import make
+from uamcts.episode import moves
+from uamcts.lab.store import Episodes
+from uamcts.paper import planned_in, search_config
+from uamcts.show import frame, write_gif
+
+TRIES, LONGEST = 5, 150
+
+
+def draw_typical(out: Path, episodes: Episodes) -> None:
+    """For each experiment with offline episodes: an episode of the corrupted and one of the combined agent.
+
+    Typical: of a few seeds, the one whose reward comes nearest to the mean of the runs.
+    """
+    folder = out / "gifs"
+    for experiment in dict.fromkeys(episodes["experiment"].tolist()):
+        offline = (episodes["experiment"] == experiment) & (episodes["scenario"] == "offline")
+        for algorithm in ("corrupted", "combined"):
+            mine = offline & (episodes["algorithm"] == algorithm) & (episodes["rules"] == "released")
+            path = folder / f"{experiment}_{algorithm}.gif"
+            if not mine.any() or path.exists():
+                continue
+            folder.mkdir(exist_ok=True)
+            tau = float(episodes["tau"][mine][0])
+            mean = float(episodes["reward"][mine & (episodes["tau"] == tau)].mean())
+            _draw(path, str(episodes["domain"][mine][0]), algorithm, tau, mean)
+
+
+def _draw(path: Path, name: str, algorithm: str, tau: float, mean: float) -> None:
+    domain = planned_in(make(name), algorithm)
+    config = search_config(domain, algorithm, tau=tau)
+    played = [list(moves(jax.random.key(seed), domain, config, LONGEST)) for seed in range(TRIES)]
+    typical = min(played, key=lambda episode: abs(sum(move.reward for move in episode) - mean))
+    states = [typical[0].state, *(move.following for move in typical)]
+    write_gif(path, [frame(domain, [state], 12) for state in states])

@@ -1,0 +1,177 @@
+"""`uamcts reproduce`: the paper's experiments from the first unit to the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from uamcts.lab import bandit, claims, report, runner
+from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, quick
+from uamcts.lab.gifs import draw_typical
+from uamcts.lab.store import Store
+from uamcts.lab.units import OfflineUnit, Unit
+from uamcts.types import RULES
+
+CORE_SECONDS = {
+    "space_invaders": (0.02, 0.0035), "freeway": (0.02, 0.0014), "breakout": (0.06, 0.0012),
+    "two_way": (0.003, 0.002), "two_way_icy": (0.003, 0.002),
+}  # fmt: skip
+"""What an offline episode, and an online step with its share of training, take one core: for a first guess."""
+
+
+class Bars:
+    """Progress for a terminal: one bar over all units, with what the present one says."""
+
+    def __init__(self, console: Console, weights: dict[str, float]):
+        columns = (TextColumn("{task.description}"), BarColumn(24), TimeElapsedColumn(), "left", TimeRemainingColumn())
+        self.bar = Progress(*columns, console=console, transient=True)
+        self.weights = weights
+        self.task = self.bar.add_task("starting", total=sum(weights.values()))
+        self.done: set[str] = set()
+        self.present: tuple[str, float] = ("", 0.0)
+
+    def add(self, units: Sequence[Unit]) -> None:
+        """Counts units in that only showed on the way."""
+        self.weights |= {unit.name: guess(unit) for unit in units}
+        self.bar.update(self.task, total=sum(self.weights.values()))
+
+    def begin(self, name: str, number: int, total: int) -> Any:
+        if self.present[0]:
+            self.done.add(self.present[0])
+        self.present = (name, 0.0)
+        return self.tell
+
+    def tell(self, share: float, words: str) -> None:
+        name = self.present[0]
+        finished = sum(self.weights.get(unit, 0.0) for unit in self.done)
+        self.bar.update(
+            self.task,
+            completed=finished + share * self.weights.get(name, 0.0),
+            description=f"{name.rsplit('-', 1)[0]}: {words}",
+        )
+
+
+def guess(unit: Unit) -> float:
+    """Core seconds, roughly."""
+    episode, step = CORE_SECONDS.get(unit.domain, (0.05, 0.005))
+    if isinstance(unit, OfflineUnit):
+        return 5 + episode * unit.seeds * len(unit.pairs)
+    return 5 + step * unit.runs * unit.steps
+
+
+def chosen(names: Sequence[str], is_quick: bool, scenario: str) -> list[Experiment]:
+    """The experiments of these names, all by default."""
+    for name in names:
+        if name not in NAMES:
+            raise ValueError(f"unknown experiment {name!r}; there are {', '.join(NAMES)}")
+    if scenario not in ("both", "offline", "online"):
+        raise ValueError(f"scenario is {scenario!r}; there are both, offline, online")
+    found = [EXPERIMENTS[name] for name in names or NAMES if name in EXPERIMENTS]
+    found = [quick(experiment) if is_quick else experiment for experiment in found]
+    keep_offline, keep_online = scenario != "online", scenario != "offline"
+    return [
+        Experiment(e.name, e.title, e.domain, e.offline if keep_offline else (), e.online if keep_online else ())
+        for e in found
+    ]
+
+
+def reproduce(
+    names: Sequence[str],
+    is_quick: bool,
+    scenario: str,
+    rules: str,
+    seed: int,
+    out: Path,
+    engine: runner.Engine,
+    console: Console,
+) -> dict[str, Any]:
+    """Runs, judges, draws and writes the report; returns the summary."""
+    experiments = chosen(names, is_quick, scenario)
+    return run_all(experiments, not names or "bandit" in names, is_quick, rules, seed, out, engine, console)
+
+
+def run_all(
+    experiments: list[Experiment],
+    with_bandit: bool,
+    is_quick: bool,
+    rules: str,
+    seed: int,
+    out: Path,
+    engine: runner.Engine,
+    console: Console,
+) -> dict[str, Any]:
+    """The same for any experiments."""
+    if rules not in (*RULES, "both"):
+        raise ValueError(f"rules is {rules!r}; there are {', '.join(RULES)} and both")
+    chosen_rules = RULES if rules == "both" else (rules,)
+    settings = {
+        "experiments": {e.name: asdict(e) for e in experiments},
+        "bandit": with_bandit,
+        "rules": list(chosen_rules),
+        "seed": seed,
+    }
+    store = Store(out, settings)
+    begun = time.perf_counter()
+    first = [
+        unit
+        for e in experiments
+        for unit in runner.sweep_units(e, chosen_rules, seed) + runner.online_units(e, chosen_rules, seed)
+    ]
+    missing = [unit for unit in first if not store.has(unit.name)]
+    devices = len(jax.devices())
+    minutes = sum(guess(unit) for unit in missing) / devices / 60
+    kept = f", {len(first) - len(missing)} units are there already" if len(missing) < len(first) else ""
+    print(f"{', '.join(e.name for e in experiments) or 'bandit'}: about {max(1, round(minutes))} min on {devices} x "
+          f"{jax.default_backend()} (a first guess){kept}", flush=True)  # fmt: skip
+    bars = Bars(console, {unit.name: guess(unit) for unit in first})
+    with bars.bar:
+        episodes = runner.run(experiments, chosen_rules, seed, store, engine, bars) if experiments else None
+        found = bandit.measured(out, is_quick, seed, bars.begin("bandit", 0, 1)) if with_bandit else None
+    about = {**runner.provenance(time.perf_counter() - begun), "seed": seed, "units": len(first), "settings": settings}
+    about["quick"] = is_quick
+    return finish(out, episodes, found, chosen_rules, about)
+
+
+def finish(
+    out: Path, episodes: Any, found: dict[str, Any] | None, rules: Sequence[str], about: dict[str, Any]
+) -> dict[str, Any]:
+    """Judges what is there, and writes tables, pictures and the page."""
+    table = episodes if episodes is not None else runner.nothing()
+    judged = [claim for rule in rules for claim in claims.judge(table, rule, found)]
+    summary = runner.conclude(out, table, judged, about)
+    draw_typical(out, table)
+    report.build(out)
+    return summary
+
+
+def rebuild(out: Path) -> Path:
+    """The report anew from the data in a folder."""
+    return report.build(out)
+
+
+def failed(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Claims that were expected to hold and do not."""
+    return [claim for claim in summary["claims"] if claim["expected"] and claim["verdict"] == "does not hold"]
+
+
+def table(summary: dict[str, Any]) -> list[str]:
+    """The offline rows and the claims for a terminal."""
+    lines = []
+    for row in summary["rows"]:
+        if row["purpose"] == "sweep" and not row.get("best", True):
+            continue
+        low, high = row["ci95"] if row["ci95"] else (np.nan, np.nan)
+        name = row["algorithm"] if row["scenario"] == "offline" else f"{row['algorithm']} ({row['learner']})"
+        lines.append(
+            f"{row['experiment']:15} {row['scenario']:8} {row['rules']:10} {name:38} c {row['c']:4.2f} "
+            f"{row['mean']:7.2f} [{low:.2f}, {high:.2f}]  {row['runs']} runs, {row['steps']:.0f} steps"
+        )
+    return lines

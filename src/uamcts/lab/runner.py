@@ -1,0 +1,184 @@
+"""From declarations to results: which units there are, and who computes them."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+import uamcts
+from uamcts.domains import make
+from uamcts.files import write_whole
+from uamcts.lab.experiments import Experiment, pairs
+from uamcts.lab.statistics import best_c, curves, summarise
+from uamcts.lab.store import SCHEMA, Episodes, Store, as_parquet, commit, joined
+from uamcts.lab.units import OfflineUnit, OnlineUnit, Progress, Unit
+from uamcts.paper import search_config
+
+BLOCK = 50
+"""Seeds in one unit."""
+FRESH = 1_000_000
+"""The first of the seeds on which the chosen c is played again."""
+
+
+class Reporter(Protocol):
+    """Who is told how the work goes on."""
+
+    def begin(self, name: str, number: int, total: int) -> Progress: ...
+
+
+def sweep_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list[Unit]:
+    """The offline units that come first: every algorithm with every c on the same seeds."""
+    return [
+        OfflineUnit(
+            experiment.name, experiment.domain, rule, part.tau, "sweep", pairs(experiment, part), first,
+            min(BLOCK, part.runs - first), seed, part.budget,
+        )
+        for rule in rules
+        for part in experiment.offline
+        for first in range(0, part.runs, BLOCK)
+    ]  # fmt: skip
+
+
+def online_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list[Unit]:
+    """The online units, at the c that the paper found best."""
+    domain = make(experiment.domain)
+    return [
+        OnlineUnit(
+            experiment.name, experiment.domain, algorithm, learner, rule, float(search_config(domain, algorithm).c),
+            part.runs, part.steps, seed,
+        )
+        for rule in rules
+        for part in experiment.online
+        for algorithm, learner in part.learners
+    ]  # fmt: skip
+
+
+def fresh_units(experiment: Experiment, rules: Sequence[str], seed: int, sweep: Episodes) -> list[Unit]:
+    """Each algorithm at the best c of the sweep, on seeds that did not choose it; nothing where there was no choice."""
+    units: list[Unit] = []
+    for rule in rules:
+        for part in experiment.offline:
+            if len(part.exploration) < 2:
+                continue
+            mine = (sweep["rules"] == rule) & (sweep["experiment"] == experiment.name) & (sweep["tau"] == part.tau)
+            table = {name: column[mine] for name, column in sweep.items()}
+            chosen = tuple((algorithm, best_c(table, algorithm)) for algorithm in part.algorithms)
+            units += [
+                OfflineUnit(
+                    experiment.name, experiment.domain, rule, part.tau, "fresh", chosen, FRESH + first,
+                    min(BLOCK, part.runs - first), seed, part.budget,
+                )
+                for first in range(0, part.runs, BLOCK)
+            ]  # fmt: skip
+    return units
+
+
+def compute(unit: Unit, store: Store, progress: Progress) -> bool:
+    """Computes a unit that is missing, unless somebody else is at it; True if it is there now."""
+    if store.has(unit.name):
+        return True
+    with store.working_on(unit.name) as mine:
+        if store.has(unit.name):
+            return True
+        if not mine:
+            return False
+        start = time.perf_counter()
+        episodes = unit.compute(progress, store.units)
+        store.write(unit.name, episodes, {"unit": asdict(unit), "provenance": provenance(time.perf_counter() - start)})
+        for leftover in store.units.glob(f"{unit.name}.*"):
+            if leftover.suffix in (".runs", ".so-far"):
+                leftover.unlink()
+    return True
+
+
+def run_locally(units: Sequence[Unit], store: Store, reporter: Reporter) -> None:
+    """All units, one after the other, each over all devices; those that other processes are at are waited for."""
+    left = list(enumerate(units))
+    while left:
+        waiting = [
+            (number, unit)
+            for number, unit in left
+            if not compute(unit, store, reporter.begin(unit.name, number, len(units)))
+        ]
+        if len(waiting) == len(left):
+            time.sleep(0.5)
+        left = waiting
+
+
+Engine = Callable[[Sequence[Unit], Store, Reporter], None]
+
+
+def run(
+    experiments: Sequence[Experiment], rules: Sequence[str], seed: int, store: Store, engine: Engine, reporter: Reporter
+) -> Episodes:
+    """All units of some experiments, what is missing of them computed; their episodes."""
+    sweeps = [unit for experiment in experiments for unit in sweep_units(experiment, rules, seed)]
+    engine(sweeps, store, reporter)
+    parts = [store.read(unit.name)[0] for unit in sweeps]
+    later: list[Unit] = []
+    if parts:
+        table = joined(parts)
+        later = [unit for experiment in experiments for unit in fresh_units(experiment, rules, seed, table)]
+    later += [unit for experiment in experiments for unit in online_units(experiment, rules, seed)]
+    engine(later, store, reporter)
+    return joined(parts + [store.read(unit.name)[0] for unit in later])
+
+
+def nothing() -> Episodes:
+    """A table without episodes."""
+    return {field.name: np.zeros(0, field.type.to_pandas_dtype()) for field in SCHEMA}
+
+
+def conclude(folder: Path, episodes: Episodes, claims: list[dict], about: dict[str, Any]) -> dict[str, Any]:
+    """Writes `episodes.parquet` and `summary.json`; returns the summary."""
+    summary = {
+        "rows": summarise(episodes),
+        "claims": claims,
+        "curves": curves(episodes),
+        "provenance": about,
+    }
+    write_whole(folder / "episodes.parquet", as_parquet(episodes, about))
+    write_whole(folder / "summary.json", json.dumps(plain(summary), indent=1, allow_nan=False).encode())
+    return summary
+
+
+def plain(value: Any) -> Any:
+    """The same in JSON's own types; what is not a finite number is null."""
+    if isinstance(value, dict):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def provenance(seconds: float) -> dict[str, Any]:
+    """Where numbers come from."""
+    device = jax.devices()[0]
+    started = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=seconds)
+    return {
+        "version": uamcts.__version__,
+        "commit": commit(),
+        "command": " ".join(["uamcts", *sys.argv[1:]]),
+        "device": f"{len(jax.devices())} x {device.platform} ({device.device_kind})",
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "python": platform.python_version(),
+        "jax": importlib.metadata.version("jax"),
+        "numpy": importlib.metadata.version("numpy"),
+        "seconds": seconds,
+        "started": started.isoformat("T", "seconds"),
+    }
