@@ -21,7 +21,7 @@ HOLDS, FAILS, CLOSE, MISSING = "holds", "does not hold", "too close to call", "n
 
 NEAR, FAR, POOR = 0.75, 0.5, 0.25
 """Shares of the way from the wrong model's mean to the true one's. The paper's words have no numbers; these are ours:
-"almost", "close to" and "approach" mean at least NEAR; "far better" and "very good" at least FAR; "poor" at most POOR."""
+"almost", "close to", "approach": at least NEAR; "far better", "very good": at least FAR; "poor": at most POOR."""
 SELDOM = 0.05
 """An agent that "never" finds the goal finds it in fewer episodes than this share; one that does, in more."""
 LEAST_RUNS = 5
@@ -56,8 +56,9 @@ class Source:
 
     @property
     def name(self) -> str:
-        parts = [self.scenario, self.algorithm, *([self.learner] if self.learner not in (None, "none") else [])]
-        return " ".join(parts if self.quantity == "reward" else [*parts, self.quantity])
+        learner = "" if self.learner in (None, "none") else self.learner
+        quantity = "" if self.quantity == "reward" else self.quantity
+        return " ".join(part for part in (self.scenario, self.algorithm, learner, quantity) if part)
 
 
 @dataclass(frozen=True)
