@@ -1,0 +1,185 @@
+"""From runs to a verdict: which runs speak for a claim, the margin by which it holds, and that margin's interval.
+
+A claim is put as margins, each a weighted sum of means that the claim says is above 0. It *holds* if the 95 %
+interval of every margin lies above 0, *does not hold* if one lies below, and is *too close to call* otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from uamcts.lab.cells import Cell, best_c
+from uamcts.lab.statistics import interval, mean, standard_deviation
+from uamcts.paper import BEST_C, ONLINE, OnlineSettings
+
+HOLDS, FAILS, CLOSE, MISSING = "holds", "does not hold", "too close to call", "not measured"
+
+NEAR, FAR, POOR = 0.75, 0.5, 0.25
+"""Shares of the way from the wrong model's mean to the true one's. The paper's words have no numbers; these are ours:
+"almost", "close to", "approach": at least NEAR; "far better", "very good": at least FAR; "poor": at most POOR."""
+SELDOM = 0.05
+"""An agent that "never" finds the goal finds it in fewer episodes than this share; one that does, in more."""
+LEAST_RUNS = 5
+"""With fewer runs on any side nothing is decided: resampling so few says too little about others."""
+PAPER_RUNS = 100
+"""Offline runs behind each of the paper's means."""
+_TAU = {"icy": 10.0}
+_OFFLINE_TAU = 0.1
+
+
+class Finding(NamedTuple):
+    """What a judge found: the verdict, the numbers it used, the deciding margin's interval, the fewest runs used."""
+
+    verdict: str
+    numbers: dict[str, float]
+    interval: tuple[float, float] | None
+    runs: int
+
+
+NOTHING = Finding(MISSING, {}, None, 0)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Which runs: those of an algorithm in a scenario, and a quantity of theirs ("reward", "steps" or "goal")."""
+
+    scenario: str
+    algorithm: str
+    quantity: str = "reward"
+    learner: str | None = None
+    """Online; None is what the paper has learn U in the domain."""
+
+    @property
+    def name(self) -> str:
+        learner = "" if self.learner in (None, "none") else self.learner
+        quantity = "" if self.quantity == "reward" else self.quantity
+        return " ".join(part for part in (self.scenario, self.algorithm, learner, quantity) if part)
+
+
+@dataclass(frozen=True)
+class Margin:
+    """constant + sum of weight times the mean of a source: above 0, says the claim."""
+
+    name: str
+    terms: tuple[tuple[float, Source], ...]
+    constant: float = 0.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All there is to judge by: the cells of one rule set, and the bandit's figures."""
+
+    cells: Sequence[Cell]
+    bandit: Mapping[str, Any] | None = None
+    best: Mapping[Any, float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "best", best_c(self.cells))
+
+    def cell(self, experiment: str, source: Source) -> Cell | None:
+        """The runs to judge by. Offline: fresh seeds at the chosen c, or else the sweep at it. None: there are none."""
+        tau = _TAU.get(experiment, _OFFLINE_TAU)
+        mine = [cell for cell in self.cells if (cell.experiment, cell.algorithm) == (experiment, source.algorithm)]
+        offline = [cell for cell in mine if cell.scenario == "offline" and math.isclose(cell.tau, tau, rel_tol=1e-5)]
+        sweep = [cell for cell in offline if cell.purpose == "sweep"]
+        if source.scenario == "offline":
+            chosen = [cell for cell in sweep if cell.c == self.best[cell.series]]
+            fresh = [cell for cell in offline if cell.purpose == "fresh"]
+            known = [cell for cell in fresh if chosen and cell.c == chosen[0].c]
+            candidates = known or chosen or fresh
+        else:
+            candidates = [cell for cell in mine if cell.scenario == "online" and cell.learner == _learner(cell, source)]
+        wanted = self.best[sweep[0].series] if sweep else None
+        return min(candidates, key=lambda cell: abs(cell.c - _c(cell, wanted)), default=None)
+
+
+def decide(*margins: Margin) -> Callable[[Evidence, str], Finding]:
+    """A judge of a claim that says that all `margins` are above 0; the weakest decides."""
+
+    def judge(evidence: Evidence, experiment: str) -> Finding:
+        sources = dict.fromkeys(source for margin in margins for _, source in margin.terms)
+        found = {source: evidence.cell(experiment, source) for source in sources}
+        used = {source: cell for source, cell in found.items() if cell is not None}
+        if len(used) < len(found):
+            return NOTHING
+        numbers = _numbers(used)
+        runs = min(cell.runs for cell in used.values())
+        verdicts = []
+        for margin in margins:
+            middle, (low, high) = _margin(margin, used)
+            numbers[f"margin: {margin.name}"] = middle
+            verdicts.append((verdict_of(low, high, runs), middle, (low, high)))
+        verdict, _, ends = weakest(verdicts)
+        return Finding(verdict, numbers, None if runs < 2 else ends, runs)
+
+    return judge
+
+
+def agrees(source: Source, number: float, tolerance: float) -> Callable[[Evidence, str], Finding]:
+    """A judge of a claim that a mean is the paper's `number`: it lies in our interval, widened by its standard error.
+
+    The paper's is that of 100 runs; it prints no spread, so ours stands in for it. An interval of more than
+    `tolerance` to either side agrees with too much to decide. The interval given is that of our mean less the number.
+    """
+
+    def judge(evidence: Evidence, experiment: str) -> Finding:
+        cell = evidence.cell(experiment, source)
+        if cell is None:
+            return NOTHING
+        sample = getattr(cell, source.quantity)
+        error = float(standard_deviation(sample)) / math.sqrt(PAPER_RUNS)
+        numbers = {**_numbers({source: cell}), "paper": number, "paper's standard error": error}
+        if cell.runs < LEAST_RUNS:
+            return Finding(CLOSE, numbers, None, cell.runs)
+        low, high = interval(mean, sample) - number + np.array([-error, error])
+        verdict = FAILS if low > 0 or high < 0 else HOLDS if high - low <= 2 * tolerance else CLOSE
+        return Finding(verdict, numbers, (float(low), float(high)), cell.runs)
+
+    return judge
+
+
+def verdict_of(low: float, high: float, runs: int = LEAST_RUNS) -> str:
+    """The verdict on a margin with this interval."""
+    if runs < LEAST_RUNS:
+        return CLOSE
+    return HOLDS if low > 0 else FAILS if high < 0 else CLOSE
+
+
+def weakest(verdicts: list[tuple[str, float, tuple[float, float]]]) -> tuple[str, float, tuple[float, float]]:
+    """Of (verdict, margin, interval) the one that decides: what fails, then what is too close, then the least."""
+    return min(verdicts, key=lambda one: ((FAILS, CLOSE, HOLDS).index(one[0]), one[1]))
+
+
+def _margin(margin: Margin, used: Mapping[Source, Cell]) -> tuple[float, tuple[float, float]]:
+    """The margin and its interval; samples of one cell (reward and steps, say) never meet in one margin."""
+    weights = [weight for weight, _ in margin.terms]
+    samples = [getattr(used[source], source.quantity) for _, source in margin.terms]
+
+    def value(*samples: np.ndarray, axis: int = -1) -> Any:
+        means = [weight * np.mean(sample, axis=axis) for weight, sample in zip(weights, samples, strict=True)]
+        return margin.constant + sum(means)
+
+    low, high = interval(value, *samples)
+    return float(value(*samples)), (float(low), float(high))
+
+
+def _numbers(used: Mapping[Source, Cell]) -> dict[str, float]:
+    numbers = {}
+    for source, cell in used.items():
+        numbers[source.name] = float(np.mean(getattr(cell, source.quantity)))
+        numbers[f"{source.name}, c"] = cell.c
+    return numbers
+
+
+def _learner(cell: Cell, source: Source) -> str:
+    return source.learner or ONLINE.get(cell.domain, OnlineSettings()).estimator
+
+
+def _c(cell: Cell, chosen: float | None) -> float:
+    """The c that was chosen offline, or else the paper's."""
+    return BEST_C.get(cell.domain, {}).get(cell.algorithm, cell.c) if chosen is None else chosen
