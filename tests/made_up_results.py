@@ -29,9 +29,10 @@ def _row(experiment, scenario, algorithm, learner, rules, c, purpose, values, st
     half = 1.96 * std / len(values) ** 0.5
     ends = [mean - half, mean + half]
     return {
-        "experiment": experiment, "domain": experiment, "scenario": scenario, "algorithm": algorithm, "learner": learner,
-        "rules": rules, "c": c, "tau": 0.1, "purpose": purpose, "runs": len(values), "episodes": len(values),
-        "mean": mean, "std": std, "ci95": ends, "iqm": mean, "iqm_ci95": ends, "steps": steps, "goal_share": 0.75, "best": False,
+        "experiment": experiment, "domain": experiment, "scenario": scenario, "algorithm": algorithm,
+        "learner": learner, "rules": rules, "c": c, "tau": 0.1, "purpose": purpose, "runs": len(values),
+        "episodes": len(values), "mean": mean, "std": std, "ci95": ends, "iqm": mean, "iqm_ci95": ends, "steps": steps,
+        "goal_share": 0.75, "best": False,
     }  # fmt: skip
 
 
@@ -84,11 +85,13 @@ def bandit():
     steps = np.unique(np.geomspace(10, 10_000, 40).astype(int))
     log, delta = np.log(steps), np.linspace(0.0, 0.8, 9)
     case = {
-        "c": 2**0.5, "observed": [0.8, 0.6], "real": [0.8, 0.3], "delta": [0.0, 0.3], "steps": steps.tolist(), "runs": 2000,
+        "c": 2**0.5, "observed": [0.8, 0.6], "real": [0.8, 0.3], "delta": [0.0, 0.3], "steps": steps.tolist(),
+        "runs": 2000,
         "ucb_bound": [None, *(530 * log[1:]).tolist()], "text": "Nine of ten arms are worse than they look.",
     }  # fmt: skip
-    wins = {**case, "id": "wins", "title": f"UA-UCB wins {NASTY}", "ucb": _regret(95 * log), "ua_ucb": _regret(47 * log),
-            "estimated": _regret(50 * log), "ua_ucb_bound": (260 * log).tolist()}  # fmt: skip
+    wins = {**case, "id": "wins", "title": f"UA-UCB wins {NASTY}", "ucb": _regret(95 * log),
+            "ua_ucb": _regret(47 * log), "estimated": _regret(50 * log),
+            "ua_ucb_bound": (260 * log).tolist()}  # fmt: skip
     loses = {**case, "id": "loses", "title": "UA-UCB loses", "ucb": _regret(92 * log), "ua_ucb": _regret(121 * log),
              "estimated": None, "ua_ucb_bound": (531 * log).tolist()}  # fmt: skip
     kind = ["linear" if d > 0.3 else "logarithmic" for d in delta]
@@ -105,8 +108,8 @@ def bandit():
 
 def provenance():
     return {
-        "version": "0.1.0", "commit": "0123abc", "command": f"uamcts reproduce --runs 100 --note '{NASTY}'", "device": "cpu",
-        "cores": 2, "python": "3.12.1", "jax": "0.7.0", "numpy": "2.1.0", "seconds": 1234.5,
+        "version": "0.1.0", "commit": "0123abc", "command": f"uamcts reproduce --runs 100 --note '{NASTY}'",
+        "device": "cpu", "cores": 2, "python": "3.12.1", "jax": "0.7.0", "numpy": "2.1.0", "seconds": 1234.5,
         "started": "2024-02-03T04:05:06+00:00", "units": 40, "seed": 0,
         "settings": {"quick": False, "space_invaders": {"iterations": 10, "rollouts": 10, "depth": 20}},
     }  # fmt: skip

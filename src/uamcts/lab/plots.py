@@ -55,7 +55,7 @@ NAMES = {
     "two_way_icy": "Icy 2-Way GridWorld",
 }
 SHORT = {"backpropagation": "Backprop."}
-SIZE = (6.0, 3.5)
+SIZE = (5.2, 3.4)
 POINTS = 400
 """Points of a line, at most: more cannot be seen."""
 
@@ -75,7 +75,7 @@ def exploration(c: Any) -> str:
 def who(algorithm: str, learner: str) -> str:
     """Who is planning, in an online curve."""
     if learner.startswith("transition_"):
-        return f"learned transition, {learner.removeprefix('transition_').replace('_', ' ')}"
+        return f"transition, {learner.removeprefix('transition_').replace('_', ' ')}"
     if algorithm in ("true", "corrupted"):
         return f"MCTS, {algorithm} model"
     adapted = "UA-MCTS" if algorithm == "combined" else f"UA-{algorithm}"
@@ -115,13 +115,12 @@ def _axes(title: str, xlabel: str, ylabel: str, size: tuple[float, float] = SIZE
 def _legend(axes: Axes, **options: Any) -> None:
     handles, _ = axes.get_legend_handles_labels()
     if handles:
-        settings: dict[str, Any] = {"fontsize": 9, "frameon": False, "labelcolor": INK, **options}
+        settings: dict[str, Any] = {"fontsize": 8.5, "frameon": False, "labelcolor": INK, **options}
         axes.legend(**settings)
 
 
-def _below(axes: Axes, entries: int) -> None:
+def _below(axes: Axes, columns: int = 2) -> None:
     """The legend under the figure, where it hides no line."""
-    columns = 2 if entries > 3 else max(entries, 1)
     _legend(axes, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=columns)
 
 
@@ -149,16 +148,17 @@ def offline(rows: Sequence[Entry], experiment: str, rules: str) -> Figure:
                 markersize=5, markerfacecolor=PAPER, linestyle="none", linewidth=1, label=label, zorder=3,
             )  # fmt: skip
             beside.lines[0].set_markeredgewidth(1.0)
-    labels = [f"{SHORT.get(a, a.capitalize())}\nc = {exploration(row['c'])}" for a, row in chosen.items()]
-    axes.set_xticks(range(len(labels)), labels)
-    axes.tick_params(axis="x", length=0)
-    _legend(axes, loc="lower right", bbox_to_anchor=(1.01, 0.99), borderpad=0)
+        across = axes.get_xaxis_transform()
+        axes.text(place, -0.135, f"c = {exploration(row['c'])}", transform=across, ha="center", color=INK, fontsize=8)
+    axes.set_xticks(range(len(chosen)), [SHORT.get(algorithm, algorithm.capitalize()) for algorithm in chosen])
+    axes.tick_params(axis="x", length=0, labelsize=8)
+    _legend(axes, loc="upper center", bbox_to_anchor=(0.5, -0.15))
     return figure
 
 
 def against_c(rows: Sequence[Entry], experiment: str, rules: str) -> Figure:
     """Reward against c, a line an algorithm."""
-    figure, axes = _axes(f"{name(experiment)}, reward against c, {rules} rules", "c", "mean reward")
+    figure, axes = _axes(f"{name(experiment)}, reward against c, {rules} rules", "c", "mean reward", (SIZE[0], 3.9))
     swept = [row for row in rows if row["scenario"] == "offline" and row["purpose"] == "sweep" and known(row["mean"])]
     for algorithm in best_rows(rows):
         points = sorted((row["c"], row["mean"]) for row in swept if row["algorithm"] == algorithm)
@@ -174,7 +174,7 @@ def against_c(rows: Sequence[Entry], experiment: str, rules: str) -> Figure:
     axes.xaxis.set_major_locator(FixedLocator(values))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: exploration(value)))
-    _legend(axes, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _below(axes, columns=3)
     return figure
 
 
@@ -190,7 +190,7 @@ def online(curves: Sequence[Entry], rows: Sequence[Entry], experiment: str, rule
     """Learning: reward (or steps to the goal) over episodes, mean and standard deviation, beside offline baselines."""
     chosen = [curve for curve in curves if curve["quantity"] == quantity and curve["episode"]]
     what = "reward" if quantity == "reward" else "steps to the goal"
-    height = SIZE[1] + 0.15 * (len(chosen) // 2) + 0.4
+    height = SIZE[1] + 0.17 * (len(chosen) // 2) + 0.2
     figure, axes = _axes(f"{name(experiment)}, online, {rules} rules", "episode", what, (SIZE[0], height))
     others, dashes, taken = itertools.cycle(OTHERS), itertools.cycle(DASHES[1:]), set()
     for curve in chosen:
@@ -211,19 +211,21 @@ def online(curves: Sequence[Entry], rows: Sequence[Entry], experiment: str, rule
             axes.axhline(value, color=COLOURS[algorithm], linestyle=dash, linewidth=1.3, label=label)
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    _below(axes, len(axes.get_legend_handles_labels()[0]))
+    _below(axes)
     return figure
 
 
 def _logarithmic(axis: Any) -> None:
-    axis.set_major_locator(LogLocator(numticks=7))
+    low, high = axis.get_view_interval()
+    steps = (1.0,) if high > 300 * low > 0 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
     axis.set_minor_locator(NullLocator())
 
 
 def bandit_case(case: Entry) -> Figure:
     """Regret over time with its intervals, and Theorem 1's bounds, both axes logarithmic."""
-    figure, axes = _axes(case["title"], "pulls", "regret in real means", (SIZE[0], 4.0))
+    figure, axes = _axes(case["title"], "pulls", "regret in real means", (SIZE[0], 3.8))
     kinds = (
         ("ucb", "UCB", "corrupted"),
         ("ua_ucb", "UA-UCB", "combined"),
@@ -245,16 +247,16 @@ def bandit_case(case: Entry) -> Figure:
     axes.set_yscale("log")
     _logarithmic(axes.xaxis)
     _logarithmic(axes.yaxis)
-    _below(axes, len(axes.get_legend_handles_labels()[0]))
+    _below(axes)
     return figure
 
 
 def bandit_against_delta(found: Entry) -> Figure:
     """Regret against delta; the theorem's threshold marked, filled points where regret grew linearly."""
     title = f"Regret after {found['steps']:,} pulls against delta, {found['family']} arms"
-    figure, axes = _axes(title, "delta", "regret in real means", (SIZE[0], 4.0))
+    figure, axes = _axes(title, "delta", "regret in real means", (SIZE[0], 3.8))
     for kind, label, colour in (("ucb", "UCB", "corrupted"), ("ua_ucb", "UA-UCB", "combined")):
-        one, marker = found[kind], MARKERS[colour]
+        one, marker = found[kind], "s" if kind == "ucb" else "o"
         _band(axes, found["delta"], one["mean"], one["low"], one["high"], color=COLOURS[colour], label=label)
         for delta, mean, growth in zip(found["delta"], one["mean"], one.get("kind", []), strict=False):
             face = COLOURS[colour] if growth == "linear" else PAPER
@@ -264,7 +266,7 @@ def bandit_against_delta(found: Entry) -> Figure:
         axes.axvline(found["threshold"], color=INK, linestyle=(0, (5, 3)), linewidth=1.2, label=label)
     axes.set_yscale("log")
     _logarithmic(axes.yaxis)
-    _below(axes, len(axes.get_legend_handles_labels()[0]))
+    _below(axes)
     return figure
 
 

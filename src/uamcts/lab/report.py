@@ -1,7 +1,7 @@
 """One web page from an output folder: what the paper says, what was measured, and how to measure it again.
 
 `build(out)` reads `summary.json` and, where they are, `bandit.json` and `gifs/`; it draws the figures into `figures/`
-and writes `index.html`, which needs none of them and can be sent alone. The same data give the same page, byte for byte.
+and writes `index.html`, which needs none of them and can be sent alone. The same data give the same page, to the byte.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ VERDICTS = {
     "not measured": ("–", "unmeasured"),
 }
 """The sign and the look of each verdict, in the order in which they are counted."""
-FEW = 30
+FEW = 15
 """Runs below which the page warns that intervals are wide."""
 
 
@@ -108,17 +108,17 @@ def _claims(found: Findings) -> Iterator[str]:
         numbers = ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in claim["numbers"].items())
         rows.append(
             [
+                Cell(f"{sign} {claim['verdict']}", claim["verdict"], f"verdict {look}"),
+                Cell(claim["text"], kind="text"),
                 Cell(plots.name(claim["experiment"])),
                 Cell(claim["rules"], kind="short"),
-                Cell(claim["text"], kind="text"),
-                Cell(f"{sign} {claim['verdict']}", claim["verdict"], f"verdict {look}"),
+                Cell(numbers or "–", kind="numbers"),
                 page.interval(claim["interval"]),
-                Cell(numbers or "–"),
                 page.number(claim["runs"]),
-                Cell(claim["paper"] or "–"),
+                Cell(claim["paper"] or "–", kind="numbers"),
             ]
         )
-    heads = ("experiment", "rules", "claim", "verdict", "95% interval", "measured", "runs", "in the paper")
+    heads = ("verdict", "claim", "experiment", "rules", "measured", "95% interval", "runs", "in the paper")
     yield page.table("claims", heads, rows)
     yield page.paragraph(
         "The interval is that of the difference a claim speaks of. A claim holds or does not hold only where its whole "

@@ -130,7 +130,7 @@ def _beside_the_paper(rows: list[Entry], experiment: str, domain: str) -> Iterat
                 page.number(row["mean"]),
                 page.interval(row["ci95"]),
                 page.number(again.get("mean")),
-                page.number(paper_mean.get(algorithm)),
+                page.number(paper_mean.get(algorithm), 1),
                 _c(row["c"]),
                 _c(paper_c.get(algorithm)),
                 page.number(row["runs"]),
