@@ -1,0 +1,146 @@
+"""One web page from an output folder: what the paper says, what was measured, and how to measure it again.
+
+`build(out)` reads `summary.json` and, where they are, `bandit.json` and `gifs/`; it draws the figures into `figures/`
+and writes `index.html`, which needs none of them and can be sent alone. The same data give the same page, to the byte.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from uamcts.files import write_whole
+from uamcts.lab import page, plots
+from uamcts.lab.findings import Findings, known, read, shown_rows
+from uamcts.lab.page import Cell
+from uamcts.lab.sections import (
+    anchor_of,
+    bandit_section,
+    entries_of,
+    experiment_section,
+    in_runs,
+    listed,
+    title_of,
+    worded,
+)
+
+TITLE = "Planning that works although the simulator is wrong"
+VERDICTS = {
+    "holds": ("✓", "holds"),
+    "does not hold": ("✗", "fails"),
+    "too close to call": ("≈", "close"),
+    "not measured": ("–", "unmeasured"),
+}
+"""The sign and the look of each verdict, in the order in which they are counted."""
+FEW = 15
+"""Runs below which the page warns that intervals are wide."""
+
+
+def build(out: Path) -> Path:
+    """Draws the figures of an output folder, writes its page and returns the page's path."""
+    out = Path(out)
+    found = read(out)
+    body = [page.heading(1, TITLE), page.paragraph(_in_words(found), "lead"), _contents(found)]
+    body += _claims(found)
+    for experiment, domain in found.experiments():
+        body += experiment_section(found, experiment, domain, out / "figures")
+    body += bandit_section(found, out / "figures")
+    body += _footer(found)
+    path = out / "index.html"
+    write_whole(path, page.document(f"uamcts: {TITLE}", body).encode())
+    return path
+
+
+def _in_words(found: Findings) -> str:
+    """The page in one paragraph."""
+    verdicts = Counter(claim["verdict"] for claim in found.claims)
+    counted = [f"{verdicts[v]} {_plural(v, verdicts[v])}" for v in VERDICTS if verdicts[v]]
+    said = "UA-MCTS plans in a model that is wrong, and keeps away from the moves it is wrong about. "
+    if counted:
+        claims = f"the {len(found.claims)} claims" if len(found.claims) > 1 else "the one claim"
+        said += f"Of {claims} of the paper that were looked at here, {listed(counted)}. "
+    scores = [score for pair in found.experiments() if (score := _score(found, *pair))]
+    if scores:
+        said += (
+            "Mean reward of planning in the wrong model, of UA-MCTS in the same model and of planning in the true one: "
+        )
+        said += "; ".join(scores) + ". "
+    runs = [row["runs"] for row in found.rows if known(row["runs"])]
+    if runs and min(runs) < FEW:
+        said += f"Some numbers here come from {in_runs(min(runs))} only: read their intervals before their means."
+    return said.strip()
+
+
+def _plural(verdict: str, count: int) -> str:
+    words = {"holds": "hold", "does not hold": "do not hold", "too close to call": "are too close to call"}
+    alone = {"too close to call": "is too close to call", "not measured": "was not measured"}
+    return alone.get(verdict, verdict) if count == 1 else words.get(verdict, "were not measured")
+
+
+def _score(found: Findings, experiment: str, domain: str) -> str:
+    """What the three planners of an experiment earn under its first rule set; nothing if one of them is missing."""
+    rules = found.rule_sets(experiment)[0]
+    chosen = shown_rows(entries_of(found.rows, experiment, domain, rules))
+    if not {"corrupted", "combined", "true"} <= chosen.keys():
+        return ""
+    wrong, adapted, right = (chosen[algorithm]["mean"] for algorithm in ("corrupted", "combined", "true"))
+    return f"{title_of(experiment, domain)} {wrong:.2f}, {adapted:.2f} and {right:.2f} ({rules} rules)"
+
+
+def _contents(found: Findings) -> str:
+    links = [("claims", "Claims")] if found.claims else []
+    links += [(anchor_of(*pair), title_of(*pair)) for pair in found.experiments()]
+    links += [("bandit", "Corrupted bandits")] if found.bandit else []
+    links += [("provenance", "Provenance")]
+    return "<nav>" + "".join(f'<a href="#{page.escape(to)}">{page.escape(text)}</a>' for to, text in links) + "</nav>"
+
+
+def _claims(found: Findings) -> Iterator[str]:
+    yield page.heading(2, "What the paper claims, and what came of it", "claims")
+    if not found.claims:
+        yield page.paragraph("No claims were judged here.", "soft")
+        return
+    rows = []
+    for claim in found.claims:
+        sign, look = VERDICTS.get(claim["verdict"], ("", ""))
+        numbers = ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in claim["numbers"].items())
+        rows.append(
+            [
+                Cell(f"{sign} {claim['verdict']}", claim["verdict"], f"verdict {look}"),
+                Cell(claim["text"], kind="text"),
+                Cell(plots.name(claim["experiment"])),
+                Cell(claim["rules"], kind="short"),
+                Cell(numbers or "–", kind="numbers"),
+                page.interval(claim["interval"]),
+                page.number(claim["runs"]),
+                Cell(claim["paper"] or "–", kind="numbers"),
+            ]
+        )
+    heads = ("verdict", "claim", "experiment", "rules", "measured", "95% interval", "runs", "in the paper")
+    yield page.table("claims", heads, rows)
+    yield page.paragraph(
+        "The interval is that of the difference a claim speaks of. A claim holds or does not hold only where its whole "
+        "interval says so. A click on a column's head sorts.", "soft"
+    )  # fmt: skip
+
+
+def _short(value: Any) -> str:
+    if not known(value):
+        return "–" if value is None else str(value)
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _footer(found: Findings) -> Iterator[str]:
+    yield "<footer>" + page.heading(3, "Provenance", "provenance")
+    plain = {key: value for key, value in found.provenance.items() if key not in ("settings", "command")}
+    settings = found.provenance.get("settings")
+    names = {experiment for experiment, _ in found.experiments()}
+    general = {k: v for k, v in settings.items() if k not in names} if isinstance(settings, dict) else {}
+    yield page.pairs({key: worded(value) for key, value in (plain | general).items()})
+    yield page.code(str(found.provenance.get("command", "the command was not recorded")))
+    yield page.paragraph(
+        "The numbers behind this page are in summary.json, every episode is in episodes.parquet.", "soft"
+    )
+    yield "</footer>"
