@@ -14,7 +14,6 @@ class Place(NamedTuple):
     x: jax.Array
 
 
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Corridor(uamcts.Domain):
     """Walk along ten cells to the last one; rules: the cell from which a step to the right does not succeed."""
@@ -193,7 +192,7 @@ class TracedByValue(Corridor):
     ],
 )
 def test_wrong_domains_are_rejected(wrong, sentence):
-    wrong = jax.tree_util.register_dataclass(dataclass(frozen=True, eq=False)(type(wrong.__name__, (wrong,), {})))
+    wrong = dataclass(frozen=True, eq=False)(type(wrong.__name__, (wrong,), {}))
     with pytest.raises(uamcts.DomainError, match=sentence):
         uamcts.check_domain(wrong(), lanes=16, steps=60, plain=4)
 

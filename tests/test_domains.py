@@ -232,3 +232,13 @@ def test_one_addition_moves_all_cars(cars):
     columns, timers = freeway.frame(packed([c for c, *_ in cars]), packed([t for _, t, _ in cars]), speeds)
     found = [(int(columns) >> 4 * i & 15, int(timers) >> 4 * i & 15) for i in range(8)]
     assert found == expected
+
+
+def test_no_two_domains_have_the_same_structure():
+    """Else a compiled program of one may be taken for the other's, for all their shapes are the same."""
+    structures = [jax.tree.structure(uamcts.make(name)) for name in uamcts.DOMAINS]
+    for first, one in enumerate(structures):
+        for other in structures[first + 1 :]:
+            assert one != other
+    for name, structure in zip(uamcts.DOMAINS, structures, strict=True):
+        assert structure == jax.tree.structure(uamcts.make(name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import jax
@@ -26,7 +26,7 @@ class Domain:
     of a batch may carry its own. A domain is a pytree whose leaves are its rules, so `jax.vmap` maps over domains.
 
     A new domain gives `name`, `summary`, `action_names`, `reset`, `step` and `features`; the other methods have
-    defaults. Decorate it with `jax.tree_util.register_dataclass` and `dataclass(frozen=True, eq=False)`.
+    defaults. Decorate it with `dataclass(frozen=True, eq=False)`; it is a pytree by itself.
     """
 
     world_rules: Any
@@ -42,6 +42,19 @@ class Domain:
     """Features that a network gets one-hot: the feature's number, its least value and how many values it takes."""
     glyphs: ClassVar[dict[str, str]] = {}
     """The characters of the text board: those of later channels are drawn over those of earlier ones."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Makes every domain a pytree, with its class as part of the structure.
+
+        JAX's own `register_dataclass` leaves the class out: two domains of the same form are then equal in structure,
+        and now and then a compiled program of the one is taken for the other.
+        """
+        super().__init_subclass__(**options)
+        jax.tree_util.register_pytree_node(
+            cls,
+            lambda domain: (tuple(getattr(domain, field.name) for field in fields(domain)), None),
+            lambda _, leaves: _unflattened(cls, leaves),
+        )
 
     @property
     def num_actions(self) -> int:
@@ -122,6 +135,14 @@ class Domain:
             names = ", ".join(f"{index} {name}" for index, name in enumerate(self.action_names))
             raise ValueError(f"action is {action}; {self.name} has the actions {names}")
         return jnp.asarray(action, dtype=jnp.int32)
+
+
+def _unflattened(cls: type[Domain], leaves: Iterable[Any]) -> Domain:
+    """A domain whose leaves may be anything by now."""
+    domain = object.__new__(cls)
+    for field, leaf in zip(fields(cls), leaves, strict=True):
+        object.__setattr__(domain, field.name, leaf)
+    return domain
 
 
 def line(argument: str, values: Iterable[int], length: int) -> tuple[int, ...]:

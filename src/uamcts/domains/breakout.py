@@ -34,7 +34,6 @@ class State(NamedTuple):
     rest: jax.Array
 
 
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Breakout(Domain):
     """Rules: a word whose set bits are the columns in which the paddle does not stop the ball."""

@@ -60,7 +60,6 @@ def hit(columns: jax.Array, row: jax.Array) -> jax.Array:
     return on_road & (column == PLAYER_COLUMN)
 
 
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Freeway(Domain):
     """Rules: a word whose set bits are the rows in which `none` moves the player up."""

@@ -91,7 +91,6 @@ class GridWorld(Domain):
         return board.reshape(ROWS, COLUMNS, -1)
 
 
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class TwoWay(GridWorld):
     """2-Way GridWorld: the shorter way is blocked."""
@@ -100,7 +99,6 @@ class TwoWay(GridWorld):
     summary = "walk around a wall to the goal; the upper way is blocked at (0, 2)"
 
 
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class IcyTwoWay(GridWorld):
     """Icy 2-Way GridWorld: one way is blocked and the other one icy, so that every path is uncertain."""

@@ -106,7 +106,6 @@ def _either(condition: jax.Array, first: Map, second: Map) -> Map:
     return tuple(jnp.where(condition, a, b) for a, b in zip(first, second, strict=True))
 
 
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class SpaceInvaders(Domain):
     """Rules: a word whose set bits are the columns in which the cannon does not fire."""

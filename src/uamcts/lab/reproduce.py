@@ -145,7 +145,9 @@ def finish(
 ) -> dict[str, Any]:
     """Judges what is there, and writes tables, pictures and the page."""
     table = episodes if episodes is not None else runner.nothing()
-    judged = [claim for rule in rules for claim in claims.judge(table, rule, found)]
+    judged = [
+        claim for index, rule in enumerate(rules) for claim in claims.judge(table, rule, found if index == 0 else None)
+    ]
     summary = runner.conclude(out, table, judged, about)
     draw_typical(out, table)
     report.build(out)

@@ -21,8 +21,9 @@ import numpy as np
 import uamcts
 from uamcts.domains import make
 from uamcts.files import write_whole
+from uamcts.lab.cells import best_c, cells
 from uamcts.lab.experiments import Experiment, pairs
-from uamcts.lab.statistics import best_c, curves, summarise
+from uamcts.lab.statistics import curves, summarise
 from uamcts.lab.store import SCHEMA, Episodes, Store, as_parquet, commit, joined
 from uamcts.lab.units import OfflineUnit, OnlineUnit, Progress, Unit
 from uamcts.paper import search_config
@@ -69,13 +70,13 @@ def online_units(experiment: Experiment, rules: Sequence[str], seed: int) -> lis
 def fresh_units(experiment: Experiment, rules: Sequence[str], seed: int, sweep: Episodes) -> list[Unit]:
     """Each algorithm at the best c of the sweep, on seeds that did not choose it; nothing where there was no choice."""
     units: list[Unit] = []
+    best = best_c(cells(sweep))
     for rule in rules:
         for part in experiment.offline:
             if len(part.exploration) < 2:
                 continue
-            mine = (sweep["rules"] == rule) & (sweep["experiment"] == experiment.name) & (sweep["tau"] == part.tau)
-            table = {name: column[mine] for name, column in sweep.items()}
-            chosen = tuple((algorithm, best_c(table, algorithm)) for algorithm in part.algorithms)
+            series = ((experiment.name, experiment.domain, algorithm, rule, part.tau) for algorithm in part.algorithms)
+            chosen = tuple((place[2], best[place]) for place in series)
             units += [
                 OfflineUnit(
                     experiment.name, experiment.domain, rule, part.tau, "fresh", chosen, FRESH + first,
