@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test test-all lint bench clean help
 
 help:
-	@echo "make demo      plays the three games with and without uncertainty"
+	@echo "make demo      the paper in a few minutes: three games and a gridworld, with a report"
 	@echo "make test      linter, types and tests, a few minutes"
 	@echo "make test-all  the same with the long statistical tests"
 	@echo "make bench     speed beside gymnax and mctx, on one core"
@@ -22,8 +22,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY)
-	@for domain in space_invaders freeway breakout; do \
-		$(BIN)/uamcts play $$domain --algorithm corrupted --algorithm combined --quiet || exit 1; echo; done
+	@$(BIN)/uamcts reproduce space_invaders freeway breakout two_way --quick --out results/quick
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -41,4 +40,4 @@ bench: $(READY)
 	$(BIN)/uamcts bench
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist build
+	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache dist build

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +43,9 @@ def told_plainly(out: Path | None = None) -> Iterator[None]:
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         kept = f"; what is finished is in {out}, and the same command goes on from there" if out else ""
-        print(f"uamcts: stopped{kept}", file=sys.stderr)
+        print(f"uamcts: stopped{kept}", file=sys.stderr, flush=True)
+        if out:
+            os._exit(130)  # a unit that is being computed in another thread is dropped, not waited for
         raise typer.Exit(130) from None
 
 

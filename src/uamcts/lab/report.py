@@ -105,7 +105,7 @@ def _claims(found: Findings) -> Iterator[str]:
     rows = []
     for claim in found.claims:
         sign, look = VERDICTS.get(claim["verdict"], ("", ""))
-        numbers = ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in claim["numbers"].items())
+        numbers = ", ".join(f"{key} {_short(value)}" for key, value in _measured(claim["numbers"]).items())
         rows.append(
             [
                 Cell(f"{sign} {claim['verdict']}", claim["verdict"], f"verdict {look}"),
@@ -121,9 +121,21 @@ def _claims(found: Findings) -> Iterator[str]:
     heads = ("verdict", "claim", "experiment", "rules", "measured", "95% interval", "runs", "in the paper")
     yield page.table("claims", heads, rows)
     yield page.paragraph(
-        "The interval is that of the difference a claim speaks of. A claim holds or does not hold only where its whole "
-        "interval says so. A click on a column's head sorts.", "soft"
+        "The interval is that of the margin a claim speaks of: the claim holds where all of it is above 0 (“about” a "
+        "number: where 0 lies in it). All numbers are in summary.json. A click on a column's head sorts.", "soft"
     )  # fmt: skip
+
+
+def _measured(numbers: dict[str, Any]) -> dict[str, Any]:
+    """The means that a claim compares, by short names; the rest of its numbers is in summary.json."""
+    shown = {}
+    for key, value in numbers.items():
+        words = key.replace("_", " ")
+        if words.endswith(", c") or words.startswith(("margin", "paper")):
+            continue
+        words = words.removeprefix("offline ").removeprefix("online ").replace("corrupted transition", "transition")
+        shown[words] = value
+    return shown
 
 
 def _short(value: Any) -> str:

@@ -9,9 +9,11 @@ import math
 import os
 import platform
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -105,6 +107,26 @@ def compute(unit: Unit, store: Store, progress: Progress) -> bool:
     return True
 
 
+def interruptible(work: Callable[[], Any]) -> Any:
+    """What `work` gives, computed in another thread: a Ctrl-C is then noticed at once, not when a program returns."""
+    found: list[Any] = []
+    wrong: list[BaseException] = []
+
+    def carry_out() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:
+            wrong.append(error)
+
+    thread = threading.Thread(target=carry_out, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)
+    if wrong:
+        raise wrong[0]
+    return found[0]
+
+
 def run_locally(units: Sequence[Unit], store: Store, reporter: Reporter) -> None:
     """All units, one after the other, each over all devices; those that other processes are at are waited for."""
     left = list(enumerate(units))
@@ -112,7 +134,7 @@ def run_locally(units: Sequence[Unit], store: Store, reporter: Reporter) -> None
         waiting = [
             (number, unit)
             for number, unit in left
-            if not compute(unit, store, reporter.begin(unit.name, number, len(units)))
+            if not interruptible(partial(compute, unit, store, reporter.begin(unit.name, number, len(units))))
         ]
         if len(waiting) == len(left):
             time.sleep(0.5)

@@ -1,0 +1,342 @@
+"""The lab: what is finished is never lost, whoever is killed, however often, and the numbers stay the same."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from uamcts.lab import experiments, runner, units
+from uamcts.lab.engines import engine_of
+from uamcts.lab.experiments import EXPERIMENTS, NAMES, pairs, quick
+from uamcts.lab.grid import run_grid
+from uamcts.lab.store import Store, from_parquet
+from uamcts.lab.units import OfflineUnit, OnlineUnit
+from uamcts.paper import ALGORITHMS, BEST_C
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from uamcts.startup import prepare_jax
+prepare_jax()
+from rich.console import Console
+from uamcts.lab import runner
+from uamcts.lab.engines import engine_of
+from uamcts.lab.grid import run_grid
+runner.BLOCK = 2
+run_grid(["two_way"], ["corrupted", "combined"], [1.0, 2.0], 0.1, 12, (("iterations", 4),), "both", 0,
+         Path(sys.argv[1]), engine_of("local"), Console(quiet=True))
+print("finished", flush=True)
+"""
+
+
+def start(out, cache):
+    """A process that works on `out`. Its compiled programs are kept, so that it gets to work quickly."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONFAULTHANDLER": "0"}
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(out)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(process):
+    output, errors = process.communicate(timeout=240)
+    assert process.returncode == 0, errors
+    assert "finished" in output
+
+
+def rows(out):
+    return from_parquet(out / "episodes.parquet")[0]
+
+
+def same(first, second):
+    return all(np.array_equal(first[name], second[name]) for name in first)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """One whole run in peace: its folder, and the cache its processes share."""
+    folder = tmp_path_factory.mktemp("lab")
+    finished(start(folder / "out", folder / "cache"))
+    return folder
+
+
+def test_an_undisturbed_run(undisturbed):
+    """12 sweep units and, at the best c of each algorithm, 12 fresh ones; a row an episode; summary and page."""
+    out = undisturbed / "out"
+    table = rows(out)
+    assert len(list((out / "units").glob("*.parquet"))) == 24
+    assert len(table["reward"]) == 2 * 12 * 4 + 2 * 12 * 2
+    assert set(table["purpose"]) == {"sweep", "fresh"}
+    assert not set(table["seed"][table["purpose"] == "fresh"]) & set(table["seed"][table["purpose"] == "sweep"])
+    summary = json.loads((out / "summary.json").read_text())
+    assert {row["algorithm"] for row in summary["rows"]} == {"corrupted", "combined"}
+    for name in ("version", "commit", "command", "device", "seconds", "jax", "started"):
+        assert name in summary["provenance"]
+    _, about = from_parquet(next((out / "units").glob("*.parquet")))
+    assert about["provenance"]["seconds"] > 0
+    assert "<table" in (out / "index.html").read_text()
+
+
+def test_killed_again_and_again(undisturbed, tmp_path):
+    """kill -9 at random times, six times: in the end the same numbers, and nothing half-written under a unit's name."""
+    out = tmp_path / "out"
+    dice = random.Random(0)
+    killed = 0
+    for _ in range(6):
+        process = start(out, undisturbed / "cache")
+        time.sleep(dice.uniform(2.0, 6.0))
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            killed += 1
+        process.communicate()
+        for path in (out / "units").glob("*.parquet"):
+            from_parquet(path)
+    assert killed >= 2, "the processes were too fast to be killed"
+    finished(start(out, undisturbed / "cache"))
+    assert same(rows(out), rows(undisturbed / "out"))
+
+
+def test_two_processes_on_one_folder(undisturbed, tmp_path):
+    """Both end well, with the same numbers as one alone."""
+    processes = [start(tmp_path / "out", undisturbed / "cache") for _ in range(2)]
+    for process in processes:
+        finished(process)
+    assert same(rows(tmp_path / "out"), rows(undisturbed / "out"))
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    """The command line, interrupted: status 130, one line, no traceback; the folder can be gone on from."""
+    command = [sys.executable, "-m", "uamcts", "run", "breakout", "--scenario", "offline", "--runs", "100", "--out"]
+    heeds = "import signal, os, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    wrapper = f"{heeds}; os.execv(sys.argv[1], sys.argv[1:])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", wrapper, *command, str(tmp_path / "out")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for _ in range(300):
+        if (tmp_path / "out" / "settings.json").exists():
+            break
+        time.sleep(0.1)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "the same command goes on from there" in errors
+    assert "Traceback" not in errors
+
+
+# A folder that is not what it should be
+
+
+def tiny(out, runs=2, seed=0):
+    return run_grid(
+        ["two_way"], ["corrupted"], [], 0.1, runs, (("iterations", 2), ("depth", 3)), "released", seed, out,
+        engine_of("local"), Console(quiet=True),
+    )  # fmt: skip
+
+
+def test_a_folder_of_other_settings_is_refused(tmp_path):
+    tiny(tmp_path / "out")
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    with pytest.raises(ValueError, match="which holds results with seed 0; here it is 1: give another folder"):
+        tiny(tmp_path / "out", seed=1)
+    with pytest.raises(ValueError, match="holds results with experiments"):
+        tiny(tmp_path / "out", runs=3)
+    assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"not a table at all"])
+def test_a_damaged_unit_is_named(tmp_path, content):
+    tiny(tmp_path / "out")
+    unit = next((tmp_path / "out" / "units").glob("*.parquet"))
+    unit.write_bytes(content)
+    with pytest.raises(ValueError, match=r"is damaged .* remove it, and it will be computed again"):
+        tiny(tmp_path / "out")
+    assert unit.read_bytes() == content
+    unit.unlink()
+    tiny(tmp_path / "out")
+
+
+def test_a_file_in_the_folders_place(tmp_path):
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(ValueError, match="which is a file; give a folder"):
+        tiny(tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_a_full_disk(tmp_path):
+    """A file system of 64 kB, filled up: an error, and no unit under its name."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("mounting a small file system needs more rights than this process has")
+    try:
+        store = Store(place / "out", {})
+        (place / "ballast").write_bytes(b"x" * 4096)
+        with pytest.raises(OSError, match="No space left"):
+            (place / "ballast").write_bytes(b"x" * 1_000_000)
+        unit = OfflineUnit(
+            "run", "two_way", "released", 0.1, "sweep", (("corrupted", 1.0),), 0, 1, 0, (("iterations", 2),)
+        )
+        with pytest.raises(OSError, match="No space left"):
+            runner.compute(unit, store, lambda share, words: None)
+        assert not list(place.rglob("*.parquet"))
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_an_unwritable_folder(tmp_path, monkeypatch):
+    def refused(*arguments, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(units.Path, "mkdir", refused)
+    with pytest.raises(ValueError, match=r"cannot be written to \(Permission denied\): give another folder"):
+        Store(tmp_path / "out", {})
+
+
+# Units
+
+
+def test_lanes_and_turns_change_nothing(monkeypatch):
+    """The same episodes with 3 lanes and with 64: the numbers of a unit do not depend on how it is laid out."""
+    unit = OfflineUnit(
+        "run", "breakout", "released", 0.1, "sweep", (("corrupted", 1.0), ("combined", 2.0)), 0, 5, 0,
+        (("iterations", 5), ("rollouts", 2), ("depth", 8)),
+    )  # fmt: skip
+    found = []
+    for lanes in (1, 3, 64):
+        monkeypatch.setattr(units, "LANES", lanes)
+        found.append(unit.compute(lambda share, words: None, None))
+    assert same(found[0], found[1])
+    assert same(found[0], found[2])
+    assert len(set(found[0]["steps"])) > 2
+
+
+def test_an_online_unit_goes_on_after_a_crash(tmp_path):
+    """Stopped after the first of three rounds, as a crash would: the same episodes in the end as in one go."""
+    unit = OnlineUnit("two_way", "two_way", "combined", "linear", "released", 1.4, 2, 120, 0, 40, 50)
+    whole = unit.compute(lambda share, words: None, tmp_path)
+    for path in tmp_path.iterdir():
+        path.unlink()
+
+    class Crash(Exception):
+        pass
+
+    def crash(share, words):
+        if share > 0.4:
+            raise Crash
+
+    with pytest.raises(Crash):
+        unit.compute(crash, tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    shares = []
+    again = unit.compute(lambda share, words: shares.append(share), tmp_path)
+    assert min(shares) > 0.4, "it began anew"
+    assert same(whole, again)
+
+
+def test_names_change_with_every_setting():
+    base = {"experiment": "a", "domain": "two_way", "rules": "released", "tau": 0.1, "purpose": "sweep",
+            "pairs": (("true", 1.0),), "first_seed": 0, "seeds": 5, "seed": 0}  # fmt: skip
+    other = {"tau": 1.0, "pairs": (("true", 2.0),), "seeds": 6, "seed": 1, "budget": (("depth", 3),)}
+    names = {OfflineUnit(**base).name, *(OfflineUnit(**{**base, key: value}).name for key, value in other.items())}
+    assert len(names) == 1 + len(other)
+
+
+# Declarations
+
+
+def test_the_papers_experiments_are_all_there():
+    assert NAMES == ("space_invaders", "freeway", "breakout", "two_way", "icy", "bandit")
+    for name in experiments.GAMES:
+        part = EXPERIMENTS[name].offline[0]
+        assert len(pairs(EXPERIMENTS[name], part)) == 28
+        assert part.runs == 100
+        assert EXPERIMENTS[name].online[0].runs == 15
+        chosen = pairs(quick(EXPERIMENTS[name]), quick(EXPERIMENTS[name]).offline[0])
+        assert dict(chosen) == BEST_C[name]
+        assert [algorithm for algorithm, _ in chosen] == list(ALGORITHMS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "pong"], "unknown experiment 'pong'"),
+        (["reproduce", "--scenario", "both ways"], "scenario is 'both ways'"),
+        (["reproduce", "two_way", "--rules", "printed"], "rules is 'printed'"),
+        (["reproduce", "two_way", "--engine", "cloud"], "engine is 'cloud'"),
+        (["reproduce", "two_way", "--address", "here"], "add --engine ray"),
+        (["report", "nowhere"], "summary.json"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message, tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from uamcts.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(app, arguments)
+    assert found.exit_code == 2
+    assert message in found.stderr
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+# Ray
+
+
+def test_ray_gives_the_same_numbers_although_a_worker_is_killed(tmp_path):
+    """A real local cluster; a worker is killed while it computes, and its unit is run again elsewhere."""
+    pytest.importorskip("ray", reason="no Ray: pip install 'uamcts[ray]'")
+    program = """
+import os, signal, sys, threading, time
+from pathlib import Path
+import ray
+from rich.console import Console
+from uamcts.lab import runner
+from uamcts.lab.engines import engine_of
+from uamcts.lab.grid import run_grid
+runner.BLOCK = 3
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+killed = []
+def killer():
+    for _ in range(600):
+        time.sleep(0.05)
+        for line in os.popen("ps -eo pid,args").read().splitlines():
+            if "ray::" in line and "_computed" in line and "IDLE" not in line:
+                os.kill(int(line.split()[0]), signal.SIGKILL)
+                killed.append(line)
+                return
+threading.Thread(target=killer, daemon=True).start()
+run_grid(["two_way"], ["corrupted", "combined"], [], 0.1, 6, (("iterations", 4),), "released", 0, Path(sys.argv[1]),
+         engine_of("ray"), Console(quiet=True))
+print("killed", len(killed))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, str(tmp_path / "ray")],
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "killed 1" in done.stdout
+    run_grid(
+        ["two_way"], ["corrupted", "combined"], [], 0.1, 6, (("iterations", 4),), "released", 0, tmp_path / "local",
+        engine_of("local"), Console(quiet=True),
+    )  # fmt: skip
+    by_ray, here = rows(tmp_path / "ray"), rows(tmp_path / "local")
+    order = [np.lexsort((table["seed"], table["algorithm"].astype(str))) for table in (by_ray, here)]
+    for name in ("algorithm", "seed", "reward", "steps", "ended"):
+        np.testing.assert_array_equal(by_ray[name][order[0]], here[name][order[1]])
