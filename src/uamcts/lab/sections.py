@@ -99,7 +99,8 @@ def _figures(
         )
         caption += " Diamonds: the same c on fresh seeds, on which it was not chosen." if fresh else ""
         draw(plots.offline(rows, subject, rules), "offline", caption)
-    if len({row["c"] for row in rows if row["purpose"] == "sweep" and known(row["c"])}) > 1:
+    swept = [(row["algorithm"], row["c"]) for row in rows if row["purpose"] == "sweep" and known(row["c"])]
+    if len(set(swept)) > len({algorithm for algorithm, _ in swept}):
         draw(
             plots.against_c(rows, subject, rules),
             "c",
