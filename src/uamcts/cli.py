@@ -171,9 +171,7 @@ def run(
                 name, (algorithm or ["combined"])[0], learner, rules, c[0] if c else None, runs, steps, seed,
                 interval=interval, minibatches=minibatches,
             )  # fmt: skip
-            said = run_online(experiment, out / name if out else None, console)
-            if said:
-                print(second_half(said))
+            print(second_half(run_online(experiment, out / name if out and len(domain) > 1 else out, console)))
 
 
 def _tell(summary: dict[str, Any], out: Path) -> None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -115,12 +115,22 @@ class OnlineUnit:
     interval: int | None = None
     minibatches: int | None = None
 
+    @classmethod
+    def of(cls, experiment: str, settings: online.Experiment) -> Self:
+        """The unit of an online experiment, under a name of its own."""
+        return cls(experiment=experiment, **asdict(settings.complete()))
+
     @property
     def name(self) -> str:
         return f"{self.experiment}-online-{self.rules}-{self.algorithm}-{self.learner}-{_digest(self)}"
 
-    def compute(self, progress: Progress, scratch: Path) -> Episodes:
-        """Takes the runs to their end; after every round of training they are kept in `scratch` to go on from."""
+    def compute(
+        self, progress: Progress, scratch: Path, listen: Callable[[online.News], None] = lambda news: None
+    ) -> Episodes:
+        """Takes the runs to their end; after every round of training they are kept in `scratch` to go on from.
+
+        Whoever wants to `listen` is told all the news.
+        """
         settings = {name: value for name, value in asdict(self).items() if name != "experiment"}
         runs = online.Runs(online.Experiment(**settings))
         kept, table = scratch / f"{self.name}.runs", scratch / f"{self.name}.so-far"
@@ -132,6 +142,7 @@ class OnlineUnit:
         for news in runs.advance():
             progress(news.steps / self.steps, f"tau {news.tau[0]:.2g}, loss {float(np.mean(news.loss)):.2g}")
             parts.append(self._episodes(news, over))
+            listen(news)
             if news.learned:
                 done = joined(parts)
                 write_whole(table, as_parquet(done, {"step": _steps_of(done)}))

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from uamcts.lab.online import Experiment, News, Runs
+from uamcts.lab.online import Experiment, News
+from uamcts.lab.reproduce import finish
+from uamcts.lab.runner import provenance
+from uamcts.lab.store import Episodes, Store
+from uamcts.lab.units import OnlineUnit
 from uamcts.online import Step
 
-STATE = "runs.uamcts"
 HEAD = f"{'step':>8} {'tau':>5} {'episodes':>9} {'reward':>7} {'steps':>6} {'loss':>8}" + (
     f" {'precision':>10} {'false del.':>10} {'unique':>7}"
 )
@@ -22,65 +27,80 @@ precision: average precision of U-hat for "the model errs here", all actions of 
 false del.: share of tree nodes without any model error in which a child was deleted; unique: of the buffer's samples"""
 
 
-def run_online(experiment: Experiment, out: Path | None, console: Console) -> list[Step]:
-    """Takes the runs to their end, or goes on from what `out` holds; returns what all steps taken here had to say."""
-    runs = Runs(experiment)
-    full = runs.experiment
-    print(f"{full.domain}, online, {full.algorithm} ({full.rules} rules, c {full.c:.3g}), learner {full.learner}")
-    print(f"{full.runs} runs of {full.steps:,} real steps, {full.minibatches:,} minibatches every {full.interval:,}")
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        if (out / STATE).exists():
-            runs.load(out / STATE)
-            print(f"going on from {out / STATE} at step {runs.steps:,}")
-    said: list[Step] = []
+def run_online(experiment: Experiment, out: Path | None, console: Console) -> Episodes:
+    """Takes the runs to their end, or goes on from what `out` holds, and tells how it goes; the episodes.
+
+    With `out`, everything is kept there, and there is a report in the end.
+    """
+    unit = OnlineUnit.of(f"run_{experiment.domain}", experiment)
+    print(f"{unit.domain}, online, {unit.algorithm} ({unit.rules} rules, c {unit.c:.3g}), learner {unit.learner}")
+    print(f"{unit.runs} runs of {unit.steps:,} real steps, {unit.minibatches:,} minibatches every {unit.interval:,}")
+    if out is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return _told(unit, Path(folder), console)
+    store = Store(out, {"unit": asdict(unit)})
+    if not store.has(unit.name):
+        with store.working_on(unit.name) as mine:
+            if not mine:
+                raise ValueError(f"out is {out}; another process is working on it: wait, or give another folder")
+            start = time.perf_counter()
+            found = _told(unit, store.units, console)
+            about = {"unit": asdict(unit), "provenance": provenance(time.perf_counter() - start)}
+            store.write(unit.name, found, about)
+    found, about = store.read(unit.name)
+    finish(out, found, None, (unit.rules,), {**about["provenance"], "settings": about["unit"], "units": 1})
+    print(f"the report is {(out / 'index.html').resolve().as_uri()}")
+    return found
+
+
+def _told(unit: OnlineUnit, scratch: Path, console: Console) -> Episodes:
+    """The unit computed, with a row for every round of training and a bar between them."""
     since: list[News] = []
-    begun = time.perf_counter()
+    over = [0]
     print(f"{LEGEND}\n{HEAD}", flush=True)
     columns = (TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn(), "left", TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("compiling", total=full.steps, completed=runs.steps)
-        episodes_over = 0
-        for news in runs.advance():
-            said.append(news.said)
+        task = bar.add_task("compiling", total=unit.steps)
+
+        def listen(news: News) -> None:
             since.append(news)
-            episodes_over += int(np.sum(news.said.ended))
-            progress = f"step {news.steps:,}, {episodes_over} episodes, tau {news.tau[0]:.2g}, loss {_mean(news.loss)}"
-            bar.update(task, completed=news.steps, description=progress)
-            if news.learned or news.steps == full.steps:
+            over[0] += int(np.sum(news.said.ended))
+            words = f"step {news.steps:,}, {over[0]} episodes, tau {news.tau[0]:.2g}, loss {_mean(news.loss)}"
+            bar.update(task, completed=news.steps, description=words)
+            if news.learned or news.steps == unit.steps:
                 bar.console.out(_row(since), highlight=False)
-                since = []
-                if out is not None:
-                    runs.save(out / STATE)
-    kept = f"; {out / STATE} holds what was learned" if out else ""
-    print(f"{time.perf_counter() - begun:.0f} s{kept}")
-    return said
+                since.clear()
+
+        return unit.compute(lambda share, words: None, scratch, listen)
 
 
-def episodes(said: list[Step]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rewards and lengths of the episodes that ended, for each run."""
+def ended_episodes(said: list[Step]) -> tuple[np.ndarray, np.ndarray]:
+    """Rewards and lengths of the episodes that ended, of all runs."""
     reward, length, ended = (
         np.concatenate([np.asarray(getattr(part, name)) for part in said], axis=1)
         for name in ("reward", "length", "ended")
     )
-    return [(reward[run][over], length[run][over]) for run, over in enumerate(ended)]
+    return reward[ended], length[ended]
 
 
-def second_half(said: list[Step]) -> str:
+def second_half(episodes: Episodes) -> str:
     """What the later half of every run's episodes came to, in words."""
-    late = [(reward[len(reward) // 2 :], length[len(length) // 2 :]) for reward, length in episodes(said)]
-    means = np.array([reward.mean() for reward, _ in late if len(reward)])
-    if not len(means):
+    rewards, steps = [], []
+    for seed in np.unique(episodes["seed"]):
+        mine = np.flatnonzero(episodes["seed"] == seed)
+        late = mine[np.argsort(episodes["episode"][mine])][len(mine) // 2 :]
+        rewards.append(float(episodes["reward"][late].mean()))
+        steps.append(episodes["steps"][late])
+    if not rewards:
         return "no episode came to its end"
-    error = means.std(ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.nan
-    steps = np.concatenate([length for _, length in late]).mean()
-    return f"second half of each run's episodes: reward {means.mean():.2f} (error {error:.2f}) in {steps:.1f} steps"
+    error = float(np.std(rewards, ddof=1)) / math.sqrt(len(rewards)) if len(rewards) > 1 else math.nan
+    mean = f"reward {np.mean(rewards):.2f} (error {error:.2f}) in {np.concatenate(steps).mean():.1f} steps"
+    return f"second half of each run's episodes: {mean}"
 
 
 def _row(since: list[News]) -> str:
     """One line about everything since the last round."""
-    ended = episodes([news.said for news in since])
-    rewards, lengths = (np.concatenate(part) for part in zip(*ended, strict=True))
+    rewards, lengths = ended_episodes([news.said for news in since])
     last = since[-1]
     return (
         f"{last.steps:8,} {since[0].said_tau:5.2g} {len(rewards):9} {_mean(rewards):>7} {_mean(lengths):>6} "
