@@ -1,8 +1,16 @@
 """What several tests share. Compiled programs are kept for the session: compiling is most of the time here."""
 
+import atexit
 import os
+import shutil
+import tempfile
 
-os.environ.setdefault("PJRT_NPROC", "1")  # before JAX starts: one thread for each of pytest's workers
+# Before JAX starts. One thread for each of pytest's workers; what one of them compiles, the others need not.
+os.environ.setdefault("PJRT_NPROC", "1")
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="uamcts-compiled-")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.3"
+    atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
 import jax
 import pytest
