@@ -30,10 +30,10 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -n 2 -m "not long"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not long"
 
 test-all: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 bench: $(READY)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench]'

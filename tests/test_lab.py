@@ -70,6 +70,7 @@ def undisturbed(tmp_path_factory):
     return folder
 
 
+@pytest.mark.xdist_group("undisturbed")
 def test_an_undisturbed_run(undisturbed):
     """12 sweep units and, at the best c of each algorithm, 12 fresh ones; a row an episode; summary and page."""
     out = undisturbed / "out"
@@ -87,6 +88,7 @@ def test_an_undisturbed_run(undisturbed):
     assert "<table" in (out / "index.html").read_text()
 
 
+@pytest.mark.xdist_group("undisturbed")
 def test_killed_again_and_again(undisturbed, tmp_path):
     """kill -9 at random times, six times: in the end the same numbers, and nothing half-written under a unit's name."""
     out = tmp_path / "out"
@@ -106,6 +108,7 @@ def test_killed_again_and_again(undisturbed, tmp_path):
     assert same(rows(out), rows(undisturbed / "out"))
 
 
+@pytest.mark.xdist_group("undisturbed")
 def test_two_processes_on_one_folder(undisturbed, tmp_path):
     """Both end well, with the same numbers as one alone."""
     processes = [start(tmp_path / "out", undisturbed / "cache") for _ in range(2)]

@@ -136,7 +136,7 @@ def run_all(
         episodes = runner.run(experiments, chosen_rules, seed, store, engine, bars) if experiments else None
         found = bandit.measured(out, is_quick, seed, bars.begin("bandit", 0, 1)) if with_bandit else None
     about = {**runner.provenance(time.perf_counter() - begun), "seed": seed, "units": len(first), "settings": settings}
-    about["quick"] = is_quick
+    about |= {"quick": is_quick, "computed_seconds": store.seconds()}
     return finish(out, episodes, found, chosen_rules, about)
 
 

@@ -75,6 +75,11 @@ class Store:
         """A finished unit and its provenance."""
         return from_parquet(self.path(name))
 
+    def seconds(self) -> float:
+        """How long all finished units took together, whenever that was."""
+        heads = [pq.read_schema(path).metadata or {} for path in self.units.glob("*.parquet")]
+        return sum(json.loads(head[ABOUT])["provenance"]["seconds"] for head in heads)
+
     @contextmanager
     def working_on(self, name: str) -> Iterator[bool]:
         """Whether this process may work on a unit: nobody else does meanwhile. A lock ends with its process."""
