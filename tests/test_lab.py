@@ -195,7 +195,7 @@ def test_a_full_disk(tmp_path):
             "run", "two_way", "released", 0.1, "sweep", (("corrupted", 1.0),), 0, 1, 0, (("iterations", 2),)
         )
         with pytest.raises(OSError, match="No space left"):
-            runner.compute(unit, store, lambda share, words: None)
+            runner.compute(unit, store, lambda: unit.compute(lambda share, words: None, store.units))
         assert not list(place.rglob("*.parquet"))
     finally:
         subprocess.run(["umount", str(place)], check=True)

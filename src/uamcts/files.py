@@ -23,16 +23,17 @@ HEAD = "uamcts.json"
 
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file under another name first and renames it: whoever looks sees the old one or the new one, whole."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        except BaseException:
-            os.unlink(file.name)
-            raise
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 def save(path: str | os.PathLike, tree: PyTree, kind: str, about: dict[str, Any]) -> None:

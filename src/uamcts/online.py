@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.domains.base import Domain
+from uamcts.episode import LONGEST
 from uamcts.learner import Knowledge, Learner, plan, seen, taught
 from uamcts.mcts.search import SearchResult
 from uamcts.mcts.tree import UNEXPANDED
@@ -23,7 +24,6 @@ from uamcts.uncertainty.true import true_uncertainty
 
 SEARCHES, RESETS, ROUNDS, LOOKS = range(4)
 """What a run's key is used for: each gives a key of its own."""
-LONGEST = 1000
 
 
 class Run(eqx.Module):

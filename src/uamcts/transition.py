@@ -61,11 +61,9 @@ class TransitionLearner(eqx.Module):
         following = domain.from_features(jnp.clip(jnp.round(answer), low, high))
         _, over = domain.arrival(state)
         reward, terminal = domain.arrival(following)
-        keep = over | (self.regression.rounds == 0)
+        keep = over | (self.regression.rounds == 0)  # the given model absorbs where the episode is over
         learned = Transition(following, reward, terminal)
-        stay = Transition(state, jnp.zeros_like(reward), over)
-        stay = jax.tree.map(lambda a, b: jnp.where(over, a, b), stay, given)
-        return jax.tree.map(lambda a, b: jnp.where(keep, a, b), stay, learned)
+        return jax.tree.map(lambda a, b: jnp.where(keep, a, b), given, learned)
 
     def seen(self, domain: Domain, state: PyTree, action: jax.Array, following: PyTree, copies: Any) -> Self:
         target = domain.features(following)

@@ -38,7 +38,7 @@ class Bars:
         self.done: set[str] = set()
         self.present: tuple[str, float] = ("", 0.0)
 
-    def add(self, units: Sequence[Unit]) -> None:
+    def expect(self, units: Sequence[Unit]) -> None:
         """Counts units in that only showed on the way."""
         self.weights |= {unit.name: guess(unit) for unit in units}
         self.bar.update(self.task, total=sum(self.weights.values()))
@@ -152,11 +152,6 @@ def finish(
     draw_typical(out, table)
     report.build(out)
     return summary
-
-
-def rebuild(out: Path) -> Path:
-    """The report anew from the data in a folder."""
-    return report.build(out)
 
 
 def failed(summary: dict[str, Any]) -> list[dict[str, Any]]:

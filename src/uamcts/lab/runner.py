@@ -39,6 +39,8 @@ FRESH = 1_000_000
 class Reporter(Protocol):
     """Who is told how the work goes on."""
 
+    def expect(self, units: Sequence[Unit]) -> None: ...
+
     def begin(self, name: str, number: int, total: int) -> Progress: ...
 
 
@@ -89,8 +91,8 @@ def fresh_units(experiment: Experiment, rules: Sequence[str], seed: int, sweep: 
     return units
 
 
-def compute(unit: Unit, store: Store, progress: Progress) -> bool:
-    """Computes a unit that is missing, unless somebody else is at it; True if it is there now."""
+def compute(unit: Unit, store: Store, work: Callable[[], Episodes]) -> bool:
+    """Has `work` compute a unit that is missing, unless somebody else is at it; True if it is there now."""
     if store.has(unit.name):
         return True
     with store.working_on(unit.name) as mine:
@@ -99,7 +101,7 @@ def compute(unit: Unit, store: Store, progress: Progress) -> bool:
         if not mine:
             return False
         start = time.perf_counter()
-        episodes = unit.compute(progress, store.units)
+        episodes = work()
         store.write(unit.name, episodes, {"unit": asdict(unit), "provenance": provenance(time.perf_counter() - start)})
         for leftover in store.units.glob(f"{unit.name}.*"):
             if leftover.suffix in (".runs", ".so-far"):
@@ -131,11 +133,11 @@ def run_locally(units: Sequence[Unit], store: Store, reporter: Reporter) -> None
     """All units, one after the other, each over all devices; those that other processes are at are waited for."""
     left = list(enumerate(units))
     while left:
-        waiting = [
-            (number, unit)
-            for number, unit in left
-            if not interruptible(partial(compute, unit, store, reporter.begin(unit.name, number, len(units))))
-        ]
+        waiting = []
+        for number, unit in left:
+            work = partial(unit.compute, reporter.begin(unit.name, number, len(units)), store.units)
+            if not interruptible(partial(compute, unit, store, work)):
+                waiting.append((number, unit))
         if len(waiting) == len(left):
             time.sleep(0.5)
         left = waiting
@@ -156,6 +158,7 @@ def run(
         table = joined(parts)
         later = [unit for experiment in experiments for unit in fresh_units(experiment, rules, seed, table)]
     later += [unit for experiment in experiments for unit in online_units(experiment, rules, seed)]
+    reporter.expect(later)
     engine(later, store, reporter)
     return joined(parts + [store.read(unit.name)[0] for unit in later])
 

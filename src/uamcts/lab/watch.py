@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tempfile
-import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from uamcts.lab.online import Experiment, News
 from uamcts.lab.reproduce import finish
-from uamcts.lab.runner import provenance
+from uamcts.lab.runner import compute
 from uamcts.lab.store import Episodes, Store
 from uamcts.lab.units import OnlineUnit
 from uamcts.online import Step
@@ -39,14 +38,8 @@ def run_online(experiment: Experiment, out: Path | None, console: Console) -> Ep
         with tempfile.TemporaryDirectory() as folder:
             return _told(unit, Path(folder), console)
     store = Store(out, {"unit": asdict(unit)})
-    if not store.has(unit.name):
-        with store.working_on(unit.name) as mine:
-            if not mine:
-                raise ValueError(f"out is {out}; another process is working on it: wait, or give another folder")
-            start = time.perf_counter()
-            found = _told(unit, store.units, console)
-            about = {"unit": asdict(unit), "provenance": provenance(time.perf_counter() - start)}
-            store.write(unit.name, found, about)
+    if not compute(unit, store, lambda: _told(unit, store.units, console)):
+        raise ValueError(f"out is {out}; another process is working on it: wait, or give another folder")
     found, about = store.read(unit.name)
     finish(out, found, None, (unit.rules,), {**about["provenance"], "settings": about["unit"], "units": 1})
     print(f"the report is {(out / 'index.html').resolve().as_uri()}")

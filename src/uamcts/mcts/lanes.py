@@ -43,21 +43,19 @@ def recorded(
     """
     leaves, structure = jax.tree.flatten(lanes)
     one = [jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for leaf in leaves]
+    records: list = []
 
     def flat_step(k: jax.Array, *lane: jax.Array) -> list[jax.Array]:
         after, record = step(k, jax.tree.unflatten(structure, lane))
         new = [new.astype(old.dtype) for new, old in zip(jax.tree.leaves(after), lane, strict=True)]
+        records.append(jax.tree.structure(record))
         return new + jax.tree.leaves(record)
 
-    number = jax.ShapeDtypeStruct((), jnp.int32)
-    closed = jax.make_jaxpr(flat_step)(number, *one)
-    kept = jax.tree.structure(
-        jax.eval_shape(lambda k, lane: step(k, lane)[1], number, jax.tree.unflatten(structure, one))
-    )
+    closed = jax.make_jaxpr(flat_step)(jax.ShapeDtypeStruct((), jnp.int32), *one)
     constants = [jnp.asarray(constant) for constant in closed.consts]
     marks = jax.tree.leaves(over(jax.tree.unflatten(structure, list(range(len(leaves))))))
     after = _runner(closed.jaxpr, count, marks[0], (False,) * len(constants))(constants, leaves)
-    return jax.tree.unflatten(structure, after[: len(leaves)]), jax.tree.unflatten(kept, after[len(leaves) :])
+    return jax.tree.unflatten(structure, after[: len(leaves)]), jax.tree.unflatten(records[0], after[len(leaves) :])
 
 
 def _runner(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...]) -> Callable[[list, list], list]:
