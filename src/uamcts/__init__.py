@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from uamcts.domains.check import DomainError, DomainReport, check_domain
     from uamcts.mcts.entry import raise_flags, search
     from uamcts.mcts.search import SearchResult
+    from uamcts.simulator import JaxSimulator, SimulatorError
     from uamcts.types import Model, SearchConfig, Transition, Uncertainty
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
     from uamcts.uncertainty.schedule import Schedule
@@ -30,10 +31,12 @@ _HOMES = {
     "DomainReport": "uamcts.domains.check",
     "ESTIMATORS": "uamcts.uncertainty",
     "Estimator": "uamcts.uncertainty",
+    "JaxSimulator": "uamcts.simulator",
     "Model": "uamcts.types",
     "Schedule": "uamcts.uncertainty.schedule",
     "SearchConfig": "uamcts.types",
     "SearchResult": "uamcts.mcts.search",
+    "SimulatorError": "uamcts.simulator",
     "Transition": "uamcts.types",
     "Uncertainty": "uamcts.types",
     "bandits": "uamcts.bandits",
@@ -53,10 +56,12 @@ __all__ = [
     "DomainError",
     "DomainReport",
     "Estimator",
+    "JaxSimulator",
     "Model",
     "Schedule",
     "SearchConfig",
     "SearchResult",
+    "SimulatorError",
     "Transition",
     "Uncertainty",
     "bandits",

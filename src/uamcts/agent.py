@@ -2,166 +2,183 @@
 
 from __future__ import annotations
 
-import operator
 import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from uamcts import files
 from uamcts.domains.base import Domain
-from uamcts.learner import Doubter, Knowledge, plan, seen, taught
-from uamcts.mcts.entry import raise_flags
-from uamcts.mcts.search import SearchResult
-from uamcts.paper import online_settings, search_config
-from uamcts.types import PyTree, SearchConfig
-from uamcts.uncertainty import Estimator, make_estimator
+from uamcts.experience import PARTS, Measure, Report
+from uamcts.explain import explained
+from uamcts.minds.domain import DomainMind
+from uamcts.minds.mind import Mind
+from uamcts.minds.simulator import CompiledPlanner, PlainPlanner, SimulatorMind
+from uamcts.simulator import JaxSimulator, PythonSimulator
+from uamcts.types import SearchConfig
+from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
+
+AT_ONCE = ("nearest",)
+"""Estimators that learn in no time: after every real step, unless there is a schedule."""
 
 
 class Agent:
     """Acts in the real world with a model that is wrong somewhere.
 
-        agent = uamcts.Agent(uamcts.make("breakout"))
+        agent = uamcts.Agent(simulator)                 # step(state, action) -> (state, reward, terminal), num_actions
         action = agent.act(state)
-        agent.observe(state, action, next_state)    # learns when it is time to
+        agent.observe(state, action, next_state, reward=reward, terminal=terminal)
+        print(agent.report())                           # where the simulator lies
 
-    What is not given is the paper's for the domain: the estimator of U (a name out of `uncertainty.ESTIMATORS`, or an
-    object), the search, and the schedule of learning. `config.tau` is not used: tau follows the schedule.
+    `model` is a Python object with `step` and `num_actions`, a function `step(state, action)` with `num_actions=...`, a
+    Gymnasium environment, a `JaxSimulator`, or a domain of this package. The real thing stays in your own loop.
+
+    What is not given has a default. For a domain these are the paper's. For a simulator: U is the mean squared
+    difference of standardised `features` (by default all numbers of a state) between what really happened and what the
+    simulator said; a wrong reward and a wrong end of an episode count as well, unless `parts` leaves them out;
+    `discrepancy(real_next_state, believed_next_state)` replaces the part about the state. It is learned by `estimator`
+    (a name out of `uncertainty.ESTIMATORS`) after every step, or by `schedule`, which then also sets tau.
+    The budget of a move is `config.iterations`, or `budget_seconds` instead of it.
     """
 
     def __init__(
         self,
-        domain: Domain,
+        model: Any,
         estimator: str | Estimator | None = None,
         config: SearchConfig | None = None,
         schedule: Schedule | None = None,
+        *,
+        num_actions: int | None = None,
+        features: Callable[[Any], Any] | None = None,
+        discrepancy: Callable[[Any, Any], float] | None = None,
+        parts: Sequence[str] = PARTS,
+        tolerance: float = 1e-6,
+        budget_seconds: float | None = None,
         seed: int = 0,
         minibatches: int | None = None,
     ):
-        if not isinstance(domain, Domain):
-            raise TypeError(f"domain is {domain!r}; give a domain, for example uamcts.make('breakout')")
-        settings = online_settings(domain)
-        self.domain = domain
-        self.config = search_config(domain, "combined") if config is None else config
-        self.schedule = settings.schedule if schedule is None else schedule
-        self.terminal_copies = settings.terminal_copies
-        self._key = jax.random.key(operator.index(seed))
-        first, self._key = jax.random.split(self._key)
-        if not isinstance(estimator, Estimator):
-            estimator = make_estimator(
-                settings.estimator if estimator is None else estimator,
-                first,
-                domain,
-                capacity=self.schedule.interval * self.terminal_copies,
-                minibatches=settings.minibatches if minibatches is None else minibatches,
-                most_copies=self.terminal_copies,
+        if budget_seconds is not None and not budget_seconds > 0:
+            raise ValueError(f"budget_seconds is {budget_seconds!r}; it must be above 0")
+        if isinstance(estimator, str):
+            check_name(estimator)
+        if isinstance(model, Domain):
+            given = {"num_actions": num_actions, "features": features, "discrepancy": discrepancy}
+            for name, value in given.items():
+                if value is not None:
+                    raise ValueError(f"{name} is given, but a domain has its own; leave it out")
+            mind: Mind = DomainMind(model, estimator, config, schedule, seed, minibatches, budget_seconds)
+        else:
+            planner = _planner(model, num_actions, features, budget_seconds)
+            estimator = "nearest" if estimator is None else estimator
+            if schedule is None and estimator not in AT_ONCE:
+                schedule = Schedule(interval=200)
+            mind = SimulatorMind(
+                planner,
+                estimator,
+                SearchConfig(gamma=0.99) if config is None else config,
+                schedule,
+                seed,
+                2000 if minibatches is None else minibatches,
+                Measure(tuple(parts), discrepancy, tolerance),
             )
-        self.knowledge = Knowledge.fresh(Doubter(estimator), self.schedule)
-        self.last_plan: SearchResult | None = None
-        """What the last search found."""
-        self._acts = 0
-        self._prepare()
-
-    def _prepare(self) -> None:
-        """Compiles nothing yet: every function does so when it is first called."""
-        self._memory = self._fresh_memory()
-        self._plan = jax.jit(
-            lambda knowledge, key, state, memory: plan(knowledge, key, state, self.domain, self.config, memory),
-            donate_argnames="memory",
-        )
-        self._seen = jax.jit(
-            lambda knowledge, state, action, following, copies: seen(
-                knowledge, self.domain, state, action, following, copies
-            )
-        )
-        self._taught = jax.jit(lambda knowledge, key: taught(knowledge, key, self.schedule))
-
-    def _fresh_memory(self) -> PyTree:
-        uncertainty = self.estimator.uncertainty()
-        return uncertainty.memory() if hasattr(uncertainty, "memory") else None
+        self.mind: Any = mind
+        self.last_plan: Any = None
+        """What the last search found; `print(agent.explain())` tells it in words."""
 
     @property
-    def estimator(self) -> Estimator:
-        """What has been learned about the model's errors; `agent.estimator.predict(state, action)` is U-hat."""
-        return self.knowledge.learner.estimator
+    def estimator(self) -> Estimator | None:
+        """What has been learned about the model's errors; None as long as a simulator was never wrong."""
+        return self.mind.estimator
 
     @property
     def tau(self) -> float:
-        return float(self.knowledge.tau)
+        return self.mind.tau
 
     @property
     def steps(self) -> int:
         """Real transitions observed."""
-        return int(self.knowledge.steps)
+        return self.mind.steps
 
     @property
     def loss(self) -> float | None:
-        """Mean loss of the last round of training, None before the first."""
-        loss = float(self.knowledge.loss)
-        return loss if np.isfinite(loss) else None
+        """Mean loss of the last round of training, None before the first and for simulators."""
+        return self.mind.loss
 
-    def act(self, state: PyTree) -> int:
+    def act(self, state: Any) -> int:
         """The action to take in `state`."""
-        state = self._checked(state, "state")
-        key = jax.random.fold_in(self._key, 2 * self._acts)
-        found = self._plan(self.knowledge, key, state, self._memory)
-        self._memory = found.memory
-        self._acts += 1
-        raise_flags(found)
-        self.last_plan = found._replace(memory=None)
-        return int(found.action)
+        self.last_plan = self.mind.act(state)
+        return int(self.last_plan.action)
 
-    def observe(self, state: PyTree, action: int, next_state: PyTree, terminal: bool = False) -> bool:
-        """Takes in what really happened. Every `schedule.interval` times it learns from all it has seen; True then."""
-        state, next_state = self._checked(state, "state"), self._checked(next_state, "next_state")
-        number = self.domain._action(int(action))
-        copies = self.terminal_copies if terminal else 1
-        knowledge = self.knowledge
-        roomy = knowledge.learner.with_room(1)
-        if roomy is not knowledge.learner:
-            knowledge = Knowledge(roomy, knowledge.tau, knowledge.steps, knowledge.loss)
-        self.knowledge = self._seen(knowledge, state, number, next_state, copies)
-        if not self.schedule.due(self.steps):
-            return False
-        return self.learn()
+    def observe(
+        self, state: Any, action: int, next_state: Any, *, reward: float | None = None, terminal: bool | None = None
+    ) -> bool:
+        """Takes in what really happened; True if something was learned.
+
+        `reward` and `terminal` are compared with what a simulator says, where they are given.
+        """
+        return self.mind.observe(state, int(action), next_state, reward, terminal)
 
     def learn(self) -> bool:
-        """A round of training now, and a lower tau; False if the schedule says that there is nothing more to learn."""
-        if not bool(self.schedule.goes_on(self.knowledge.tau, self.knowledge.loss)):
-            return False
-        key = jax.random.fold_in(self._key, 2 * self.steps + 1)
-        self.knowledge = jax.block_until_ready(self._taught(self.knowledge, key))
-        self._memory = self._fresh_memory()
-        return True
+        """Learns now from all that was seen; False if the schedule says that there is nothing more to learn."""
+        return self.mind.learn()
+
+    def seed(self, samples: Iterable[tuple]) -> int:
+        """What is known of the real world already: (state, action, next_state), reward and terminal behind if known.
+
+        It counts like what was observed. All of it is taken in or, on an error, nothing. Returns how many there were.
+        """
+        if isinstance(self.mind, DomainMind):
+            return _observed(self, list(samples))
+        return self.mind.seed_with(samples)
+
+    def report(self, most: int = 10) -> Report:
+        """Where the model lies: the `most` transitions with the largest U. Print it, or go through it."""
+        return self.mind.report(most)
+
+    def explain(self) -> str:
+        """Why the last action: visits, value and uncertainty of every action, and what was deleted."""
+        if self.last_plan is None:
+            raise RuntimeError("explain was called before act; there is no plan to explain yet")
+        return explained(self.last_plan, self.mind.action_names)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes all that was learned, arrays and JSON in one file; an older file is replaced in one go."""
-        files.save(path, self._saved(), "agent", self._about())
+        self.mind.save(path)
 
     def load(self, path: str | os.PathLike) -> None:
-        """Takes over what an agent of this domain and this estimator has saved; on any error nothing changes."""
-        knowledge, key, acts = files.load(path, self._saved(), "agent", self._about())
-        self.knowledge, self._key, self._acts = knowledge, key, int(acts)
-        self._memory, self.last_plan = self._fresh_memory(), None
+        """Takes over what an agent of this model and this estimator has saved; on any error nothing changes."""
+        self.mind.load(path)
+        self.last_plan = None
 
-    def _saved(self) -> PyTree:
-        return self.knowledge, self._key, jnp.int32(self._acts)
 
-    def _about(self) -> dict[str, Any]:
-        return {"domain": self.domain.name, "estimator": type(self.estimator).__name__}
+def _observed(agent: Agent, samples: list[tuple]) -> int:
+    """Samples given to a domain's mind: looked at first, then observed one by one."""
+    for number, sample in enumerate(samples):
+        if not 3 <= len(sample) <= 5:
+            raise ValueError(
+                f"sample {number} has {len(sample)} entries; give (state, action, next_state), and reward and terminal "
+                "behind them where they are known"
+            )
+        agent.mind._checked(sample[0], "state"), agent.mind._checked(sample[2], "next_state")
+        agent.mind.domain._action(int(sample[1]))
+    for sample in samples:
+        agent.mind.observe(*sample, *(None,) * (5 - len(sample)))
+    return len(samples)
 
-    def _checked(self, state: PyTree, argument: str) -> PyTree:
-        """`state`, or an error if it is no state of the domain."""
-        like = jax.eval_shape(self.domain.reset, self._key)
-        if repr(jax.tree.structure(state)) != repr(jax.tree.structure(like)):
-            raise TypeError(f"{argument} is {state!r}; it is not a state of {self.domain.name} (see domain.reset)")
-        for leaf, wanted in zip(jax.tree.leaves(state), jax.tree.leaves(like), strict=True):
-            if np.shape(leaf) != wanted.shape:
-                raise ValueError(
-                    f"{argument} has an array of shape {np.shape(leaf)} where {self.domain.name} has {wanted.shape}; "
-                    "give one state, not a batch"
-                )
-        return jax.tree.map(lambda leaf, wanted: jnp.asarray(leaf, wanted.dtype), state, like)
+
+def _planner(
+    model: Any, num_actions: int | None, features: Callable | None, budget_seconds: float | None
+) -> PlainPlanner | CompiledPlanner:
+    """How to plan in what was given as a model."""
+    if isinstance(model, JaxSimulator):
+        if features is not None or num_actions is not None:
+            raise ValueError("num_actions and features of a JaxSimulator are its own; leave them out")
+        return CompiledPlanner(model, budget_seconds)
+    if isinstance(model, str):
+        raise TypeError(f"model is {model!r}; give uamcts.make({model!r}), a simulator or a Gymnasium environment")
+    gymnasium = sys.modules.get("gymnasium")  # who has an environment has imported it
+    if gymnasium is not None and isinstance(model, gymnasium.Env):
+        from uamcts import gym
+
+        model = gym.Simulator(model)
+    return PlainPlanner(PythonSimulator(model, num_actions, features), budget_seconds)

@@ -54,6 +54,11 @@ def load(path: str | os.PathLike, like: PyTree, kind: str, about: dict[str, Any]
 
     Only the lengths of buffers may differ. Everything is looked at before anything is returned.
     """
+    return filled(path, like, read(path, kind, about))
+
+
+def read(path: str | os.PathLike, kind: str, about: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The arrays of a file of this `kind` and about the same, by the names of their places."""
     path = Path(path)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -72,7 +77,7 @@ def load(path: str | os.PathLike, like: PyTree, kind: str, about: dict[str, Any]
     written = head.get("about", {})
     for name in about | written:
         _same(path, name, written.get(name), json.loads(json.dumps(about.get(name))))
-    return _filled(path, like, arrays)
+    return arrays
 
 
 def _same(path: Path, name: str, found: Any, wanted: Any) -> None:
@@ -82,7 +87,7 @@ def _same(path: Path, name: str, found: Any, wanted: Any) -> None:
         )
 
 
-def _filled(path: Path, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
+def filled(path: str | os.PathLike, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
     """`like` with the arrays of a file in the places of its own."""
     wanted = dict(_named(like))
     if wanted.keys() != arrays.keys():

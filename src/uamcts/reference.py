@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from uamcts.explain import explained
 from uamcts.types import SearchConfig
 
 
@@ -60,6 +61,10 @@ class Result(NamedTuple):
     tree: Node
     iterations: int
     """How many iterations there was time for."""
+
+    def explain(self, action_names: Sequence[str] = ()) -> str:
+        """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""
+        return explained(self, action_names)
 
 
 class Draws:

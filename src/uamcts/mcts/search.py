@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from uamcts.explain import explained
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.expand import expand, write
 from uamcts.mcts.select import Path, select, values
@@ -37,6 +39,10 @@ class SearchResult(NamedTuple):
     """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD and NO_ACTION. int32, no axis."""
     memory: PyTree = None
     """What a `BatchedUncertainty` remembers: give it to the next search."""
+
+    def explain(self, action_names: Sequence[str] = ()) -> str:
+        """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""
+        return explained(self, action_names)
 
 
 def tree_search(

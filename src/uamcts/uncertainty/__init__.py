@@ -32,8 +32,13 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
 
 def make_estimator(name: str, key: jax.Array, domain: Domain, **options: int) -> Estimator:
     """An estimator that has learned nothing yet."""
+    check_name(name)
+    return ESTIMATORS[name](key, domain, **options)
+
+
+def check_name(name: str) -> None:
+    """Refuses a name that no estimator has."""
     if name not in ESTIMATORS:
         nearest = difflib.get_close_matches(name, ESTIMATORS, n=1, cutoff=0.4)
         hint = f"did you mean {nearest[0]!r}? " if nearest else ""
         raise ValueError(f"unknown estimator {name!r}; {hint}there are {', '.join(ESTIMATORS)}")
-    return ESTIMATORS[name](key, domain, **options)

@@ -1,0 +1,142 @@
+"""Doubt about somebody's own simulator: an estimator of U fitted to all that was experienced, and how planners ask it.
+
+It is fitted anew from the whole experience every time, so it depends on nothing but what was seen and a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from uamcts.experience import Experience, Measure
+from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
+from uamcts.uncertainty import Estimator, make_estimator
+from uamcts.uncertainty.recall import Recall
+
+LARGEST_TABLE = 200_000
+"""States whose doubt a plain search remembers; then it forgets them all."""
+
+
+class Vectors:
+    """What an estimator must know of a domain, for states that are vectors of `size` numbers."""
+
+    name = "simulator"
+
+    def __init__(self, size: int, num_actions: int):
+        self.size, self.num_actions = size, num_actions
+
+    def reset(self, key: jax.Array) -> jax.Array:
+        """One state, as an example."""
+        del key
+        return jnp.zeros(self.size, jnp.float32)
+
+    @staticmethod
+    def features(state: jax.Array) -> jax.Array:
+        return state
+
+    inputs = features
+
+
+class Doubt(eqx.Module):
+    """A fitted estimator of U. Inputs are standardised unless the simulator gives its own; U is scaled to at most 1."""
+
+    estimator: Estimator
+    centre: jax.Array
+    spread: jax.Array
+    scale: jax.Array
+    """The greatest U seen."""
+
+    @classmethod
+    def fitted(
+        cls,
+        estimator: str | Estimator,
+        experience: Experience,
+        measure: Measure,
+        key: jax.Array,
+        num_actions: int,
+        standardise: bool,
+        minibatches: int,
+    ) -> Self | None:
+        """None as long as the simulator was never wrong: there is nothing to doubt."""
+        errors = experience.errors(measure)
+        if not errors.any():
+            return None
+        inputs = experience.seen("inputs")
+        centre, spread = np.zeros(inputs.shape[1]), np.ones(inputs.shape[1])
+        if standardise:
+            centre, deviation = inputs.mean(axis=0), inputs.std(axis=0)
+            spread = np.where(deviation > 1e-9, deviation, 1.0)
+        standard = jnp.asarray(centre, jnp.float32), jnp.asarray(spread, jnp.float32)
+        room = 1 << max(3, (len(errors) - 1).bit_length())  # sizes double: few programs, each compiled once
+        padded = [
+            jnp.asarray(np.concatenate([rows, np.zeros((room - len(rows), *rows.shape[1:]), rows.dtype)]))
+            for rows in (inputs, experience.seen("action").astype(np.int32), (errors / errors.max()).astype(np.float32))
+        ]
+        first, second = jax.random.split(key)
+        if isinstance(estimator, str):
+            space: Any = Vectors(inputs.shape[1], num_actions)
+            estimator = make_estimator(estimator, first, space, capacity=room, minibatches=minibatches)
+        estimator = estimator.with_room(room)
+        learned = _learned(estimator, second, (padded[0] - standard[0]) / standard[1], *padded[1:], len(errors))
+        return cls(learned, *standard, jnp.float32(errors.max()))
+
+    def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
+        """U-hat of an action where these are the inputs, at least 0."""
+        return jnp.maximum(self.estimator.predict((inputs - self.centre) / self.spread, action), 0.0) * self.scale
+
+    def uncertainty(self, inputs: Callable[[PyTree], jax.Array], num_actions: int) -> Uncertainty | BatchedUncertainty:
+        """What the compiled search is given."""
+
+        def predict(state: PyTree, action: jax.Array) -> jax.Array:
+            return self(inputs(state), action)
+
+        return Recall(predict, num_actions) if isinstance(self.estimator.uncertainty(), Recall) else predict
+
+
+@jax.jit
+def _learned(
+    estimator: Estimator, key: jax.Array, inputs: jax.Array, actions: jax.Array, errors: jax.Array, count: int
+) -> Estimator:
+    """The estimator after it has absorbed the first `count` samples and learned from them."""
+    absorbed = jax.lax.fori_loop(
+        0, count, lambda place, before: before.absorb(inputs[place], actions[place], errors[place]), estimator
+    )
+    return absorbed.learn(key)[0]
+
+
+@jax.jit
+def _every_action(doubt: Doubt, inputs: jax.Array, actions: jax.Array) -> jax.Array:
+    """U-hat of all actions [a] for rows of inputs [n, d]: [n, a]."""
+    return jax.vmap(jax.vmap(doubt, (None, 0)), (0, None))(inputs, actions)
+
+
+class Asked:
+    """Doubt as the plain search asks for it, with a table of the answers: all actions of a state at once."""
+
+    def __init__(self, doubt: Doubt, simulator: Any):
+        self.doubt, self.simulator = doubt, simulator
+        self.actions = jnp.arange(simulator.num_actions)
+        self.table: dict[Any, list[float]] = {}
+
+    def __call__(self, state: Any, action: int) -> float:
+        try:
+            return self.table[state][action]
+        except KeyError:
+            return self._new(state, state)[action]
+        except TypeError:  # a list or an array: its numbers are the key
+            key = self.simulator.features(state).tobytes()
+            found = self.table.get(key)
+            return (self._new(key, state) if found is None else found)[action]
+
+    def _new(self, key: Any, state: Any) -> list[float]:
+        if len(self.table) >= LARGEST_TABLE:
+            self.table.clear()
+        inputs = np.asarray(self.simulator.inputs(state), np.float32)
+        answers = np.asarray(_every_action(self.doubt, inputs[None], self.actions))[0].tolist()
+        self.table[key] = answers
+        return answers

@@ -1,0 +1,266 @@
+"""What really happened, beside what the simulator had said: the samples that doubt is learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+PARTS = ("state", "reward", "terminal")
+"""What a simulator may be wrong about. The paper looks at the state alone."""
+
+
+class Outcome(NamedTuple):
+    """What a step led to: the features of the state, what it paid, whether the episode was over; None: not known."""
+
+    features: np.ndarray
+    reward: float | None
+    terminal: bool | None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How far apart two outcomes are: U, the sum of the `parts` that count.
+
+    state     mean over the features of (difference / scale)^2, a feature's scale its standard deviation so far; or
+              what a function of your own says
+    reward    (difference / spread)^2, the spread of rewards from the least to the greatest one seen
+    terminal  1 if the one is the end of the episode and the other is not
+    """
+
+    parts: tuple[str, ...] = PARTS
+    own: Callable[[Any, Any], float] | None = None
+    """Instead of the first part: a function of the real and the believed next state, at least 0."""
+    tolerance: float = 1e-6
+    """A U up to this counts as none: simulators round."""
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            if part not in PARTS:
+                raise ValueError(f"parts holds {part!r}; there are {', '.join(map(repr, PARTS))}")
+        if self.own is not None and not callable(self.own):
+            raise TypeError(f"discrepancy is {self.own!r}; give a function of the real and the believed next state")
+
+
+class Lie(NamedTuple):
+    """One transition that the simulator is wrong about."""
+
+    features: np.ndarray
+    """Of the state it started from."""
+    action: int
+    times: int
+    """How often it was seen."""
+    believed: Outcome
+    real: Outcome
+    """The last one seen."""
+    error: float
+    """U as it was seen, on average."""
+    learned: float
+    """U-hat."""
+
+
+@dataclass
+class Experience:
+    """Real transitions, each (state, action) once: how often it was seen, and how wrong the simulator was on average.
+
+    Arrays with one row per transition, which grow; the first `count` rows mean something.
+    """
+
+    rows: dict[str, np.ndarray] = field(default_factory=dict)
+    count: int = 0
+    moments: np.ndarray | None = None
+    """Number, mean and sum of squared deviations of every feature over all real states, [3, features]."""
+    rewards: np.ndarray = field(default_factory=lambda: np.array([np.inf, -np.inf]))
+    """The least and the greatest reward seen, real or believed."""
+    _places: dict[bytes, int] = field(default_factory=dict)
+
+    def add(
+        self, features: np.ndarray, inputs: np.ndarray, action: int, believed: Outcome, real: Outcome, own: float
+    ) -> None:
+        """One more real transition; `own` is what the user's function said of it (not a number without one)."""
+        place = self._places.setdefault(_key(features, action), self.count)
+        if place == self.count:
+            self._begin(features, inputs, action)
+        rows = self.rows
+        rows["times"][place] += 1
+        weight = 1.0 / rows["times"][place]
+        rows["square"][place] += weight * ((real.features - believed.features) ** 2 - rows["square"][place])
+        rows["own"][place] += weight * (own - rows["own"][place])
+        for name in ("reward", "terminal"):
+            ours, theirs = getattr(real, name), getattr(believed, name)
+            difference = 0.0 if ours is None else (float(ours) - float(theirs)) ** 2
+            rows[f"{name}_square"][place] += weight * (difference - rows[f"{name}_square"][place])
+        for kind, outcome in (("believed", believed), ("real", real)):
+            rows[f"{kind}_features"][place] = outcome.features
+            rows[f"{kind}_reward"][place] = np.nan if outcome.reward is None else outcome.reward
+            rows[f"{kind}_terminal"][place] = np.nan if outcome.terminal is None else outcome.terminal
+        self._note(features)
+        self._note(real.features)
+        known = [outcome.reward for outcome in (believed, real) if outcome.reward is not None]
+        self.rewards = np.array([min(self.rewards[0], *known), max(self.rewards[1], *known)])
+
+    def _begin(self, features: np.ndarray, inputs: np.ndarray, action: int) -> None:
+        if not self.rows:
+            wide, one = (8, features.size), (8,)
+            self.rows = {
+                "features": np.zeros(wide), "inputs": np.zeros((8, inputs.size), inputs.dtype),
+                "action": np.zeros(one, int), "times": np.zeros(one, int),
+                "square": np.zeros(wide), "own": np.zeros(one),
+                **{f"{name}_square": np.zeros(one) for name in ("reward", "terminal")},
+                **{f"{kind}_features": np.zeros(wide) for kind in ("believed", "real")},
+                **{f"{kind}_{name}": np.zeros(one) for kind in ("believed", "real") for name in ("reward", "terminal")},
+            }  # fmt: skip
+        if self.count == len(self.rows["times"]):
+            self.rows = {name: np.concatenate([rows, np.zeros_like(rows)]) for name, rows in self.rows.items()}
+        self.rows["features"][self.count], self.rows["inputs"][self.count] = features, inputs
+        self.rows["action"][self.count] = action
+        self.count += 1
+
+    def _note(self, features: np.ndarray) -> None:
+        """Welford's running mean and variance of the features."""
+        if self.moments is None:
+            self.moments = np.zeros((3, features.size))
+        number, mean, deviations = self.moments
+        number += 1
+        before = features - mean
+        mean += before / number
+        deviations += before * (features - mean)
+
+    @property
+    def scales(self) -> np.ndarray:
+        """The standard deviation of every feature so far; 1 for one that has never changed."""
+        if self.moments is None:
+            return np.ones(0)
+        deviation = np.sqrt(self.moments[2] / np.maximum(self.moments[0], 1))
+        return np.where(deviation > 1e-9, deviation, 1.0)
+
+    def believed(self, features: np.ndarray, action: int) -> Outcome | None:
+        """What the simulator said of a transition when it was last seen."""
+        place = self._places.get(_key(features, action))
+        return None if place is None else self.outcome("believed", place)
+
+    def seen(self, name: str) -> np.ndarray:
+        """The rows of one of the arrays."""
+        return self.rows[name][: self.count]
+
+    def errors(self, measure: Measure) -> np.ndarray:
+        """U of every transition, as it was seen on average."""
+        if not self.count:
+            return np.zeros(0)
+        total = np.zeros(self.count)
+        if "state" in measure.parts:
+            standardised = np.mean(self.seen("square") / self.scales**2, axis=1) if self.scales.size else total
+            total = total + (standardised if measure.own is None else self.seen("own"))
+        if "reward" in measure.parts:
+            spread = self.rewards[1] - self.rewards[0]
+            total = total + self.seen("reward_square") / (spread**2 if spread > 0 else 1.0)
+        if "terminal" in measure.parts:
+            total = total + self.seen("terminal_square")
+        return np.where(total > measure.tolerance, total, 0.0)
+
+    def outcome(self, kind: str, place: int) -> Outcome:
+        reward, over = (float(self.rows[f"{kind}_{name}"][place]) for name in ("reward", "terminal"))
+        features = self.rows[f"{kind}_features"][place].copy()
+        return Outcome(features, None if np.isnan(reward) else reward, None if np.isnan(over) else bool(over))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything, to be saved."""
+        moments = np.zeros((3, 0)) if self.moments is None else self.moments
+        return {**{name: rows[: self.count] for name, rows in self.rows.items()}, "moments": moments,
+                "rewards": self.rewards}  # fmt: skip
+
+    @classmethod
+    def of(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """What `arrays` gave."""
+        rows = {name: array.copy() for name, array in arrays.items() if name not in ("moments", "rewards")}
+        count = len(rows["times"]) if rows else 0
+        keys = [_key(*pair) for pair in zip(rows["features"], rows["action"], strict=True)] if rows else []
+        moments = arrays["moments"].copy() if arrays["moments"].size else None
+        return cls(rows, count, moments, arrays["rewards"].copy(), {key: place for place, key in enumerate(keys)})
+
+
+def _key(features: np.ndarray, action: int) -> bytes:
+    return features.tobytes() + int(action).to_bytes(8, "little")
+
+
+class Report:
+    """Where a simulator lies: the transitions it is wrong about, the worst first. Print it, or go through it."""
+
+    def __init__(self, lies: Sequence[Lie], seen: int, steps: int, wrong: int, action_names: Sequence[str] = ()):
+        self.lies, self.seen, self.steps, self.wrong = tuple(lies), seen, steps, wrong
+        self.action_names = tuple(action_names)
+
+    def __iter__(self) -> Iterator[Lie]:
+        return iter(self.lies)
+
+    def __len__(self) -> int:
+        return len(self.lies)
+
+    def __getitem__(self, index: int) -> Lie:
+        return self.lies[index]
+
+    def __str__(self) -> str:
+        if not self.seen:
+            return "nothing was observed yet: call agent.observe(state, action, next_state) after every real step"
+        head = f"the simulator was wrong in {self.wrong} of {self.seen} different transitions ({self.steps} real steps)"
+        if not self.lies:
+            return head
+        table = [("learned U", "seen U", "times", "state", "action", "the simulator says", "really")]
+        for lie in self.lies:
+            name = self.action_names[lie.action] if self.action_names else str(lie.action)
+            table.append(
+                (f"{lie.learned:.3g}", f"{lie.error:.3g}", str(lie.times), _vector(lie.features), name,
+                 *_told(lie.believed, lie.real))
+            )  # fmt: skip
+        widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
+        return "\n".join([head, *(line.rstrip() for line in lines)])
+
+    __repr__ = __str__
+
+
+def _told(believed: Outcome, real: Outcome) -> tuple[str, str]:
+    """Two outcomes in words; reward and end only where they differ."""
+    words = [[_vector(believed.features)], [_vector(real.features)]]
+    if real.reward is not None and believed.reward is not None and real.reward != believed.reward:
+        words[0].append(f"reward {believed.reward:g}")
+        words[1].append(f"reward {real.reward:g}")
+    if real.terminal is not None and real.terminal != believed.terminal:
+        words[0].append("over" if believed.terminal else "goes on")
+        words[1].append("over" if real.terminal else "goes on")
+    return ", ".join(words[0]), ", ".join(words[1])
+
+
+def _vector(numbers: np.ndarray) -> str:
+    shown = " ".join(f"{number:.3g}" for number in numbers[:8])
+    return f"[{shown}{' ...' if len(numbers) > 8 else ''}]"
+
+
+def judged(
+    experience: Experience,
+    measure: Measure,
+    predicted: Callable[[np.ndarray], np.ndarray],
+    most: int,
+    steps: int,
+    action_names: Sequence[str],
+) -> Report:
+    """A report on the transitions with the largest U, learned or seen; `predicted` gives U-hat by their places."""
+    errors = experience.errors(measure)
+    wrong = np.flatnonzero(errors)
+    learned = predicted(wrong)
+    order = np.lexsort((-errors[wrong], -learned))[:most]
+    lies = [
+        Lie(
+            experience.rows["features"][place].copy(),
+            int(experience.rows["action"][place]),
+            int(experience.rows["times"][place]),
+            experience.outcome("believed", place),
+            experience.outcome("real", place),
+            float(errors[place]),
+            float(learned[rank]),
+        )
+        for rank, place in ((rank, wrong[rank]) for rank in order)
+    ]
+    return Report(lies, experience.count, steps, len(wrong), action_names)

@@ -1,0 +1,291 @@
+"""The mind for a simulator that somebody brings, in plain Python or in JAX."""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from uamcts import files, reference
+from uamcts.doubt import Asked, Doubt
+from uamcts.experience import Experience, Measure, Outcome, Report, judged
+from uamcts.mcts.entry import no_uncertainty, raise_flags
+from uamcts.mcts.search import SearchResult, tree_search
+from uamcts.minds.mind import Pace
+from uamcts.simulator import JaxSimulator, PythonSimulator, SimulatorError, flattened_jax, shown
+from uamcts.types import PyTree, SearchConfig
+from uamcts.uncertainty import Estimator
+from uamcts.uncertainty.schedule import Schedule
+
+UNLIMITED = 10**9
+"""Iterations, where time is the limit."""
+
+
+class PlainPlanner:
+    """Plans in a Python simulator with the plain engine."""
+
+    def __init__(self, simulator: PythonSimulator, budget_seconds: float | None):
+        self.simulator, self.budget_seconds = simulator, budget_seconds
+        self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
+        self.standardise = not simulator.has_inputs
+        self.asked: Asked | None = None
+        self._probed = False
+
+    def accept(self, state: Any, argument: str) -> Any:
+        """A state of the simulator out of what the user gave."""
+        state = self.simulator.accept(state)
+        try:
+            self.simulator.features(state)
+        except SimulatorError as error:
+            raise ValueError(f"{argument} is {shown(state)}; {error}") from None
+        return state
+
+    def believe(self, doubt: Doubt | None) -> None:
+        """Plans with this doubt from now on."""
+        self.asked = None if doubt is None else Asked(doubt, self.simulator)
+
+    def plan(self, seed: int, number: int, state: Any, config: SearchConfig) -> reference.Result:
+        budget = self.budget_seconds
+        if not self._probed:
+            steps = config.iterations * (self.num_actions + config.rollouts * config.depth)
+            self.simulator.probe(state, steps, budget)
+            self._probed = True
+        before = self.simulator.features(state)
+        if budget is not None:
+            config = replace(config, iterations=UNLIMITED)
+        rng = random.Random(f"{seed} {number}")  # noqa: S311 (planning, not secrets)
+        try:
+            found = reference.search(rng, state, self.simulator, self.asked, config, budget)
+        except SimulatorError:
+            raise
+        except ValueError as error:
+            raise SimulatorError(f"{self.name}: {error}") from error
+        if not np.array_equal(before, self.simulator.features(state)):
+            raise SimulatorError(
+                f"{self.name}: planning changed the state it started from (now {shown(state)}); step must return a new "
+                "state and leave the old one alone"
+            )
+        return found
+
+    def believed(self, state: Any, action: int) -> tuple[Any, Outcome]:
+        following, reward, terminal = self.simulator.checked(state, action)
+        return following, Outcome(self.simulator.features(following), reward, terminal)
+
+    def features(self, state: Any) -> np.ndarray:
+        return self.simulator.features(state)
+
+    def inputs(self, state: Any) -> np.ndarray:
+        return np.asarray(self.simulator.inputs(state), np.float32)
+
+
+class CompiledPlanner:
+    """Plans in a JAX simulator with the compiled search."""
+
+    def __init__(self, simulator: JaxSimulator, budget_seconds: float | None):
+        self.simulator = simulator
+        self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
+        self.standardise = simulator.inputs is None
+        self.doubt: Doubt | None = None
+        self._pace = None if budget_seconds is None else Pace(budget_seconds)
+        self._memory: PyTree = None
+        features = simulator.features or flattened_jax
+        self._features = jax.jit(lambda state: jnp.ravel(features(state)).astype(jnp.float32))
+        given = simulator.inputs or features
+        self._numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
+        self._inputs = jax.jit(self._numbers)
+        self._step = jax.jit(simulator.step)
+        self._search = jax.jit(self._searched, static_argnames="iterations", donate_argnames="memory")
+
+    def _searched(
+        self, doubt: Doubt | None, key: jax.Array, state: PyTree, config: SearchConfig, memory: PyTree, iterations: int
+    ) -> SearchResult:
+        simulator = self.simulator
+        uncertainty: Any = no_uncertainty if doubt is None else doubt.uncertainty(self._numbers, self.num_actions)
+        config = replace(config, iterations=iterations)
+        return tree_search(key, state, simulator.step, uncertainty, config, self.num_actions, simulator.legal, memory)
+
+    def accept(self, state: Any, argument: str) -> PyTree:
+        example = self.simulator.example
+        if repr(jax.tree.structure(state)) != repr(jax.tree.structure(example)):
+            raise TypeError(f"{argument} is {shown(state)}; a state of {self.name} looks like {shown(example)}")
+        for leaf, wanted in zip(jax.tree.leaves(state), jax.tree.leaves(example), strict=True):
+            if np.shape(leaf) != np.shape(wanted):
+                raise ValueError(
+                    f"{argument} has an array of shape {np.shape(leaf)} where {self.name} has {np.shape(wanted)}; "
+                    "give one state, not a batch"
+                )
+        state = jax.tree.map(lambda leaf, wanted: jnp.asarray(leaf, jnp.asarray(wanted).dtype), state, example)
+        self._finite(state, argument)
+        return state
+
+    def _finite(self, state: PyTree, what: str) -> np.ndarray:
+        numbers = np.asarray(self._features(state), np.float64)
+        if not np.all(np.isfinite(numbers)):
+            raise SimulatorError(
+                f"{self.name}: the features of {what} are {shown(numbers.tolist())}; they must be finite numbers"
+            )
+        return numbers
+
+    def believe(self, doubt: Doubt | None) -> None:
+        self.doubt = doubt
+        uncertainty: Any = None if doubt is None else doubt.uncertainty(self._numbers, self.num_actions)
+        self._memory = uncertainty.memory() if hasattr(uncertainty, "memory") else None
+
+    def plan(self, seed: int, number: int, state: PyTree, config: SearchConfig) -> SearchResult:
+        key = jax.random.fold_in(jax.random.key(seed), number)
+
+        def search(iterations: int) -> SearchResult:
+            found = self._search(self.doubt, key, state, config, self._memory, iterations)
+            self._memory = found.memory
+            return found._replace(memory=None)
+
+        found = search(config.iterations) if self._pace is None else self._pace.run(search)
+        try:
+            raise_flags(found)
+        except ValueError as error:
+            raise SimulatorError(f"{self.name}: {error}") from None
+        return found
+
+    def believed(self, state: PyTree, action: int) -> tuple[PyTree, Outcome]:
+        following, reward, terminal = self._step(state, jnp.int32(action))
+        features = self._finite(following, f"the state that action {action} leads to")
+        return following, Outcome(features, float(reward), bool(terminal))
+
+    def features(self, state: PyTree) -> np.ndarray:
+        return np.asarray(self._features(state), np.float64)
+
+    def inputs(self, state: PyTree) -> np.ndarray:
+        return np.asarray(self._inputs(state))
+
+
+class SimulatorMind:
+    """Learns where a simulator is wrong from all that was seen, and plans with that."""
+
+    def __init__(
+        self,
+        planner: PlainPlanner | CompiledPlanner,
+        estimator: str | Estimator,
+        config: SearchConfig,
+        schedule: Schedule | None,
+        seed: int,
+        minibatches: int,
+        measure: Measure,
+    ):
+        self.planner, self.chosen, self.config, self.schedule = planner, estimator, config, schedule
+        self.name, self.action_names = planner.name, planner.action_names
+        self.seed, self.minibatches, self.measure = operator.index(seed), minibatches, measure
+        self.experience = Experience()
+        self.doubt: Doubt | None = None
+        self.tau = float(config.tau if schedule is None else schedule.start)
+        self.steps, self.acts = 0, 0
+        self.loss: float | None = None
+
+    @property
+    def estimator(self) -> Estimator | None:
+        return None if self.doubt is None else self.doubt.estimator
+
+    def act(self, state: Any) -> Any:
+        state = self.planner.accept(state, "state")
+        self.acts += 1
+        return self.planner.plan(self.seed, self.acts, state, replace(self.config, tau=self.tau))
+
+    def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
+        self._add(state, action, following, reward, terminal)
+        self.steps += 1
+        due = self.schedule is None or self.schedule.due(self.steps)
+        return self.learn() if due else False
+
+    def _add(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> None:
+        """Keeps one transition; whatever is wrong with it shows before anything is kept."""
+        state, following = self.planner.accept(state, "state"), self.planner.accept(following, "next_state")
+        if not 0 <= action < self.planner.num_actions:
+            raise ValueError(f"action is {action}; {self.name} has the actions 0 to {self.planner.num_actions - 1}")
+        if reward is not None and not np.isfinite(reward):
+            raise ValueError(f"reward is {reward!r}; it must be a finite number, or None if it is not known")
+        after, believed = self.planner.believed(state, action)
+        here = self.planner.features(state)
+        self._same(here, action, believed)
+        own = np.nan
+        if self.measure.own is not None:
+            own = float(self.measure.own(following, after))
+            if not 0 <= own < np.inf:
+                raise ValueError(f"discrepancy returned {own!r}; it must be a finite number of at least 0")
+        real = Outcome(self.planner.features(following), reward, terminal)
+        self.experience.add(here, self.planner.inputs(state), int(action), believed, real, own)
+
+    def _same(self, features: np.ndarray, action: int, believed: Outcome) -> None:
+        """Refuses a simulator that says another thing of a transition than it did before."""
+        before = self.experience.believed(features, action)
+        if before is not None and (not np.array_equal(before[0], believed[0]) or before[1:] != believed[1:]):
+            raise SimulatorError(
+                f"{self.name}: the same step gave two results (features {shown(features.tolist())}, action {action}: "
+                f"{shown(before)} and now {shown(believed)}); a simulator to plan with must be deterministic and must "
+                "not remember what it was asked"
+            )
+
+    def learn(self) -> bool:
+        """Fits doubt anew; tau goes down if there is a schedule."""
+        self._fit()
+        if self.schedule is not None:
+            self.tau = float(self.schedule.decayed(jnp.float32(self.tau)))
+        return True
+
+    def _fit(self) -> None:
+        key = jax.random.fold_in(jax.random.key(self.seed), 0)
+        self.doubt = Doubt.fitted(
+            self.chosen, self.experience, self.measure, key, self.planner.num_actions, self.planner.standardise,
+            self.minibatches,
+        )  # fmt: skip
+        self.planner.believe(self.doubt)
+
+    def seed_with(self, samples: Any) -> int:
+        """Takes in what is known already; all of it or nothing."""
+        before = Experience.of(self.experience.arrays())
+        count = 0
+        try:
+            for sample in samples:
+                if not 3 <= len(sample) <= 5:
+                    raise ValueError(
+                        f"sample {count} has {len(sample)} entries; give (state, action, next_state), and reward and "
+                        "terminal behind them where they are known"
+                    )
+                self._add(*sample, *(None,) * (5 - len(sample)))
+                count += 1
+        except BaseException:
+            self.experience = before
+            raise
+        self._fit()
+        return count
+
+    def report(self, most: int) -> Report:
+        return judged(self.experience, self.measure, self._predicted, most, self.steps, self.action_names)
+
+    def _predicted(self, places: np.ndarray) -> np.ndarray:
+        if self.doubt is None:
+            return np.zeros(len(places))
+        ask: Callable = self.doubt
+        rows = self.experience.rows
+        return np.array([float(ask(jnp.asarray(rows["inputs"][p]), jnp.int32(rows["action"][p]))) for p in places])
+
+    def save(self, path: Any) -> None:
+        counters = {"steps": np.int64(self.steps), "acts": np.int64(self.acts), "tau": np.float64(self.tau)}
+        files.save(path, {**self.experience.arrays(), **counters}, "agent", self._about())
+
+    def load(self, path: Any) -> None:
+        arrays = {name[2:-2]: array for name, array in files.read(path, "agent", self._about()).items()}
+        steps, acts, tau = (arrays.pop(name, None) for name in ("steps", "acts", "tau"))
+        if steps is None or acts is None or tau is None:
+            raise ValueError(f"{path} does not fit: it holds no counters; it is not the file of such an agent")
+        experience = Experience.of(arrays)
+        self.experience, self.steps, self.acts, self.tau = experience, int(steps), int(acts), float(tau)
+        self._fit()
+
+    def _about(self) -> dict[str, Any]:
+        estimator = self.chosen if isinstance(self.chosen, str) else type(self.chosen).__name__
+        return {"simulator": self.name, "actions": self.planner.num_actions, "estimator": estimator}

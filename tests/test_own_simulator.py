@@ -1,0 +1,455 @@
+"""An agent with somebody's own simulator: what it learns, what it tells, and simulators that cannot be planned with."""
+
+import time
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import uamcts
+from uamcts import simulator
+from uamcts.experience import Experience, Measure, Outcome
+
+CONFIG = uamcts.SearchConfig(iterations=30, rollouts=3, depth=12, gamma=0.95)
+MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+
+
+class Corridors:
+    """A 4 x 4 grid from (0, 0) to (3, 3), as its planner sees it; `blocked` cells cannot be entered."""
+
+    num_actions = 4
+    action_names = ("up", "right", "down", "left")
+
+    def __init__(self, blocked=()):
+        self.blocked = frozenset(blocked)
+
+    def step(self, state, action):
+        after = (state[0] + MOVES[action][0], state[1] + MOVES[action][1])
+        if not (min(after) >= 0 and max(after) <= 3) or after in self.blocked:
+            after = state
+        return after, 10.0 if after == (3, 3) else 0.0, after == (3, 3)
+
+
+REAL = Corridors({(1, 1), (1, 2), (3, 1), (3, 2)})
+
+
+def jax_corridors(blocked=()):
+    walls = jnp.zeros((4, 4), bool)
+    for cell in blocked:
+        walls = walls.at[cell].set(True)
+
+    def step(state, action):
+        over = jnp.all(state == 3)
+        after = state + jnp.asarray(MOVES)[action]
+        inside = jnp.all((after >= 0) & (after <= 3))
+        after = jnp.where(inside & ~walls[tuple(jnp.clip(after, 0, 3))] & ~over, after, state)
+        arrived = jnp.all(after == 3)
+        return uamcts.Transition(after, jnp.where(arrived & ~over, 10.0, 0.0), arrived)
+
+    return uamcts.JaxSimulator(step, 4, jnp.zeros(2, jnp.int32), action_names=Corridors.action_names)
+
+
+def live(agent, episodes=4, longest=40, wrap=lambda state: state):
+    """The loop that a user writes; returns the steps of each episode."""
+    lengths = []
+    for _ in range(episodes):
+        state, over, steps = (0, 0), False, 0
+        while not over and steps < longest:
+            action = agent.act(wrap(state))
+            after, reward, over = REAL.step(state, action)
+            agent.observe(wrap(state), action, wrap(after), reward=reward, terminal=over)
+            state, steps = after, steps + 1
+        lengths.append(steps)
+    return lengths
+
+
+@pytest.fixture(scope="module")
+def lived():
+    agent = uamcts.Agent(Corridors(), config=CONFIG)
+    return agent, live(agent)
+
+
+# Experience
+
+
+def outcome(features, reward=0.0, terminal=False):
+    return Outcome(np.array(features, float), reward, terminal)
+
+
+def test_discrepancy_by_hand():
+    """Two features: one in [0, 1000], one in [0, 1]. Standardised, an error of one deviation counts alike in both."""
+    experience = Experience()
+    for here, after, believed in (
+        ((0, 0), (1000, 0), (1000, 0)),
+        ((0, 1), (1000, 1), (500, 1)),
+        ((0, 0), (0, 1), (0, 0.5)),
+    ):
+        experience.add(np.array(here, float), np.array(here, np.float32), len(experience.rows), outcome(believed),
+                       outcome(after), np.nan)  # fmt: skip
+    # The six real states have 0, 1000, 0, 1000, 0, 0 and 0, 0, 1, 1, 0, 1.
+    scales = np.array([np.std([0, 1000, 0, 1000, 0, 0]), np.std([0, 0, 1, 1, 0, 1])])
+    np.testing.assert_allclose(experience.scales, scales)
+    expected = [0.0, (500 / scales[0]) ** 2 / 2, (0.5 / scales[1]) ** 2 / 2]
+    np.testing.assert_allclose(experience.errors(Measure()), expected)
+    np.testing.assert_allclose(experience.errors(Measure(("reward", "terminal"))), 0.0)
+
+
+def test_rewards_and_ends_count_where_wanted():
+    experience = Experience()
+    same = np.zeros(1)
+    for action, believed, real in (
+        (0, (0.0, False), (4.0, False)),
+        (1, (2.0, False), (2.0, True)),
+        (2, (0.0, True), (None, None)),
+    ):
+        experience.add(same, same, action, Outcome(same, *believed), Outcome(same, *real), np.nan)
+    np.testing.assert_allclose(experience.errors(Measure()), [1.0, 1.0, 0.0])  # 4 is the whole spread of rewards
+    np.testing.assert_allclose(experience.errors(Measure(("reward",))), [1.0, 0.0, 0.0])
+    np.testing.assert_allclose(experience.errors(Measure(("terminal",))), [0.0, 1.0, 0.0])
+    np.testing.assert_allclose(experience.errors(Measure(("state",))), 0.0)
+
+
+def test_what_is_seen_twice_is_one_transition():
+    """A world with chance: once as the simulator says, twice not: two thirds of the error."""
+    experience = Experience()
+    for after in (0.0, 1.0, 1.0):
+        experience.add(np.zeros(1), np.zeros(1), 0, outcome([0.0]), outcome([after]), np.nan)
+    assert experience.count == 1
+    assert experience.seen("times") == [3]
+    variance = np.var([0, 0, 0, 1, 0, 1])
+    np.testing.assert_allclose(experience.errors(Measure()), 2 / 3 / variance)
+    again = Experience.of(experience.arrays())
+    again.add(np.zeros(1), np.zeros(1), 0, outcome([0.0]), outcome([0.0]), np.nan)
+    assert again.seen("times") == [4]
+    assert experience.seen("times") == [3]
+
+
+# The agent
+
+
+def test_it_learns_where_the_simulator_lies(lived):
+    agent, lengths = lived
+    assert lengths[-1] <= 12, lengths  # the shortest way has 6 steps
+    walls = {(tuple(lie.features.astype(int)), lie.action) for lie in agent.report(100)}
+    assert walls
+    for state, action in walls:
+        assert Corridors().step(state, action) != REAL.step(state, action), (state, action)
+    seen = agent.mind.experience
+    for features, action in zip(seen.seen("features"), seen.seen("action"), strict=True):
+        state = tuple(features.astype(int))
+        wrong = Corridors().step(state, action) != REAL.step(state, action)
+        assert wrong == ((state, int(action)) in walls)
+        assert (agent.mind.planner.asked(state, int(action)) > 0) == wrong
+
+
+def test_a_compiled_simulator_is_learned_alike(lived):
+    """The same experience in plain Python and in JAX: the same doubt about every transition."""
+    plain, _ = lived
+    compiled = uamcts.Agent(jax_corridors(), config=CONFIG)
+    seen = plain.mind.experience
+    samples = []
+    for features, action in zip(seen.seen("features"), seen.seen("action"), strict=True):
+        state = tuple(features.astype(int))
+        after, reward, over = REAL.step(state, int(action))
+        samples.append((jnp.array(state, jnp.int32), int(action), jnp.array(after, jnp.int32), reward, over))
+    assert compiled.seed(samples) == seen.count
+    ours, theirs = compiled.report(100), plain.report(100)
+    key = lambda lie: (tuple(lie.features), lie.action)  # noqa: E731
+    assert sorted(map(key, ours)) == sorted(map(key, theirs))
+    assert all(lie.learned > 0 for lie in ours)
+    assert compiled.act(jnp.zeros(2, jnp.int32)) in range(4)
+
+
+def test_a_compiled_simulator_in_a_loop():
+    agent = uamcts.Agent(jax_corridors(), config=CONFIG)
+    lengths = live(agent, episodes=3, wrap=lambda state: jnp.array(state, jnp.int32))
+    assert lengths[-1] <= 16
+    assert len(agent.report()) > 0
+    with pytest.raises(TypeError, match="state is 3; a state of simulator looks like"):
+        agent.act(3)
+    with pytest.raises(ValueError, match="give one state, not a batch"):
+        agent.act(jnp.zeros((5, 2), jnp.int32))
+
+
+def test_a_function_is_a_simulator():
+    agent = uamcts.Agent(Corridors().step, num_actions=4, config=CONFIG)
+    assert agent.act((3, 2)) == 1
+    with pytest.raises(ValueError, match=r"num_actions is not given and the model does not have it; pass num_actions="):
+        uamcts.Agent(Corridors().step)
+
+
+def test_features_and_discrepancy_of_ones_own():
+    """Only the row is looked at: a block beside is not noticed, one below is."""
+    agent = uamcts.Agent(Corridors(), config=CONFIG, features=lambda state: [state[0]], parts=["state"])
+    agent.observe((0, 0), 1, (0, 0))
+    assert agent.estimator is None
+    agent.observe((0, 0), 2, (0, 0))
+    assert [lie.action for lie in agent.report()] == [2]
+
+    own = uamcts.Agent(Corridors(), config=CONFIG, discrepancy=lambda real, said: 7.0 * (real != said), parts=["state"])
+    own.observe((0, 0), 1, (0, 0))
+    assert own.report()[0].error == 7.0
+    bad = uamcts.Agent(Corridors(), config=CONFIG, discrepancy=lambda real, said: -1.0)
+    with pytest.raises(ValueError, match=r"discrepancy returned -1.0; it must be a finite number of at least 0"):
+        bad.observe((0, 0), 1, (0, 0))
+    assert bad.steps == 0
+
+
+def test_wrong_rewards_and_ends_are_noticed():
+    agent = uamcts.Agent(Corridors(), config=CONFIG)
+    agent.observe((0, 0), 1, (0, 1), reward=5.0, terminal=False)
+    agent.observe((0, 1), 1, (0, 2), reward=0.0, terminal=True)
+    agent.observe((0, 2), 1, (0, 3))
+    words = str(agent.report())
+    assert "reward 0" in words
+    assert "reward 5" in words
+    assert "goes on" in words
+    assert len(agent.report()) == 2
+    blind = uamcts.Agent(Corridors(), config=CONFIG, parts=["state"])
+    blind.observe((0, 0), 1, (0, 1), reward=5.0, terminal=True)
+    assert len(blind.report()) == 0
+
+
+def test_it_explains_itself(lived):
+    agent, _ = lived
+    agent.act((2, 0))
+    words = agent.explain().split("\n")
+    assert len(words) == 6
+    assert words[1].split() == ["action", "visits", "value", "uncertainty"]
+    assert [line.split()[0] for line in words[2:]] == list(Corridors.action_names)
+    assert sum("chosen" in line for line in words) == 1
+    doubtful = agent.report(100)
+    assert any("deleted" in _explained(agent, tuple(lie.features.astype(int))) for lie in doubtful for _ in range(5))
+    assert "nothing was observed yet" in str(uamcts.Agent(Corridors()).report())
+    with pytest.raises(RuntimeError, match="explain was called before act"):
+        uamcts.Agent(Corridors()).explain()
+
+
+def _explained(agent, state):
+    agent.act(state)
+    return agent.last_plan.explain(agent.mind.action_names)
+
+
+def test_what_is_known_before_is_taken_whole_or_not_at_all():
+    agent = uamcts.Agent(Corridors(), config=CONFIG)
+    assert agent.seed([((0, 0), 2, (1, 0), 0.0, False), ((1, 0), 1, (1, 0))]) == 2
+    assert agent.steps == 0
+    assert [(tuple(lie.features), lie.action) for lie in agent.report()] == [((1, 0), 1)]
+    with pytest.raises(ValueError, match="sample 1 has 2 entries"):
+        agent.seed([((1, 1), 1, (1, 1)), ((0, 0), 1)])
+    assert agent.mind.experience.count == 2
+    domain = uamcts.make("two_way")
+    learned = uamcts.Agent(domain, "linear", CONFIG)
+    state = domain.reset(jax.random.key(0))
+    assert learned.seed([(state, 1, state)]) == 1
+    assert learned.steps == 1
+
+
+def test_time_instead_of_iterations():
+    """The plain engine does many more than the 30 iterations of its settings; a compiled one doubles as it goes."""
+    agent = uamcts.Agent(Corridors(), config=CONFIG, budget_seconds=0.2)
+    agent.act((0, 0))
+    assert agent.last_plan.iterations > 30
+    compiled = uamcts.Agent(jax_corridors(), config=CONFIG, budget_seconds=5.0)
+    for _ in range(4):
+        compiled.act(jnp.zeros(2, jnp.int32))
+    assert compiled.last_plan.visits.sum() >= 32
+    with pytest.raises(ValueError, match="budget_seconds is 0; it must be above 0"):
+        uamcts.Agent(Corridors(), budget_seconds=0)
+
+
+def test_saved_and_loaded(lived, tmp_path):
+    agent, _ = lived
+    agent.save(tmp_path / "agent")
+    other = uamcts.Agent(Corridors(), config=CONFIG)
+    other.load(tmp_path / "agent")
+    assert str(other.report(100)) == str(agent.report(100))
+    assert other.steps == agent.steps
+    assert [other.act((0, 0)) for _ in range(3)] == [agent.act((0, 0)) for _ in range(3)]
+    content = (tmp_path / "agent").read_bytes()
+    (tmp_path / "agent").write_bytes(content[: len(content) // 2])
+    before = other.mind.experience
+    with pytest.raises(ValueError, match="damaged"):
+        other.load(tmp_path / "agent")
+    assert other.mind.experience is before
+    uamcts.Agent(uamcts.make("two_way"), "linear", CONFIG).save(tmp_path / "domain")
+    with pytest.raises(ValueError, match="use the same, or another file"):
+        other.load(tmp_path / "domain")
+
+
+@pytest.mark.parametrize("estimator", ["linear", "bayes"])
+def test_other_estimators_and_a_schedule(estimator):
+    schedule = uamcts.Schedule(interval=10)
+    agent = uamcts.Agent(Corridors(), estimator, CONFIG, schedule, minibatches=50)
+    lessons = [agent.observe((0, column % 3), 1, (0, column % 3)) for column in range(20)]
+    assert [place for place, learned in enumerate(lessons) if learned] == [9, 19]
+    assert agent.tau == pytest.approx(0.1)
+    assert all(lie.learned >= 0 for lie in agent.report())
+    assert agent.act((0, 0)) in range(4)
+
+
+# Simulators that cannot be planned with
+
+
+class State(NamedTuple):
+    row: int
+    column: float
+
+
+class Faulty:
+    """Works like a walk on a line until `fault` happens, from the call number `when` on."""
+
+    num_actions = 2
+    name = "faulty"
+
+    def __init__(self, fault, when):
+        self.fault, self.when, self.calls = fault, when, 0
+
+    def step(self, state, action):
+        self.calls += 1
+        good = [state[0] + (1 if action else -1)], 0.5, state[0] > 8
+        if self.calls <= self.when:
+            return good
+        if self.fault == "raises":
+            raise ZeroDivisionError("float division by zero")
+        if self.fault == "mutates":
+            state[0] += 1
+        return {
+            "nan reward": (good[0], float("nan"), False),
+            "infinite reward": (good[0], float("inf"), False),
+            "text reward": (good[0], "much", False),
+            "nan state": ([float("nan")], 0.0, False),
+            "longer state": ([1, 2], 0.0, False),
+            "no state": (None, 0.0, False),
+            "text state": ("here", 0.0, False),
+            "four things": (*good, {}),
+            "five things": (*good, False, {}),
+            "nothing": None,
+            "list": list(good),
+            "vague end": (good[0], 0.5, "no"),
+            "chance": ([state[0] + self.calls], 0.5, False),
+            "mutates": good,
+        }[self.fault]
+
+
+SENTENCES = {
+    "raises": "step raised ZeroDivisionError: float division by zero",
+    "nan reward": "the reward is nan",
+    "infinite reward": "the reward is inf",
+    "text reward": "the reward is 'much'",
+    "nan state": "they must be finite numbers",
+    "longer state": "earlier ones had 1; every state must have as many",
+    "no state": "are not numbers",
+    "text state": "are not numbers",
+    "four things": "must return a tuple",
+    "five things": "what a Gymnasium environment returns",
+    "nothing": "step returned None",
+    "list": "must return a tuple",
+    "vague end": "terminal is 'no'",
+    "chance": "the same step gave two results",
+    "mutates": "step changed the state it was given",
+}
+
+
+@pytest.mark.parametrize("fault", SENTENCES)
+def test_the_first_step_tells(fault):
+    agent = uamcts.Agent(Faulty(fault, 0), config=CONFIG)
+    with pytest.raises(uamcts.SimulatorError, match=SENTENCES[fault]) as caught:
+        agent.act([0])
+    assert str(caught.value).startswith("faulty: ")
+
+
+@settings(max_examples=60)
+@given(fault=st.sampled_from(sorted(SENTENCES)), when=st.integers(0, 60), steps=st.integers(1, 3))
+def test_nothing_learned_is_lost_whenever_it_fails(fault, when, steps):
+    """Whatever goes wrong, and whenever: either nothing does, or an error, and the agent knows what it knew."""
+    agent = uamcts.Agent(Faulty(fault, when), config=uamcts.SearchConfig(iterations=4, rollouts=1, depth=3))
+    state = [0]
+    for _ in range(steps):
+        before = agent.steps, agent.mind.experience.arrays()
+        try:
+            action = agent.act(state)
+            agent.observe(state, action, [state[0] + (2 if action else -1)], reward=0.5, terminal=False)
+        except (uamcts.SimulatorError, ValueError) as error:
+            assert "faulty" in str(error)  # noqa: PT017 (whether it raises depends on the example)
+            assert agent.steps == before[0]
+            for name, array in agent.mind.experience.arrays().items():
+                np.testing.assert_array_equal(array, before[1].get(name, array[:0]))
+            return
+        state = [state[0] + 1]
+    agent.report()
+
+
+def test_slow_ones_are_told_of(monkeypatch):
+    monkeypatch.setattr(simulator, "SLOW", 0.01)
+
+    class Slow(Corridors):
+        def step(self, state, action):
+            time.sleep(0.02)
+            return super().step(state, action)
+
+    with pytest.warns(
+        simulator.SlowSimulator, match=r"one step took 0.0 s; a move of up to 4 steps may take 0 s: give"
+    ):
+        uamcts.Agent(Slow(), config=uamcts.SearchConfig(iterations=1, rollouts=1, depth=1), num_actions=3).act((0, 0))
+    with pytest.warns(simulator.SlowSimulator, match=r"budget_seconds=0.05 leaves room for \d steps a move"):
+        uamcts.Agent(Slow(), budget_seconds=0.05).act((0, 0))
+
+
+def test_no_legal_action():
+    class Stuck(Corridors):
+        def legal_actions(self, state):
+            return [] if state == (0, 0) else [7] if state == (3, 0) else [0, 1]
+
+    agent = uamcts.Agent(Stuck(), config=CONFIG)
+    with pytest.raises(uamcts.SimulatorError, match="there is no legal action in state"):
+        agent.act((0, 0))
+    with pytest.raises(uamcts.SimulatorError, match="legal_actions gave 7 in state"):
+        agent.act((3, 0))
+    assert agent.act((2, 1)) in (0, 1)
+    with pytest.raises(uamcts.SimulatorError, match="no legal action"):
+        agent.act((0, 0))
+
+
+def test_compiled_ones_that_lie():
+    def broken(state, action):
+        return uamcts.Transition(state, jnp.nan * state[0], jnp.bool_(False))
+
+    agent = uamcts.Agent(uamcts.JaxSimulator(broken, 2, jnp.ones(1)), config=CONFIG)
+    with pytest.raises(uamcts.SimulatorError, match="a reward that is not a finite number"):
+        agent.act(jnp.ones(1))
+    with pytest.raises(uamcts.SimulatorError, match="they must be finite numbers"):
+        agent.act(jnp.full(1, jnp.nan))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"model": 3}, "model is 3; give a domain"),
+        ({"model": Corridors(), "num_actions": 0}, "num_actions is 0; it must be a whole number"),
+        ({"model": Corridors(), "parts": ["colour"]}, "parts holds 'colour'; there are 'state', 'reward', 'terminal'"),
+        ({"model": Corridors(), "discrepancy": 3}, "discrepancy is 3; give a function"),
+        ({"model": Corridors(), "estimator": "forest"}, "unknown estimator 'forest'"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        uamcts.Agent(**arguments)
+    agent = uamcts.Agent(Corridors())
+    with pytest.raises(ValueError, match="action is 4; Corridors has the actions 0 to 3"):
+        agent.observe((0, 0), 4, (0, 0))
+    with pytest.raises(ValueError, match="reward is nan"):
+        agent.observe((0, 0), 1, (0, 0), reward=float("nan"))
+
+
+def test_states_of_many_kinds():
+    """Named tuples, dataclasses, dictionaries, arrays: all numbers in them, in order."""
+    assert simulator.flattened(State(1, 2.5)).tolist() == [1, 2.5]
+    assert simulator.flattened({"b": np.ones((2, 1)), "a": [True, (3,)]}).tolist() == [1, 3, 1, 1]
+    assert simulator.flattened(()).tolist() == []
+    with pytest.raises(TypeError, match="a str is not a number"):
+        simulator.flattened("here")
