@@ -201,13 +201,23 @@ def test_a_full_disk(tmp_path):
         subprocess.run(["umount", str(place)], check=True)
 
 
-def test_an_unwritable_folder(tmp_path, monkeypatch):
-    def refused(*arguments, **options):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(units.Path, "mkdir", refused)
-    with pytest.raises(ValueError, match=r"cannot be written to \(Permission denied\): give another folder"):
-        Store(tmp_path / "out", {})
+def test_a_read_only_folder(tmp_path):
+    """A file system that nobody may write to: refused at once, whether the folder is there already or not."""
+    place = tmp_path / "fixed"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("mounting a file system needs more rights than this process has")
+    try:
+        Store(place / "there", {})
+        subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+        for name in ("there", "new"):
+            with pytest.raises(
+                ValueError, match=r"cannot be written to \(Read-only file system\): give another"
+            ):
+                Store(place / name, {})
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
 
 
 # Units

@@ -1,5 +1,6 @@
 """The online scenario: one step by hand, lockstep, resuming bit for bit, diagnostics, and what agents achieve."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import two_devices
 import uamcts
 from uamcts.lab.online import Experiment, Runs, average_precision, make_learner, unique_share
 from uamcts.learner import Doubter, Knowledge, plan, taught
@@ -149,24 +151,14 @@ def test_one_program_equals_pieces_and_batches_equal_single_runs(two_way):
     assert same(alone, jax.tree.map(lambda leaf: leaf[1:2], runs))
 
 
-def test_runs_spread_over_two_devices_are_the_same():
-    """Three runs on two forced host devices, in a process of its own (one run is computed twice), and here on one."""
-    program = """
-import jax, numpy as np
-from uamcts.lab.online import Experiment, Runs
-runs = Runs(Experiment("two_way", runs=3, steps=40, interval=20, minibatches=20))
-said = [news.said for news in runs.advance()]
-lengths = np.concatenate([part.length for part in said], axis=1)
-print(len(jax.devices()), lengths.tolist(), runs.runs.knowledge.loss.tolist())
-"""
-    found = []
-    for devices in ("1", "2"):
-        environment = {**os.environ, "JAX_NUM_CPU_DEVICES": devices, "PJRT_NPROC": devices}
-        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        found.append(done.stdout.split(" ", 1))
-    assert [number for number, _ in found] == ["1", "2"]
-    assert found[0][1] == found[1][1]
+def test_lanes_spread_over_two_devices_are_the_same():
+    """Runs and offline episodes on two forced host devices, in a process of its own, and here on one."""
+    environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "2", "PJRT_NPROC": "2"}
+    program = [sys.executable, two_devices.__file__]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"devices": 2, **two_devices.numbers()}
+    assert len(jax.devices()) == 1
 
 
 # An experiment and its file

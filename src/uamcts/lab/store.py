@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,12 +39,15 @@ class Store:
         try:
             self.units.mkdir(parents=True, exist_ok=True)
             self._claim_folder(json.loads(json.dumps(settings)))
-        except PermissionError as error:
+            tempfile.TemporaryFile(dir=self.units).close()  # a folder that is there already may be read-only
+        except (FileExistsError, NotADirectoryError):
+            raise ValueError(f"out is {folder}, which is a file; give a folder") from None
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
             raise ValueError(
                 f"out is {folder}; it cannot be written to ({error.strerror}): give another folder"
             ) from None
-        except (FileExistsError, NotADirectoryError):
-            raise ValueError(f"out is {folder}, which is a file; give a folder") from None
 
     def _claim_folder(self, settings: dict[str, Any]) -> None:
         """Writes down what the folder is for, or refuses if it is for something else."""
