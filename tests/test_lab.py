@@ -212,9 +212,7 @@ def test_a_read_only_folder(tmp_path):
         Store(place / "there", {})
         subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
         for name in ("there", "new"):
-            with pytest.raises(
-                ValueError, match=r"cannot be written to \(Read-only file system\): give another"
-            ):
+            with pytest.raises(ValueError, match=r"cannot be written to \(Read-only file system\): give another"):
                 Store(place / name, {})
     finally:
         subprocess.run(["umount", str(place)], check=True)

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from uamcts.agent import Agent
     from uamcts.domains import DOMAINS, Domain, make
     from uamcts.domains.check import DomainError, DomainReport, check_domain
+    from uamcts.errors import SimulatorError
     from uamcts.mcts.entry import raise_flags, search
     from uamcts.mcts.search import SearchResult
-    from uamcts.simulator import JaxSimulator, SimulatorError
+    from uamcts.simulator import JaxSimulator
     from uamcts.types import Model, SearchConfig, Transition, Uncertainty
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
     from uamcts.uncertainty.schedule import Schedule
@@ -36,7 +37,7 @@ _HOMES = {
     "Schedule": "uamcts.uncertainty.schedule",
     "SearchConfig": "uamcts.types",
     "SearchResult": "uamcts.mcts.search",
-    "SimulatorError": "uamcts.simulator",
+    "SimulatorError": "uamcts.errors",
     "Transition": "uamcts.types",
     "Uncertainty": "uamcts.types",
     "bandits": "uamcts.bandits",

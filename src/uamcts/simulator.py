@@ -21,18 +21,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.errors import SimulatorError, SlowSimulator
 from uamcts.types import Legal, Model, PyTree
 
 SLOW = 0.5
 """Seconds a step above which a simulator is called slow."""
-
-
-class SimulatorError(ValueError):
-    """The simulator did something that cannot be planned with. What an agent has learned is not touched by it."""
-
-
-class SlowSimulator(UserWarning):
-    """A step of the simulator takes so long that a move with the present settings will take very long."""
 
 
 @dataclass(frozen=True)

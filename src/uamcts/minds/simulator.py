@@ -14,11 +14,12 @@ import numpy as np
 
 from uamcts import files, reference
 from uamcts.doubt import Asked, Doubt
+from uamcts.errors import SimulatorError
 from uamcts.experience import Experience, Measure, Outcome, Report, judged
 from uamcts.mcts.entry import no_uncertainty, raise_flags
 from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.minds.mind import Pace
-from uamcts.simulator import JaxSimulator, PythonSimulator, SimulatorError, flattened_jax, shown
+from uamcts.simulator import JaxSimulator, PythonSimulator, flattened_jax, shown
 from uamcts.types import PyTree, SearchConfig
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule

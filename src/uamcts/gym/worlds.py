@@ -1,4 +1,4 @@
-"""Gymnasium: the worlds of this package as environments.
+"""The worlds of this package as Gymnasium environments.
 
 `import uamcts.gym` registers them: `gymnasium.make("uamcts/Breakout-v0")`.
 """
@@ -57,6 +57,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
         if observation not in ("features", "board"):
             raise ValueError(f"observation is {observation!r}; there are 'features' and 'board'")
         self.domain = uamcts.make(domain, **options)
+        self.action_names = self.domain.action_names
         self.render_mode = render_mode
         self.observation = observation
         self.state: Any = None
@@ -94,6 +95,13 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
         if self.render_mode == "rgb_array":
             return self.domain.render(self.state)
         raise ValueError("render needs a render_mode: gymnasium.make(..., render_mode='rgb_array') or 'ansi'")
+
+    def uamcts_state(self) -> Any:
+        """The state, for `uamcts.gym.Simulator`: arrays that nobody changes."""
+        return self.state
+
+    def uamcts_restore(self, state: Any) -> None:
+        self.state = state
 
     def _observe(self) -> np.ndarray:
         if self.observation == "features":

@@ -1,0 +1,178 @@
+"""Planning with other people's simulators: simulations a second beside ns-gym's MCTS; prints one JSON object.
+
+python benchmarks/own_simulator.py
+
+Both search from a start of FrozenLake (not slippery) and CartPole with as many simulations, one random rollout of at
+most as many steps each. ns-gym gets a virtual environment of its own (--peer-venv, made and kept where there is none:
+it brings PyTorch along) and is measured once on Gymnasium's environments as they are and once inside of its own
+wrappers; ratios are to the faster. Everything runs on one core, in turns; a figure is the median of five stretches, and
+seconds are those that the process had the core to itself.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PEER = "ns_gym==1.0.12"
+ENVIRONMENTS = {"FrozenLake": ("FrozenLake-v1", {"is_slippery": False}), "CartPole": ("CartPole-v1", {})}
+C = 1.44
+
+
+def rate(search, simulations, seconds):
+    """Simulations a second: the median of five stretches, after one search that is not counted."""
+    search(0)
+    rates = []
+    for _ in range(5):
+        start, searches = time.process_time(), 0
+        while searches == 0 or time.process_time() - start < seconds / 5:
+            searches += 1
+            search(searches)
+        rates.append(simulations * searches / (time.process_time() - start))
+    return statistics.median(rates)
+
+
+def peer(name, simulations, depth, seconds):
+    """In ns-gym's environment: its MCTS on Gymnasium's environment as it is, and inside of its own wrapper."""
+    import warnings
+
+    warnings.simplefilter("ignore")
+    import gymnasium
+    import ns_gym
+    from ns_gym.benchmark_algorithms import MCTS
+
+    identifier, options = ENVIRONMENTS[name]
+    every_step = ns_gym.schedulers.ContinuousScheduler()
+    if name == "FrozenLake":
+        never = ns_gym.update_functions.DistributionNoUpdate(scheduler=every_step)
+        wrapper, parameter = ns_gym.wrappers.NSFrozenLakeWrapper, "P"
+    else:
+        never = ns_gym.update_functions.NoUpdate(scheduler=every_step)
+        wrapper, parameter = ns_gym.wrappers.NSClassicControlWrapper, "masspole"
+    bare = gymnasium.make(identifier, **options)
+    wrapped = wrapper(gymnasium.make(identifier, **options), tunable_params={parameter: never})
+    found = {}
+    for kind, env in (("bare", bare), ("wrapped", wrapped)):
+        observation, _ = env.reset(seed=0)
+
+        def search(number, env=env, observation=observation):
+            MCTS(env, observation, depth, simulations, C, 1.0).search()
+
+        found[kind] = rate(search, simulations, seconds)
+    return found
+
+
+def settings(simulations, depth):
+    import uamcts
+
+    off = dict.fromkeys(("selection", "expansion", "simulation", "backpropagation"), False)
+    return uamcts.SearchConfig(iterations=simulations, rollouts=1, depth=depth, c=C, **off)
+
+
+def plain(name, simulations, depth, seconds):
+    """Our plain engine on the same environment."""
+    import gymnasium
+
+    import uamcts.gym
+
+    identifier, options = ENVIRONMENTS[name]
+    simulator = uamcts.gym.Simulator(gymnasium.make(identifier, **options))
+    state, config = simulator.reset(seed=0), settings(simulations, depth)
+    return rate(lambda n: uamcts.reference.search(n, state, simulator, None, config), simulations, seconds)
+
+
+def compiled(simulations, depth, seconds, lanes):
+    """The compiled search on gymnax's CartPole: one search, and `lanes` of them side by side.
+
+    Its arrays for a path are as long as `tree_depth`. No path here comes near 64, so that the result is the same.
+    """
+    from dataclasses import replace
+
+    import gymnax
+    import jax
+    import numpy as np
+
+    import uamcts.gym
+
+    env, params = gymnax.make("CartPole-v1")
+    simulator, config = uamcts.gym.from_gymnax(env, params), settings(simulations, depth)
+
+    def searched(config):
+        def one(key):
+            found = uamcts.search(
+                key, simulator.example, simulator.step, None, config, num_actions=simulator.num_actions
+            )
+            return found.visits
+
+        return jax.jit(one)
+
+    one, free = searched(replace(config, tree_depth=64)), searched(config)
+    if any(np.any(one(key) != free(key)) for key in jax.random.split(jax.random.key(1), 5)):
+        raise RuntimeError("a path is longer than 64: raise tree_depth")
+    many = jax.jit(jax.vmap(one))
+    single = rate(lambda n: jax.block_until_ready(one(jax.random.key(n))), simulations, seconds)
+    keys = [jax.random.split(jax.random.key(n), lanes) for n in range(8)]
+    batch = rate(lambda n: jax.block_until_ready(many(keys[n % 8])), simulations * lanes, seconds)
+    return single, batch
+
+
+def peer_python(folder):
+    """The Python of ns-gym's virtual environment, which is made if it is missing."""
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        print(f"installing {PEER} into {folder} (once; some minutes)", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)  # noqa: S603
+        subprocess.run([str(python), "-m", "pip", "install", "-q", PEER], check=True)  # noqa: S603
+        (folder / "ready").touch()
+    return python
+
+
+def main():
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uamcts" / "ns_gym"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--simulations", type=int, default=200)
+    parser.add_argument("--depth", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each figure")
+    parser.add_argument("--lanes", type=int, default=128, help="compiled searches side by side")
+    parser.add_argument("--peer-venv", type=Path, default=cache, help="where ns-gym is or shall be installed")
+    parser.add_argument("--peer", choices=list(ENVIRONMENTS), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    size = (arguments.simulations, arguments.depth, arguments.seconds)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if arguments.peer:
+        print(json.dumps(peer(arguments.peer, *size)))
+        return
+    python = peer_python(arguments.peer_venv)
+    from uamcts.startup import prepare_jax
+
+    prepare_jax()
+    rows = []
+    for name in ENVIRONMENTS:
+        given = [f"--{key}={value}" for key, value in zip(("simulations", "depth", "seconds"), size, strict=True)]
+        command = [str(python), "-W", "ignore", __file__, "--peer", name, *given]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
+        theirs = json.loads(output.splitlines()[-1])
+        best = max(theirs.values())
+        figures = {"plain engine": plain(name, *size)}
+        if name == "CartPole":
+            single, batch = compiled(*size, arguments.lanes)
+            figures |= {"compiled": single, f"compiled, {arguments.lanes} side by side": batch}
+        rows.append(
+            {
+                "environment": name,
+                "ns-gym, simulations a second": {kind: round(figure) for kind, figure in theirs.items()},
+                "ours, simulations a second": {kind: round(figure) for kind, figure in figures.items()},
+                "times the faster of ns-gym's": {kind: round(figure / best, 1) for kind, figure in figures.items()},
+            }
+        )
+    about = {"peer": PEER, "simulations": arguments.simulations, "depth": arguments.depth, "seconds": arguments.seconds}
+    print(json.dumps({**about, "rows": rows}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The actions that a planner chooses from."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from uamcts.gym.trial import Unfit
+
+MOST_ACTIONS = 4096
+
+
+def env_actions(space: Any, actions: Sequence[Any] | None) -> list[Any]:
+    """What there is to choose from."""
+    if actions is not None:
+        chosen = list(actions)
+        bad = next((action for action in chosen if not space.contains(action)), None)
+        if not chosen or bad is not None:
+            raise Unfit("actions", f"actions has {bad!r}; every one must lie in the action space {space}")
+        return chosen
+    if isinstance(space, spaces.Discrete):
+        return [int(space.start) + number for number in range(int(space.n))]
+    if isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)):
+        return _flattened_actions(space)
+    raise Unfit(
+        "actions",
+        f"the action space is {space}, and the planner chooses from a list; give actions=, for example "
+        "actions=uamcts.gym.grid(env.action_space, 5)",
+    )
+
+
+def _flattened_actions(space: Any) -> list[Any]:
+    if isinstance(space, spaces.MultiBinary):
+        shape, ranges = space.shape, [range(2)] * int(np.prod(space.shape))
+    else:
+        starts, counts = np.ravel(space.start), np.ravel(space.nvec)
+        shape, ranges = space.shape, [range(int(s), int(s + n)) for s, n in zip(starts, counts, strict=True)]
+    many = int(np.prod([len(one) for one in ranges]))
+    if many > MOST_ACTIONS:
+        raise Unfit("actions", f"{space} has {many} actions; give those to choose from as actions=[...]")
+    return [np.array(action, space.dtype).reshape(shape) for action in itertools.product(*ranges)]
+
+
+def grid(space: spaces.Box, points: int | Sequence[int]) -> list[np.ndarray]:
+    """Actions at even distances, `points` along every dimension of a bounded Box (or one number for each), ends in."""
+    if not isinstance(space, spaces.Box):
+        raise TypeError(f"space is {space!r}; a grid is laid over a gymnasium.spaces.Box")
+    low, high = np.ravel(space.low).astype(float), np.ravel(space.high).astype(float)
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise ValueError(f"space is {space}; a grid needs finite bounds (write the actions down yourself)")
+    counts = [int(points)] * len(low) if isinstance(points, (int, np.integer)) else [int(point) for point in points]
+    if len(counts) != len(low) or min(counts) < 1 or np.prod(counts) > MOST_ACTIONS:
+        raise ValueError(
+            f"points is {points!r}; give a number of at least 1 for each of {len(low)} dimensions, of which at most "
+            f"{MOST_ACTIONS} actions come"
+        )
+    lines = [
+        np.linspace(a, b, count) if count > 1 else [(a + b) / 2] for a, b, count in zip(low, high, counts, strict=True)
+    ]
+    return [np.array(action, space.dtype).reshape(space.shape) for action in itertools.product(*lines)]

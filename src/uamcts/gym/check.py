@@ -1,0 +1,152 @@
+"""`check_simulator`: is an environment fit to plan with? In plain words, and from trying it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from uamcts.gym.actions import grid
+from uamcts.gym.simulator import Simulator, microseconds
+from uamcts.gym.trial import Step, Unfit, fingerprint, same
+
+ROUNDING = 1e-4
+"""An observation of 32 bits says the state up to about this much a step later."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check_simulator` found. `None` means that it could not be tried."""
+
+    name: str
+    num_actions: int | None = None
+    restorable: bool | None = None
+    deterministic: bool | None = None
+    observation_is_state: bool | None = None
+    """Whether a state can be had from an observation, so that planning from it predicts what really happens."""
+    exact_observation: bool = False
+    """Whether it says the state bit for bit, not up to rounding."""
+    finite_rewards: bool | None = None
+    steps: int = 0
+    terminals: int = 0
+    how: str | None = None
+    seconds_per_step: float | None = None
+    advice: tuple[str, ...] = field(default=())
+    """What to do about what is not fine."""
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.num_actions and self.restorable and self.deterministic and self.finite_rewards)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {'can be planned with.' if self.ok else 'cannot be planned with as it is.'}"]
+        said = {
+            "restorable": {
+                True: f"Its state can be saved and restored: {self.how}."
+                if self.how
+                else "Its state can be saved and restored.",
+                False: "It does not come back to a saved state.",
+            },
+            "deterministic": {
+                True: "The same step from the same state always came out the same.",
+                False: "The same step from the same state does not always come out the same: it is stochastic.",
+            },
+            "observation_is_state": {
+                True: "An observation says the state"
+                + ("." if self.exact_observation else ", up to the rounding of its numbers."),
+                False: "An observation does not say the whole state: give the environment itself to act and accept.",
+            },
+            "finite_rewards": {False: "It pays rewards that are not finite numbers."},
+        }
+        lines += [words[value] for name, words in said.items() if (value := getattr(self, name)) in words]
+        if self.steps:
+            ends = f"{self.terminals} of them ended an episode" if self.terminals else "none of them ended an episode"
+            lines.append(f"Tried on {self.steps} random steps; {ends}.")
+        if self.num_actions is not None and self.seconds_per_step is not None:
+            lines.append(f"{self.num_actions} actions; a step takes {microseconds(self.seconds_per_step)}.")
+        return " ".join(lines) + "".join(f"\nWhat to do: {sentence}." for sentence in self.advice)
+
+
+def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
+    """Tries `env` as a simulator. `options` are those of `uamcts.gym.Simulator`."""
+    advice: list[str] = []
+    if "actions" not in options and isinstance(env.action_space, spaces.Box):
+        advice.append("the actions are continuous: give a list, actions=uamcts.gym.grid(env.action_space, 5)")
+        options["actions"] = _some_actions(env.action_space)
+    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+    try:
+        simulator = Simulator(env, **options)
+    except Unfit as problem:
+        found: dict[str, Any] = {
+            "stochastic": {"restorable": True, "deterministic": False},
+            "restore": {"restorable": False},
+        }.get(problem.kind, {})
+        return Report(name, advice=(*advice, str(problem)), **found)
+    trial = simulator.trial
+    finite = bool(np.isfinite([step.reward for step in trial.steps]).all())
+    if not finite:
+        advice.append("clip the rewards, for example with gymnasium.wrappers.ClipReward")
+    if not trial.terminals:
+        advice.append(
+            "no random episode ended by itself; that is fine if the task goes on for ever, else try more steps: "
+            "trial_steps=5000, trial_seconds=5"
+        )
+    if simulator.takes_over:
+        advice.append("it cannot be copied, so planning moves this very environment: act in another one")
+    observed, exact = _observation_is_state(simulator)
+    return Report(
+        name,
+        num_actions=simulator.num_actions,
+        restorable=True,
+        deterministic=True,
+        observation_is_state=observed,
+        exact_observation=exact,
+        finite_rewards=finite,
+        steps=len(trial.steps),
+        terminals=trial.terminals,
+        how=simulator.how,
+        seconds_per_step=simulator.seconds_per_step,
+        advice=tuple(advice),
+    )
+
+
+def _some_actions(space: spaces.Box) -> list[np.ndarray]:
+    """A few actions to try a continuous space with."""
+    if np.isfinite(space.low).all() and np.isfinite(space.high).all() and int(np.prod(space.shape)) <= 3:
+        return grid(space, 3)
+    space.seed(0)
+    return [space.sample() for _ in range(9)]
+
+
+def _observation_is_state(simulator: Simulator) -> tuple[bool | None, bool]:
+    """Whether planning from observations predicts the trial's steps, and whether the states were the very same."""
+    steps, exact, compared = simulator.trial.steps, True, 0
+    for earlier, step in itertools.pairwise(steps):
+        if earlier.terminal or not _follows(simulator, earlier, step):
+            continue
+        try:
+            state = simulator.accept(earlier.observation)
+        except TypeError:
+            return False, False
+        compared += 1
+        exact &= same(state, step.before)
+        after, reward, terminal = simulator.step(state, step.action)
+        predicted, real = simulator.shown(after), simulator.shown(step.after)
+        if terminal != step.terminal or abs(reward - step.reward) > ROUNDING:
+            return False, False
+        if not np.allclose(predicted, real, rtol=ROUNDING, atol=ROUNDING):
+            return False, False
+    return (True, exact) if compared else (None, False)
+
+
+def _follows(simulator: Simulator, earlier: Step, step: Step) -> bool:
+    """Whether no reset lies between two steps of the trial."""
+    if simulator._way.whole:
+        return same(earlier.after, step.before)
+    return fingerprint(getattr(earlier.after, "data", earlier.after)) == fingerprint(
+        getattr(step.before, "data", step.before)
+    )
