@@ -43,7 +43,7 @@ class Vectors:
 
 
 class Doubt(eqx.Module):
-    """A fitted estimator of U. Inputs are standardised unless the simulator gives its own; U is scaled to at most 1."""
+    """A fitted estimator of U. Inputs are standardised, but not those that are 0 or 1; U is scaled to at most 1."""
 
     estimator: Estimator
     centre: jax.Array
@@ -59,7 +59,6 @@ class Doubt(eqx.Module):
         measure: Measure,
         key: jax.Array,
         num_actions: int,
-        standardise: bool,
         minibatches: int,
     ) -> Self | None:
         """None as long as the simulator was never wrong: there is nothing to doubt."""
@@ -67,10 +66,10 @@ class Doubt(eqx.Module):
         if not errors.any():
             return None
         inputs = experience.seen("inputs")
-        centre, spread = np.zeros(inputs.shape[1]), np.ones(inputs.shape[1])
-        if standardise:
-            centre, deviation = inputs.mean(axis=0), inputs.std(axis=0)
-            spread = np.where(deviation > 1e-9, deviation, 1.0)
+        deviation = inputs.std(axis=0)
+        names = np.all((inputs == 0) | (inputs == 1), axis=0)  # one-hot: that two differ is all that there is to know
+        centre = np.where(names, 0.0, inputs.mean(axis=0))
+        spread = np.where(names | (deviation < 1e-9), 1.0, deviation)
         standard = jnp.asarray(centre, jnp.float32), jnp.asarray(spread, jnp.float32)
         room = 1 << max(3, (len(errors) - 1).bit_length())  # sizes double: few programs, each compiled once
         padded = [

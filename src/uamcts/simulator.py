@@ -103,11 +103,6 @@ class PythonSimulator:
             return self.features(state)
         return np.asarray(self._inputs(state), np.float32).reshape(-1)
 
-    @property
-    def has_inputs(self) -> bool:
-        """Whether the simulator gives inputs of its own: these are taken as they are, features are standardised."""
-        return self._inputs is not None
-
     def accept(self, thing: Any) -> Any:
         """A state out of what the user has in hand."""
         return thing if self._accept is None else self._accept(thing)

@@ -34,7 +34,6 @@ class PlainPlanner:
     def __init__(self, simulator: PythonSimulator, budget_seconds: float | None):
         self.simulator, self.budget_seconds = simulator, budget_seconds
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
-        self.standardise = not simulator.has_inputs
         self.asked: Asked | None = None
         self._probed = False
 
@@ -91,7 +90,6 @@ class CompiledPlanner:
     def __init__(self, simulator: JaxSimulator, budget_seconds: float | None):
         self.simulator = simulator
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
-        self.standardise = simulator.inputs is None
         self.doubt: Doubt | None = None
         self._pace = None if budget_seconds is None else Pace(budget_seconds)
         self._memory: PyTree = None
@@ -240,7 +238,7 @@ class SimulatorMind:
     def _fit(self) -> None:
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
         self.doubt = Doubt.fitted(
-            self.chosen, self.experience, self.measure, key, self.planner.num_actions, self.planner.standardise,
+            self.chosen, self.experience, self.measure, key, self.planner.num_actions,
             self.minibatches,
         )  # fmt: skip
         self.planner.believe(self.doubt)
