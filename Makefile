@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all lint bench clean help
+.PHONY: demo test test-all lint docs bench clean help
 
 help:
 	@echo "make demo      the paper in a few minutes: three games and a gridworld, with a report"
 	@echo "make test      linter, types and tests, a few minutes"
 	@echo "make test-all  the same with the long statistical tests"
+	@echo "make docs      the documentation as a site, in site/"
 	@echo "make bench     speed beside gymnax and mctx, on one core"
 	@echo "make clean     removes the virtual environment and everything built"
 
@@ -35,9 +36,12 @@ test: lint
 test-all: lint
 	$(BIN)/pytest -n 2 --dist loadgroup
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 bench: $(READY)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/uamcts bench
 
 clean:
-	rm -rf $(VENV) results .pytest_cache .mypy_cache .ruff_cache dist build
+	rm -rf $(VENV) results site .pytest_cache .mypy_cache .ruff_cache dist build

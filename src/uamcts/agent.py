@@ -92,6 +92,7 @@ class Agent:
 
     @property
     def tau(self) -> float:
+        """The uncertainty factor of the next search: the config's, or where the schedule has got to."""
         return self.mind.tau
 
     @property

@@ -186,7 +186,10 @@ def _key(features: np.ndarray, action: int) -> bytes:
 
 
 class Report:
-    """Where a simulator lies: the transitions it is wrong about, the worst first. Print it, or go through it."""
+    """Where a simulator lies: the transitions it is wrong about, the worst first. Print it, or go through it.
+
+    An entry is a `Lie`. `seen` different transitions were met in `steps` real steps; `wrong` of them were lies.
+    """
 
     def __init__(self, lies: Sequence[Lie], seen: int, steps: int, wrong: int, action_names: Sequence[str] = ()):
         self.lies, self.seen, self.steps, self.wrong = tuple(lies), seen, steps, wrong

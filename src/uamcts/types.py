@@ -79,8 +79,11 @@ class SearchConfig:
     """Longest path in the tree: a node down there is rolled out and not expanded. Of no effect below 256 iterations."""
 
     c: Any = 2.0**0.5
+    """How much to explore."""
     tau: Any = 0.1
+    """The uncertainty factor: differences of U much smaller than this do not matter, much greater ones decide."""
     gamma: Any = 1.0
+    """What a reward one step later is worth."""
     selection: Any = True
     expansion: Any = True
     simulation: Any = True

@@ -1,0 +1,60 @@
+"""A case that doubt does not solve: reward is far away, and the simulator believes in the wrong way to it.
+
+python examples/detour.py
+
+A floor of 5 x 5 cells; the goal in the far corner pays 1, nothing else pays. The simulator says that the floor is
+empty. Really a shelf leaves one gap, and who has gone along the shelf must come back.
+"""
+
+import argparse
+
+import uamcts
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--runs", type=int, default=5)
+parser.add_argument("--episodes", type=int, default=4)
+parser.add_argument("--longest", type=int, default=60, help="steps after which an episode is cut")
+arguments = parser.parse_args()
+
+SHELF = {(2, 1), (2, 2), (2, 3), (2, 4)}
+
+
+class Floor:
+    num_actions = 4
+    action_names = ("up", "right", "down", "left")
+
+    def __init__(self, blocked=()):
+        self.blocked = blocked
+
+    def step(self, state, action):
+        down, right = ((-1, 0), (0, 1), (1, 0), (0, -1))[action]
+        after = (state[0] + down, state[1] + right)
+        if not (0 <= after[0] <= 4 and 0 <= after[1] <= 4) or after in self.blocked:
+            after = state
+        return after, float(after == (4, 4)), after == (4, 4)
+
+
+def episode(agent, world):
+    """One episode in the real world; the agent learns as it goes."""
+    state, over, steps = (0, 0), False, 0
+    while not over and steps < arguments.longest:
+        action = agent.act(state)
+        after, reward, over = world.step(state, action)
+        agent.observe(state, action, after, reward=reward, terminal=over)
+        state, steps = after, steps + 1
+    return steps
+
+
+config = uamcts.SearchConfig(iterations=100, rollouts=4, depth=20, gamma=0.9)
+print(f"{arguments.runs} agents of {arguments.episodes} episodes, cut at {arguments.longest} steps (the shortest: 8)")
+for name, model, estimator in (
+    ("true simulator, MCTS", Floor(SHELF), "none"),
+    ("wrong simulator, MCTS", Floor(), "none"),
+    ("wrong simulator, UA-MCTS", Floor(), None),
+):
+    lengths = []
+    for run in range(arguments.runs):
+        agent = uamcts.Agent(model, estimator, config, seed=run)
+        lengths += [episode(agent, Floor(SHELF)) for _ in range(arguments.episodes)]
+    arrived = sorted(steps for steps in lengths if steps < arguments.longest)
+    print(f"  {name:24}  {len(arrived)} of {len(lengths)} arrived, after", *arrived, "steps", flush=True)
