@@ -2,8 +2,8 @@
 
 1. The same real transitions, made by MCTS on the wrong model, go to every estimator; after some of them it learns
    once and is asked about all actions of other states, which the same agent visited in another stretch.
-2. `--play`: every estimator learns on its own way through the real world (a round every 500 steps or `--interval`, tau 10, 1, 0.1), and
-   then plays on with what it has learned, at tau 0.1.
+2. `--play`: every estimator learns on its own way through the real world, a round every 500 steps (`--interval`) with
+   tau 10, 1, 0.1, and then plays on with what it has learned, at tau 0.1.
 """
 
 from __future__ import annotations
