@@ -134,7 +134,9 @@ def run(
     algorithm: Annotated[list[str] | None, typer.Option(help="An algorithm of the paper; give several.")] = None,
     learner: Annotated[
         str | None,
-        typer.Option(help="online: network, linear, true, none, or a transition_...; default: the paper's."),
+        typer.Option(
+            help="online: an estimator (docs/estimators.md), true, none, or a transition_...; default: the paper's."
+        ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs side by side; default: the paper's.", min=1)] = None,
     steps: Annotated[int | None, typer.Option(help="online: real steps of each run.", min=1)] = None,

@@ -18,6 +18,8 @@ from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty import Estimator, make_estimator
 from uamcts.uncertainty.recall import Recall
 
+RADIUS = 0.5
+"""How near a sample must be to say something, for `nearest`: in standard deviations; one-hot inputs must be equal."""
 LARGEST_TABLE = 200_000
 """States whose doubt a plain search remembers; then it forgets them all."""
 
@@ -79,9 +81,11 @@ class Doubt(eqx.Module):
         first, second = jax.random.split(key)
         if isinstance(estimator, str):
             space: Any = Vectors(inputs.shape[1], num_actions)
-            estimator = make_estimator(estimator, first, space, capacity=room, minibatches=minibatches)
+            options: dict[str, Any] = {"radius": RADIUS} if estimator.startswith("nearest") else {}
+            estimator = make_estimator(estimator, first, space, capacity=room, minibatches=minibatches, **options)
         estimator = estimator.with_room(room)
         learned = _learned(estimator, second, (padded[0] - standard[0]) / standard[1], *padded[1:], len(errors))
+        learned = learned.settled()
         return cls(learned, *standard, jnp.float32(errors.max()))
 
     def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:

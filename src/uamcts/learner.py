@@ -35,6 +35,10 @@ class Learner(Protocol):
         """After a round of training, and its mean loss."""
         ...
 
+    def settled(self) -> Self:
+        """After what a round of training can only do on the host. Not for use under `jit`."""
+        ...
+
     def with_room(self, samples: int) -> Self:
         """With room for this many samples more. Not for use under `jit`."""
         ...
@@ -55,6 +59,9 @@ class Doubter(eqx.Module):
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         estimator, loss = self.estimator.learn(key)
         return type(self)(estimator), loss
+
+    def settled(self) -> Self:
+        return type(self)(self.estimator.settled())
 
     def with_room(self, samples: int) -> Self:
         return type(self)(self.estimator.with_room(samples))
@@ -103,3 +110,8 @@ def taught(knowledge: Knowledge, key: jax.Array, schedule: Schedule) -> Knowledg
     return jax.lax.cond(
         schedule.goes_on(knowledge.tau, knowledge.loss), round_of_training, lambda same: same, knowledge
     )
+
+
+def settled(knowledge: Knowledge) -> Knowledge:
+    """After a round of training: what of it can only be done on the host. Not for use under `jit`."""
+    return eqx.tree_at(lambda knowledge: knowledge.learner, knowledge, knowledge.learner.settled())

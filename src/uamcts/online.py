@@ -124,7 +124,10 @@ def lesson(run: Run, schedule: Schedule) -> Run:
 def online(
     run: Run, domain: Domain, config: SearchConfig, schedule: Schedule, rounds: int, terminal_copies: int = 1
 ) -> tuple[Run, Step]:
-    """`rounds` stretches of `schedule.interval` steps of one run, each with its lesson, as one program."""
+    """`rounds` stretches of `schedule.interval` steps of one run, each with its lesson, as one program.
+
+    Not for estimators whose rounds need the host (`trees`): these are `settled` between two programs.
+    """
 
     def one(run: Run, _: None) -> tuple[Run, Step]:
         run, _, said = stretch(run, empty_memory(run, domain), domain, config, schedule.interval, terminal_copies)

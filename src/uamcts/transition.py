@@ -76,6 +76,9 @@ class TransitionLearner(eqx.Module):
         fitted, loss = self.regression.fitted(key)
         return type(self)(fitted, self.residual), loss
 
+    def settled(self) -> Self:
+        return self
+
     def with_room(self, samples: int) -> Self:
         buffer = self.regression.buffer.with_room(samples)
         return eqx.tree_at(lambda learner: learner.regression.buffer, self, buffer)

@@ -17,19 +17,20 @@ from uamcts import files
 from uamcts.devices import spread
 from uamcts.domains import make
 from uamcts.domains.base import Domain
-from uamcts.learner import Doubter, Learner
+from uamcts.learner import Doubter, Learner, settled
 from uamcts.mcts.entry import raise_flags
 from uamcts.online import Run, Step, empty_memory, lesson, look, over_runs, stretch
 from uamcts.paper import online_settings, planned_in, search_config
 from uamcts.transition import HIDDEN, TransitionLearner
 from uamcts.types import PyTree
-from uamcts.uncertainty import ESTIMATORS, make_estimator
+from uamcts.uncertainty import ESTIMATORS, GATED, make_estimator
+from uamcts.uncertainty.buffer import Buffer
 
 PIECE = 250
 """Real steps between two pieces of news, at most."""
 TRANSITION = "transition_"
 """Begins the names of those that learn the transition function: `transition_8_units`, `transition_linear_residual`."""
-LEARNERS = (*ESTIMATORS, *(f"{TRANSITION}{size}{end}" for end in ("", "_residual") for size in HIDDEN))
+LEARNERS = (*ESTIMATORS, *GATED, *(f"{TRANSITION}{size}{end}" for end in ("", "_residual") for size in HIDDEN))
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ class Runs:
             learns = piece == due
             if learns:
                 self.runs = self._lesson(self.runs)
+                self.runs = eqx.tree_at(lambda runs: runs.knowledge, self.runs, settled(self.runs.knowledge))
                 self._memory = self._forget(self.runs)
             jax.block_until_ready(self.runs)
             yield self._news(said, tau, learns, time.perf_counter() - start)
@@ -210,12 +212,11 @@ def average_precision(positive: np.ndarray, score: np.ndarray) -> float:
 
 def unique_share(runs: Run) -> float:
     """The mean over runs of: different samples (s, a, target) / samples. NaN where nothing is kept."""
-    regression = getattr(runs.knowledge.learner, "regression", None)
-    if regression is None:
-        regression = getattr(getattr(runs.knowledge.learner, "estimator", None), "regression", None)
-    if regression is None:
+    is_buffer = lambda part: isinstance(part, Buffer)  # noqa: E731
+    buffers = [part for part in jax.tree.leaves(runs.knowledge.learner, is_leaf=is_buffer) if is_buffer(part)]
+    if not buffers:
         return math.nan
-    buffer = jax.tree.map(np.asarray, regression.buffer)
+    buffer = jax.tree.map(np.asarray, buffers[0])  # a gate's own comes behind that of what it gates
     shares = []
     for run, count in enumerate(buffer.count):
         leaves = jax.tree.leaves((buffer.states, buffer.actions, buffer.targets))

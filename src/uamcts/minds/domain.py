@@ -13,7 +13,7 @@ import numpy as np
 from uamcts import files
 from uamcts.domains.base import Domain
 from uamcts.experience import Experience, Measure, Outcome, Report, judged
-from uamcts.learner import Doubter, Knowledge, plan, seen, taught
+from uamcts.learner import Doubter, Knowledge, plan, seen, settled, taught
 from uamcts.mcts.entry import raise_flags
 from uamcts.mcts.search import SearchResult
 from uamcts.minds.mind import Pace
@@ -141,7 +141,7 @@ class DomainMind:
         if not bool(self.schedule.goes_on(self.knowledge.tau, self.knowledge.loss)):
             return False
         key = jax.random.fold_in(self.key, 2 * self.steps + 1)
-        self.knowledge = jax.block_until_ready(self._taught(self.knowledge, key))
+        self.knowledge = settled(jax.block_until_ready(self._taught(self.knowledge, key)))
         self._memory = self._fresh_memory()
         return True
 

@@ -32,6 +32,10 @@ class Estimator(eqx.Module):
         del key
         return self, jnp.zeros((), jnp.float32)
 
+    def settled(self) -> Self:
+        """After what a round can only do on the host, outside of `jit`. The arrays may have leading axes for runs."""
+        return self
+
     @property
     def trained(self) -> jax.Array:
         """Whether predictions mean anything yet."""
