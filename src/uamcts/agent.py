@@ -15,8 +15,9 @@ from uamcts.domains.base import Domain
 from uamcts.learner import Doubter, Knowledge, plan, seen, taught
 from uamcts.mcts.entry import raise_flags
 from uamcts.mcts.search import SearchResult
+from uamcts.memory import Patched
 from uamcts.paper import online_settings, search_config
-from uamcts.types import PyTree, SearchConfig
+from uamcts.types import PyTree, SearchConfig, Transition
 from uamcts.uncertainty import Estimator, make_estimator
 from uamcts.uncertainty.schedule import Schedule
 
@@ -29,7 +30,8 @@ class Agent:
         agent.observe(state, action, next_state)    # learns when it is time to
 
     What is not given is the paper's for the domain: the estimator of U (a name out of `uncertainty.ESTIMATORS`, or an
-    object), the search, and the schedule of learning. `config.tau` is not used: tau follows the schedule.
+    object), the search, and the schedule of learning. `config.tau` is not used: tau follows the schedule. With `memory`
+    it plans with every transition that it has seen as it really was, and doubts only the others.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Agent:
         schedule: Schedule | None = None,
         seed: int = 0,
         minibatches: int | None = None,
+        memory: bool = False,
     ):
         if not isinstance(domain, Domain):
             raise TypeError(f"domain is {domain!r}; give a domain, for example uamcts.make('breakout')")
@@ -59,7 +62,10 @@ class Agent:
                 minibatches=settings.minibatches if minibatches is None else minibatches,
                 most_copies=self.terminal_copies,
             )
-        self.knowledge = Knowledge.fresh(Doubter(estimator), self.schedule)
+        learner: Any = Doubter(estimator)
+        if memory:
+            learner = Patched.fresh(domain.reset(first), learner, self.schedule.interval)
+        self.knowledge = Knowledge.fresh(learner, self.schedule)
         self.last_plan: SearchResult | None = None
         """What the last search found."""
         self._acts = 0
@@ -73,20 +79,19 @@ class Agent:
             donate_argnames="memory",
         )
         self._seen = jax.jit(
-            lambda knowledge, state, action, following, copies: seen(
-                knowledge, self.domain, state, action, following, copies
-            )
+            lambda knowledge, state, action, real, copies: seen(knowledge, self.domain, state, action, real, copies)
         )
         self._taught = jax.jit(lambda knowledge, key: taught(knowledge, key, self.schedule))
 
     def _fresh_memory(self) -> PyTree:
-        uncertainty = self.estimator.uncertainty()
+        _, uncertainty = self.knowledge.learner.planner(self.domain)
         return uncertainty.memory() if hasattr(uncertainty, "memory") else None
 
     @property
     def estimator(self) -> Estimator:
         """What has been learned about the model's errors; `agent.estimator.predict(state, action)` is U-hat."""
-        return self.knowledge.learner.estimator
+        learner = self.knowledge.learner
+        return (learner.learner if isinstance(learner, Patched) else learner).estimator
 
     @property
     def tau(self) -> float:
@@ -114,8 +119,13 @@ class Agent:
         self.last_plan = found._replace(memory=None)
         return int(found.action)
 
-    def observe(self, state: PyTree, action: int, next_state: PyTree, terminal: bool = False) -> bool:
-        """Takes in what really happened. Every `schedule.interval` times it learns from all it has seen; True then."""
+    def observe(
+        self, state: PyTree, action: int, next_state: PyTree, terminal: bool = False, reward: float | None = None
+    ) -> bool:
+        """Takes in what really happened. Every `schedule.interval` times it learns from all it has seen; True then.
+
+        Only an agent with a memory looks at the `reward`; None: what the domain pays for this action in this state.
+        """
         state, next_state = self._checked(state, "state"), self._checked(next_state, "next_state")
         number = self.domain._action(int(action))
         copies = self.terminal_copies if terminal else 1
@@ -123,7 +133,9 @@ class Agent:
         roomy = knowledge.learner.with_room(1)
         if roomy is not knowledge.learner:
             knowledge = Knowledge(roomy, knowledge.tau, knowledge.steps, knowledge.loss)
-        self.knowledge = self._seen(knowledge, state, number, next_state, copies)
+        paid = self.domain.model(state, number).reward if reward is None and self._remembers else reward or 0.0
+        real = Transition(next_state, jnp.float32(paid), jnp.bool_(terminal))
+        self.knowledge = self._seen(knowledge, state, number, real, copies)
         if not self.schedule.due(self.steps):
             return False
         return self.learn()
@@ -151,7 +163,12 @@ class Agent:
         return self.knowledge, self._key, jnp.int32(self._acts)
 
     def _about(self) -> dict[str, Any]:
-        return {"domain": self.domain.name, "estimator": type(self.estimator).__name__}
+        about = {"domain": self.domain.name, "estimator": type(self.estimator).__name__}
+        return {**about, "memory": True} if self._remembers else about
+
+    @property
+    def _remembers(self) -> bool:
+        return isinstance(self.knowledge.learner, Patched)
 
     def _checked(self, state: PyTree, argument: str) -> PyTree:
         """`state`, or an error if it is no state of the domain."""

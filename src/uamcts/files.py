@@ -102,7 +102,7 @@ def _filled(path: Path, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
 
 
 def _in_buffer(name: str) -> bool:
-    return ".buffer" in name
+    return ".buffer" in name or ".facts" in name
 
 
 def _is_key(leaf: Any) -> bool:
