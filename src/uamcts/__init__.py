@@ -10,12 +10,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from uamcts import bandits, reference
+    from uamcts import bandits, baselines, reference
     from uamcts.agent import Agent
     from uamcts.domains import DOMAINS, Domain, make
     from uamcts.domains.check import DomainError, DomainReport, check_domain
     from uamcts.mcts.entry import raise_flags, search
     from uamcts.mcts.search import SearchResult
+    from uamcts.memory import PatchedModel
     from uamcts.types import Model, SearchConfig, Transition, Uncertainty
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
     from uamcts.uncertainty.schedule import Schedule
@@ -31,12 +32,14 @@ _HOMES = {
     "ESTIMATORS": "uamcts.uncertainty",
     "Estimator": "uamcts.uncertainty",
     "Model": "uamcts.types",
+    "PatchedModel": "uamcts.memory",
     "Schedule": "uamcts.uncertainty.schedule",
     "SearchConfig": "uamcts.types",
     "SearchResult": "uamcts.mcts.search",
     "Transition": "uamcts.types",
     "Uncertainty": "uamcts.types",
     "bandits": "uamcts.bandits",
+    "baselines": "uamcts.baselines",
     "check_domain": "uamcts.domains.check",
     "make": "uamcts.domains",
     "raise_flags": "uamcts.mcts.entry",
@@ -54,12 +57,14 @@ __all__ = [
     "DomainReport",
     "Estimator",
     "Model",
+    "PatchedModel",
     "Schedule",
     "SearchConfig",
     "SearchResult",
     "Transition",
     "Uncertainty",
     "bandits",
+    "baselines",
     "check_domain",
     "make",
     "raise_flags",
@@ -73,7 +78,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'uamcts' has no attribute {name!r}")
     home = importlib.import_module(_HOMES[name])
-    return home if name in ("bandits", "reference") else getattr(home, name)
+    return home if name in ("bandits", "baselines", "reference") else getattr(home, name)
 
 
 def __dir__() -> list[str]:

@@ -134,7 +134,10 @@ def run(
     algorithm: Annotated[list[str] | None, typer.Option(help="An algorithm of the paper; give several.")] = None,
     learner: Annotated[
         str | None,
-        typer.Option(help="online: network, linear, true, none, or a transition_...; default: the paper's."),
+        typer.Option(
+            help="online: network, linear, true, none, memory, cmax, cmax_plus, nearest_residual or a transition_...; "
+            "behind any of them +memory or +penalty=WEIGHT. Default: the paper's."
+        ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs side by side; default: the paper's.", min=1)] = None,
     steps: Annotated[int | None, typer.Option(help="online: real steps of each run.", min=1)] = None,

@@ -16,20 +16,14 @@ import numpy as np
 from uamcts import files
 from uamcts.devices import spread
 from uamcts.domains import make
-from uamcts.domains.base import Domain
-from uamcts.learner import Doubter, Learner
+from uamcts.lab.learners import check_learner, make_learner
 from uamcts.mcts.entry import raise_flags
 from uamcts.online import Run, Step, empty_memory, lesson, look, over_runs, stretch
 from uamcts.paper import online_settings, planned_in, search_config
-from uamcts.transition import HIDDEN, TransitionLearner
 from uamcts.types import PyTree
-from uamcts.uncertainty import ESTIMATORS, make_estimator
 
 PIECE = 250
 """Real steps between two pieces of news, at most."""
-TRANSITION = "transition_"
-"""Begins the names of those that learn the transition function: `transition_8_units`, `transition_linear_residual`."""
-LEARNERS = (*ESTIMATORS, *(f"{TRANSITION}{size}{end}" for end in ("", "_residual") for size in HIDDEN))
 
 
 @dataclass(frozen=True)
@@ -64,8 +58,7 @@ class Experiment:
         for name in ("runs", "steps", "interval", "minibatches"):
             if getattr(full, name) < 1:
                 raise ValueError(f"{name} is {getattr(full, name)}; it must be at least 1")
-        if full.learner not in LEARNERS:
-            raise ValueError(f"unknown learner {full.learner!r}; there are {', '.join(LEARNERS)}")
+        check_learner(str(full.learner))
         return full
 
 
@@ -185,14 +178,6 @@ class Runs:
         return {name: value for name, value in asdict(self.experiment).items() if name != "steps"}
 
 
-def make_learner(name: str, key: jax.Array, domain: Domain, options: dict[str, int]) -> Learner:
-    """What learns in a run: an estimator of U, or a transition function."""
-    if not name.startswith(TRANSITION):
-        return Doubter(make_estimator(name, key, domain, **options))
-    size = name.removeprefix(TRANSITION).removesuffix("_residual")
-    return TransitionLearner.fresh(key, domain, HIDDEN[size], name.endswith("_residual"), **options)
-
-
 def average_precision(positive: np.ndarray, score: np.ndarray) -> float:
     """Area under precision over recall when transitions [n] are ranked by `score`; equal scores count as one step.
 
@@ -210,9 +195,12 @@ def average_precision(positive: np.ndarray, score: np.ndarray) -> float:
 
 def unique_share(runs: Run) -> float:
     """The mean over runs of: different samples (s, a, target) / samples. NaN where nothing is kept."""
-    regression = getattr(runs.knowledge.learner, "regression", None)
+    learner = runs.knowledge.learner
+    while hasattr(learner, "learner"):
+        learner = learner.learner
+    regression = getattr(learner, "regression", None)
     if regression is None:
-        regression = getattr(getattr(runs.knowledge.learner, "estimator", None), "regression", None)
+        regression = getattr(getattr(learner, "estimator", None), "regression", None)
     if regression is None:
         return math.nan
     buffer = jax.tree.map(np.asarray, regression.buffer)
