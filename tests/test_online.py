@@ -12,7 +12,8 @@ import pytest
 
 import two_devices
 import uamcts
-from uamcts.lab.online import Experiment, Runs, average_precision, make_learner, unique_share
+from uamcts.lab.learners import make_learner
+from uamcts.lab.online import Experiment, Runs, average_precision, unique_share
 from uamcts.learner import Doubter, Knowledge, plan, taught
 from uamcts.online import Run, deletions, lesson, online, over_runs, step, stretch
 from uamcts.paper import search_config
@@ -295,9 +296,7 @@ def test_a_large_enough_transition_network_learns_the_world(residual):
     domain = uamcts.make("two_way")
     learner = TransitionLearner.fresh(KEY, domain, (128,), residual, capacity=64, minibatches=15000)
     cells = [(row, column) for row in range(3) for column in range(7) if row != 1 or column in (0, 6)]
-    seen = jax.jit(
-        lambda learner, state, action: learner.seen(domain, state, action, domain.world(state, action).state, 1)
-    )
+    seen = jax.jit(lambda learner, state, action: learner.seen(domain, state, action, domain.world(state, action), 1))
     pairs = [(domain.from_features(cell), action) for cell in cells if cell != (1, 6) for action in range(4)]
     for state, action in pairs:
         learner = seen(learner, state, action)

@@ -10,13 +10,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from uamcts import bandits, reference
+    from uamcts import bandits, baselines, reference
     from uamcts.agent import Agent
     from uamcts.domains import DOMAINS, Domain, make
     from uamcts.domains.check import DomainError, DomainReport, check_domain
     from uamcts.errors import SimulatorError
     from uamcts.mcts.entry import raise_flags, search
     from uamcts.mcts.search import SearchResult
+    from uamcts.memory import PatchedModel
     from uamcts.simulator import JaxSimulator
     from uamcts.types import Model, SearchConfig, Transition, Uncertainty
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
@@ -34,6 +35,7 @@ _HOMES = {
     "Estimator": "uamcts.uncertainty",
     "JaxSimulator": "uamcts.simulator",
     "Model": "uamcts.types",
+    "PatchedModel": "uamcts.memory",
     "Schedule": "uamcts.uncertainty.schedule",
     "SearchConfig": "uamcts.types",
     "SearchResult": "uamcts.mcts.search",
@@ -41,6 +43,7 @@ _HOMES = {
     "Transition": "uamcts.types",
     "Uncertainty": "uamcts.types",
     "bandits": "uamcts.bandits",
+    "baselines": "uamcts.baselines",
     "check_domain": "uamcts.domains.check",
     "make": "uamcts.domains",
     "raise_flags": "uamcts.mcts.entry",
@@ -59,6 +62,7 @@ __all__ = [
     "Estimator",
     "JaxSimulator",
     "Model",
+    "PatchedModel",
     "Schedule",
     "SearchConfig",
     "SearchResult",
@@ -66,6 +70,7 @@ __all__ = [
     "Transition",
     "Uncertainty",
     "bandits",
+    "baselines",
     "check_domain",
     "make",
     "raise_flags",
@@ -79,7 +84,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'uamcts' has no attribute {name!r}")
     home = importlib.import_module(_HOMES[name])
-    return home if name in ("bandits", "reference") else getattr(home, name)
+    return home if name in ("bandits", "baselines", "reference") else getattr(home, name)
 
 
 def __dir__() -> list[str]:

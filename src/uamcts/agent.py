@@ -38,6 +38,7 @@ class Agent:
     simulator said; a wrong reward and a wrong end of an episode count as well, unless `parts` leaves them out;
     `discrepancy(real_next_state, believed_next_state)` replaces the part about the state. It is learned by `estimator`
     (a name out of `uncertainty.ESTIMATORS`) after every step, or by `schedule`, which then also sets tau.
+    With `memory` it plans with every transition that it has seen as it really was, and doubts only the others.
     The budget of a move is `config.iterations`, or `budget_seconds` instead of it.
     """
 
@@ -56,6 +57,7 @@ class Agent:
         budget_seconds: float | None = None,
         seed: int = 0,
         minibatches: int | None = None,
+        memory: bool = False,
     ):
         if budget_seconds is not None and not budget_seconds > 0:
             raise ValueError(f"budget_seconds is {budget_seconds!r}; it must be above 0")
@@ -66,7 +68,7 @@ class Agent:
             for name, value in given.items():
                 if value is not None:
                     raise ValueError(f"{name} is given, but a domain has its own; leave it out")
-            mind: Mind = DomainMind(model, estimator, config, schedule, seed, minibatches, budget_seconds)
+            mind: Mind = DomainMind(model, estimator, config, schedule, seed, minibatches, budget_seconds, memory)
         else:
             planner = _planner(model, num_actions, features, budget_seconds)
             estimator = "nearest" if estimator is None else estimator

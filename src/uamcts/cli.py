@@ -135,7 +135,8 @@ def run(
     learner: Annotated[
         str | None,
         typer.Option(
-            help="online: an estimator (docs/estimators.md), true, none, or a transition_...; default: the paper's."
+            help="online: an estimator (docs/estimators.md), true, none, a transition_..., a baseline "
+            "(docs/baselines.md); behind any of them +memory or +penalty=WEIGHT. Default: the paper's."
         ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs side by side; default: the paper's.", min=1)] = None,

@@ -107,7 +107,7 @@ def filled(path: str | os.PathLike, like: PyTree, arrays: dict[str, np.ndarray])
 
 
 def _in_buffer(name: str) -> bool:
-    return ".buffer" in name
+    return ".buffer" in name or ".facts" in name
 
 
 def _is_key(leaf: Any) -> bool:

@@ -1,7 +1,8 @@
 """What an agent knows and how it comes to know more: pure functions of one pytree, for loops of every kind.
 
 A learner is what experience goes into and what a search plans with. `Doubter` is the paper's: the model stays as it is,
-and U is learned. `uamcts.transition` has the other one, which learns the transition function instead.
+and U is learned. `uamcts.transition` has the other one, which learns the transition function instead, `uamcts.memory`
+one that keeps what it saw, and `uamcts.baselines` those of other papers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 
 from uamcts.domains.base import Domain
 from uamcts.mcts.search import SearchResult, tree_search
-from uamcts.types import BatchedUncertainty, Model, PyTree, SearchConfig, Uncertainty
+from uamcts.types import BatchedUncertainty, Model, PyTree, SearchConfig, Transition, Uncertainty
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.schedule import Schedule
 
@@ -27,7 +28,7 @@ class Learner(Protocol):
         """The model to plan in, and the doubt about it."""
         ...
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, following: PyTree, copies: Any) -> Self:
+    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         """With one real transition more, counted `copies` times."""
         ...
 
@@ -52,8 +53,8 @@ class Doubter(eqx.Module):
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty | BatchedUncertainty]:
         return domain.model, self.estimator.uncertainty()
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, following: PyTree, copies: Any) -> Self:
-        target = domain.difference(following, domain.model(state, action).state)
+    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+        target = domain.difference(real.state, domain.model(state, action).state)
         return type(self)(self.estimator.absorb(state, action, target, copies))
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
@@ -93,10 +94,10 @@ def plan(
 
 
 def seen(
-    knowledge: Knowledge, domain: Domain, state: PyTree, action: jax.Array, following: PyTree, copies: Any = 1
+    knowledge: Knowledge, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any = 1
 ) -> Knowledge:
     """After one real transition."""
-    learner = knowledge.learner.seen(domain, state, action, following, copies)
+    learner = knowledge.learner.seen(domain, state, action, real, copies)
     return Knowledge(learner, knowledge.tau, knowledge.steps + 1, knowledge.loss)
 
 

@@ -76,7 +76,7 @@ def step(
     found = plan(knowledge, purpose(run.key, SEARCHES, knowledge.steps), run.state, domain, config, memory)
     after = domain.world(run.state, found.action)
     copies = jnp.where(after.terminal, terminal_copies, 1)
-    knowledge = seen(knowledge, domain, run.state, found.action, after.state, copies)
+    knowledge = seen(knowledge, domain, run.state, found.action, after, copies)
 
     length, reward = run.length + 1, run.reward + after.reward
     ended = after.terminal | (length >= (domain.time_limit or LONGEST))

@@ -65,8 +65,8 @@ class TransitionLearner(eqx.Module):
         learned = Transition(following, reward, terminal)
         return jax.tree.map(lambda a, b: jnp.where(keep, a, b), given, learned)
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, following: PyTree, copies: Any) -> Self:
-        target = domain.features(following)
+    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+        target = domain.features(real.state)
         if self.residual:
             target = target - domain.features(domain.model(state, action).state)
         buffer = self.regression.buffer.append(state, action, target.astype(jnp.float32), copies)

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from uamcts.domains import breakout, freeway, gridworld, space_invaders
+from uamcts.domains import breakout, freeway, gridworld, random_grid, space_invaders
 from uamcts.domains.base import Domain
 from uamcts.domains.check import check_domain
 
@@ -19,8 +19,10 @@ DOMAINS: dict[str, Callable[..., Domain]] = {
     "breakout": breakout.make,
     "two_way": gridworld.make_two_way,
     "two_way_icy": gridworld.make_two_way_icy,
+    "hidden_obstacles": random_grid.make_hidden_obstacles,
+    "slippery": random_grid.make_slippery,
 }
-"""What makes each domain, by name, in the paper's order."""
+"""What makes each domain, by name: the paper's in its order, then those of docs/baselines.md."""
 
 
 def make(name: str, **options: Any) -> Domain:

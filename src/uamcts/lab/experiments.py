@@ -93,7 +93,7 @@ def quick(experiment: Experiment) -> Experiment:
 
 def pairs(experiment: Experiment, part: Offline) -> tuple[tuple[str, float], ...]:
     """Every algorithm with every c; without an `exploration` of its own, with the c that the paper found best."""
-    best = BEST_C[experiment.domain]
+    best = BEST_C.get(experiment.domain, {})
     return tuple(
         (algorithm, c) for algorithm in part.algorithms for c in (part.exploration or (best.get(algorithm, 2.0**0.5),))
     )

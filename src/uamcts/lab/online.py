@@ -16,21 +16,16 @@ import numpy as np
 from uamcts import files
 from uamcts.devices import spread
 from uamcts.domains import make
-from uamcts.domains.base import Domain
-from uamcts.learner import Doubter, Learner, settled
+from uamcts.lab.learners import check_learner, make_learner
+from uamcts.learner import settled
 from uamcts.mcts.entry import raise_flags
 from uamcts.online import Run, Step, empty_memory, lesson, look, over_runs, stretch
 from uamcts.paper import online_settings, planned_in, search_config
-from uamcts.transition import HIDDEN, TransitionLearner
 from uamcts.types import PyTree
-from uamcts.uncertainty import ESTIMATORS, GATED, make_estimator
 from uamcts.uncertainty.buffer import Buffer
 
 PIECE = 250
 """Real steps between two pieces of news, at most."""
-TRANSITION = "transition_"
-"""Begins the names of those that learn the transition function: `transition_8_units`, `transition_linear_residual`."""
-LEARNERS = (*ESTIMATORS, *GATED, *(f"{TRANSITION}{size}{end}" for end in ("", "_residual") for size in HIDDEN))
 
 
 @dataclass(frozen=True)
@@ -65,8 +60,7 @@ class Experiment:
         for name in ("runs", "steps", "interval", "minibatches"):
             if getattr(full, name) < 1:
                 raise ValueError(f"{name} is {getattr(full, name)}; it must be at least 1")
-        if full.learner not in LEARNERS:
-            raise ValueError(f"unknown learner {full.learner!r}; there are {', '.join(LEARNERS)}")
+        check_learner(str(full.learner))
         return full
 
 
@@ -185,14 +179,6 @@ class Runs:
 
     def _about(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self.experiment).items() if name != "steps"}
-
-
-def make_learner(name: str, key: jax.Array, domain: Domain, options: dict[str, int]) -> Learner:
-    """What learns in a run: an estimator of U, or a transition function."""
-    if not name.startswith(TRANSITION):
-        return Doubter(make_estimator(name, key, domain, **options))
-    size = name.removeprefix(TRANSITION).removesuffix("_residual")
-    return TransitionLearner.fresh(key, domain, HIDDEN[size], name.endswith("_residual"), **options)
 
 
 def average_precision(positive: np.ndarray, score: np.ndarray) -> float:

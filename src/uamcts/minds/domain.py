@@ -16,9 +16,10 @@ from uamcts.experience import Experience, Measure, Outcome, Report, judged
 from uamcts.learner import Doubter, Knowledge, plan, seen, settled, taught
 from uamcts.mcts.entry import raise_flags
 from uamcts.mcts.search import SearchResult
+from uamcts.memory import Patched
 from uamcts.minds.mind import Pace
 from uamcts.paper import online_settings, search_config
-from uamcts.types import PyTree, SearchConfig
+from uamcts.types import PyTree, SearchConfig, Transition
 from uamcts.uncertainty import Estimator, make_estimator
 from uamcts.uncertainty.schedule import Schedule
 
@@ -35,6 +36,7 @@ class DomainMind:
         seed: int,
         minibatches: int | None,
         budget_seconds: float | None,
+        memory: bool,
     ):
         settings = online_settings(domain)
         self.domain, self.name, self.action_names = domain, domain.name, domain.action_names
@@ -53,7 +55,10 @@ class DomainMind:
                 minibatches=settings.minibatches if minibatches is None else minibatches,
                 most_copies=self.terminal_copies,
             )
-        self.knowledge = Knowledge.fresh(Doubter(estimator), self.schedule)
+        learner: Any = Doubter(estimator)
+        if memory:
+            learner = Patched.fresh(domain.reset(first), learner, self.schedule.interval)
+        self.knowledge = Knowledge.fresh(learner, self.schedule)
         self.experience = Experience()
         self.acts = 0
         self._compile()
@@ -69,9 +74,7 @@ class DomainMind:
             static_argnames="iterations",
         )
         self._seen = jax.jit(
-            lambda knowledge, state, action, following, copies: seen(
-                knowledge, self.domain, state, action, following, copies
-            )
+            lambda knowledge, state, action, real, copies: seen(knowledge, self.domain, state, action, real, copies)
         )
         self._taught = jax.jit(lambda knowledge, key: taught(knowledge, key, self.schedule))
         self._compared = jax.jit(self._features)
@@ -82,12 +85,13 @@ class DomainMind:
         return features(state), features(following), features(believed.state), believed.reward, believed.terminal
 
     def _fresh_memory(self) -> PyTree:
-        uncertainty = self.estimator.uncertainty()
+        _, uncertainty = self.knowledge.learner.planner(self.domain)
         return uncertainty.memory() if hasattr(uncertainty, "memory") else None
 
     @property
     def estimator(self) -> Estimator:
-        return self.knowledge.learner.estimator
+        learner = self.knowledge.learner
+        return (learner.learner if isinstance(learner, Patched) else learner).estimator
 
     @property
     def tau(self) -> float:
@@ -124,7 +128,9 @@ class DomainMind:
         roomy = knowledge.learner.with_room(1)
         if roomy is not knowledge.learner:
             knowledge = Knowledge(roomy, knowledge.tau, knowledge.steps, knowledge.loss)
-        self.knowledge = self._seen(knowledge, state, number, following, self.terminal_copies if terminal else 1)
+        paid = self.domain.model(state, number).reward if reward is None and self._remembers else reward or 0.0
+        real = Transition(following, jnp.float32(paid), jnp.bool_(bool(terminal)))
+        self.knowledge = self._seen(knowledge, state, number, real, self.terminal_copies if terminal else 1)
         self._note(state, action, following, reward, terminal)
         return self.learn() if self.schedule.due(self.steps) else False
 
@@ -180,7 +186,12 @@ class DomainMind:
         return self.knowledge, self.key, jnp.int32(self.acts)
 
     def _about(self) -> dict[str, Any]:
-        return {"domain": self.domain.name, "estimator": type(self.estimator).__name__}
+        about = {"domain": self.domain.name, "estimator": type(self.estimator).__name__}
+        return {**about, "memory": True} if self._remembers else about
+
+    @property
+    def _remembers(self) -> bool:
+        return isinstance(self.knowledge.learner, Patched)
 
     def _checked(self, state: PyTree, argument: str) -> PyTree:
         """`state`, or an error if it is no state of the domain."""

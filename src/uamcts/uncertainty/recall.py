@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from uamcts.randomness import GOLDEN, hashed
 from uamcts.types import PyTree
+from uamcts.words import fingerprint
 
 SETS, WAYS = 2**15, 2
 """The table has 4 places for each of 8,192 values of a hash. Where all 4 are taken, a newer state replaces one.
@@ -117,25 +116,3 @@ def first_of(conditions: jax.Array, count: int) -> jax.Array:
     wanted = jnp.arange(1, count + 1)
     wanted = jnp.where(wanted <= rank[-1], wanted, 1)
     return jnp.argmax((rank == wanted[:, None]) & conditions, axis=1)
-
-
-def fingerprint(state: PyTree) -> tuple[jax.Array, jax.Array]:
-    """Two words for a state, the second never 0. Two states share both once in 2^63 pairs."""
-    first, second = jnp.uint32(0), jnp.uint32(GOLDEN)
-    for index, word in enumerate(word for leaf in jax.tree.leaves(state) for word in _words(leaf)):
-        first = first + word * _odd(2 * index)
-        second = second + word * _odd(2 * index + 1)
-    return hashed(first), hashed(second) | 1
-
-
-def _odd(index: int) -> np.uint32:
-    """One of a row of odd numbers without pattern."""
-    return np.uint32(pow(0x9E3779B97F4A7C15, index + 1, 2**64) >> 32 | 1)
-
-
-def _words(leaf: jax.Array) -> list[jax.Array]:
-    """An array as words."""
-    leaf = jnp.asarray(leaf)
-    if leaf.dtype == jnp.bool_ or leaf.dtype.itemsize < 4:
-        leaf = leaf.astype(jnp.float32 if jnp.issubdtype(leaf.dtype, jnp.floating) else jnp.int32)
-    return list(jax.lax.bitcast_convert_type(leaf, jnp.uint32).reshape(-1))

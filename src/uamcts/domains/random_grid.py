@@ -1,0 +1,177 @@
+"""Two square gridworlds drawn from a seed, of the kinds that CMAX and CMAX++ were shown on.
+
+World: obstacles that the planner does not know, or ice on which every move turns to the right. Model: neither.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from uamcts.domains.base import Domain
+from uamcts.domains.bits import word
+from uamcts.domains.gridworld import DOWN, LEFT, REWARD, RIGHT, UP
+from uamcts.types import Transition
+
+LEAST, GREATEST = 4, 1000
+STEPS_A_ROW = 10
+"""The time limit, in real steps for each row of the grid."""
+
+
+class Rules(NamedTuple):
+    """Where one cannot go, and where one slips: conditions [size, size]."""
+
+    walls: Any
+    ice: Any
+
+
+class State(NamedTuple):
+    """The number of the cell the agent is in: size * row + column, one word. The goal is the only terminal cell."""
+
+    cell: jax.Array
+
+
+@dataclass(frozen=True, eq=False)
+class RandomGrid(Domain):
+    """A square grid, from the middle of the left edge to the middle of the right one, which pays 10 and is the end.
+
+    Walking into a wall or off the grid: stay. On ice one moves to the right-hand side of where one meant to go.
+    """
+
+    action_names = ("right", "down", "left", "up")
+    channel_names = ("goal", "unknown_wall", "ice", "agent")
+    glyphs = {"goal": "G", "unknown_wall": "▓", "ice": "~", "agent": "@"}
+
+    @property
+    def size(self) -> int:
+        return self.world_rules.walls.shape[-1]
+
+    @property
+    def goal(self) -> int:
+        """The number of its cell."""
+        return self.size * (self.size // 2) + self.size - 1
+
+    @property
+    def time_limit(self) -> int:  # type: ignore[override]
+        return STEPS_A_ROW * self.size
+
+    @property
+    def one_hot(self) -> dict[int, tuple[int, int]]:  # type: ignore[override]
+        return {0: (0, self.size), 1: (0, self.size)}
+
+    def reset(self, key: jax.Array) -> State:
+        """Always the same start."""
+        del key
+        return State(word(self.size * (self.size // 2)))
+
+    def step(self, rules: Rules, state: State, action: jax.Array) -> Transition:
+        size, cell = self.size, state.cell.astype(jnp.int32)
+        way = jnp.where(jnp.asarray(rules.ice).reshape(-1)[cell], (action + 1) % 4, action)
+        row = jnp.clip(cell // size + (way == DOWN) - (way == UP), 0, size - 1)
+        column = jnp.clip(cell % size + (way == RIGHT) - (way == LEFT), 0, size - 1)
+        entered = size * row + column
+        stays = jnp.asarray(rules.walls).reshape(-1)[entered] | (cell == self.goal)
+        following = State(word(jnp.where(stays, cell, entered)))
+        reward, terminal = self.arrival(following)
+        return Transition(following, jnp.where(cell == self.goal, 0.0, reward).astype(jnp.float32), terminal)
+
+    def arrival(self, state: State) -> tuple[jax.Array, jax.Array]:
+        """The goal pays and ends the episode."""
+        terminal = state.cell == self.goal
+        return jnp.where(terminal, REWARD, 0.0).astype(jnp.float32), terminal
+
+    def features(self, state: State) -> jax.Array:
+        """Row and column."""
+        cell = state.cell.astype(jnp.int32)
+        return jnp.stack([cell // self.size, cell % self.size])
+
+    def feature_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(2, np.int32), np.full(2, self.size - 1, np.int32)
+
+    def from_features(self, vector: Any, terminal: Any = False) -> State:
+        """The state of (row, column). `terminal` says nothing new: the goal and no other cell is terminal."""
+        del terminal
+        row, column = jnp.asarray(vector).astype(jnp.int32)
+        return State(word(self.size * row + column))
+
+    def channels(self, state: State) -> np.ndarray:
+        """The board of the real world."""
+        cells = np.arange(self.size**2).reshape(self.size, self.size)
+        rules = self.world_rules
+        board = [cells == self.goal, np.asarray(rules.walls), np.asarray(rules.ice), cells == np.asarray(state.cell)]
+        return np.stack(board, axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenObstacles(RandomGrid):
+    """The model lacks the obstacles."""
+
+    name = "hidden_obstacles"
+    summary = "cross a square grid; the planner knows none of its obstacles (options size, density, seed)"
+
+
+@dataclass(frozen=True, eq=False)
+class Slippery(RandomGrid):
+    """The model lacks the ice."""
+
+    name = "slippery"
+    summary = "cross a square grid; on ice, which the planner does not know of, one slips to the right-hand side"
+
+
+def make_hidden_obstacles(size: int = 12, density: float = 0.3, seed: int = 0) -> HiddenObstacles:
+    """A share `density` of the cells, drawn from `seed`, are obstacles.
+
+    Drawn again until there is a way to the goal, and one that is longer than the planner believes.
+    """
+    size, generator = _checked(size, density, seed)
+    nothing = np.zeros((size, size), bool)
+    while True:
+        walls = generator.random((size, size)) < density
+        walls[size // 2, [0, -1]] = False
+        if size - 1 < _distance(walls) < np.inf:
+            return HiddenObstacles(Rules(walls, nothing), Rules(nothing, nothing))
+
+
+def make_slippery(size: int = 12, density: float = 0.3, seed: int = 0) -> Slippery:
+    """A share `density` of the cells, drawn from `seed`, are ice.
+
+    Drawn again until some of it lies on the straight way. Every cell can still be left in every direction, so that the
+    shortest way is as long as the planner believes, for those who know where to turn.
+    """
+    size, generator = _checked(size, density, seed)
+    nothing = np.zeros((size, size), bool)
+    while True:
+        ice = generator.random((size, size)) < density
+        if ice[size // 2].any():
+            return Slippery(Rules(nothing, ice), Rules(nothing, nothing))
+
+
+def _checked(size: int, density: float, seed: int) -> tuple[int, np.random.Generator]:
+    if not LEAST <= operator.index(size) <= GREATEST:
+        raise ValueError(f"size is {size}; it must lie between {LEAST} and {GREATEST}")
+    if not 0.05 <= density <= 0.4:
+        raise ValueError(
+            f"density is {density}; it must lie between 0.05 and 0.4, else there is hardly ever a way, or nothing in it"
+        )
+    return operator.index(size), np.random.default_rng(operator.index(seed))
+
+
+def _distance(walls: np.ndarray) -> float:
+    """The fewest steps from the start to the goal, infinite if there is no way."""
+    size = len(walls)
+    start, goal = (size // 2, 0), (size // 2, size - 1)
+    steps, queue = {start: 0}, deque([start])
+    while queue:
+        row, column = queue.popleft()
+        for cell in ((row, column + 1), (row + 1, column), (row, column - 1), (row - 1, column)):
+            inside = 0 <= cell[0] < size and 0 <= cell[1] < size
+            if inside and not walls[cell] and cell not in steps:
+                steps[cell] = steps[row, column] + 1
+                queue.append(cell)
+    return steps.get(goal, np.inf)

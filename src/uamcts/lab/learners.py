@@ -1,0 +1,89 @@
+"""What can learn in a run, by name: `network`, `memory`, `network+memory`, `linear+penalty=2`, `cmax`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from uamcts.baselines.ports import CmaxMcts, CmaxPlusMcts, NearestResidual, Penalised
+from uamcts.domains.base import Domain
+from uamcts.learner import Doubter, Learner
+from uamcts.memory import Patched
+from uamcts.transition import HIDDEN, TransitionLearner
+from uamcts.uncertainty import ESTIMATORS, GATE, GATED, make_estimator
+
+TRANSITION = "transition_"
+"""Begins the names of those that learn the transition function: `transition_8_units`, `transition_linear_residual`."""
+
+BASELINES: dict[str, Callable[[Domain, Any, int], Learner]] = {
+    "memory": lambda domain, state, steps: Patched.fresh(state, capacity=steps),
+    "cmax": lambda domain, state, steps: CmaxMcts.fresh(state, steps),
+    "cmax_plus": lambda domain, state, steps: CmaxPlusMcts.fresh(state, steps),
+    "nearest_residual": lambda domain, state, steps: NearestResidual.fresh(domain, capacity=steps),
+}
+"""Those that estimate nothing: functions of a domain, a state of it and the number of real steps there will be."""
+
+TRANSITIONS = tuple(f"{TRANSITION}{size}{end}" for end in ("", "_residual") for size in HIDDEN)
+LEARNERS = (*ESTIMATORS, *TRANSITIONS, *BASELINES)
+MEMORY, PENALTY = "memory", "penalty"
+"""What may stand behind a learner's name and a plus: facts override it; its U-hat is taken off the rewards."""
+
+
+def check_learner(name: str) -> None:
+    """Refuses a name that nobody has."""
+    first, rest = _parts(name)
+    wrong = [part for part in rest if part != MEMORY and not _is_penalty(part)]
+    if first not in (*LEARNERS, *GATED) or wrong:
+        nearest = difflib.get_close_matches(first, LEARNERS, n=1, cutoff=0.6) if first not in LEARNERS else []
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        raise ValueError(
+            f"unknown learner {name!r}; {hint}there are {', '.join(LEARNERS)}, and behind any of them "
+            f"{GATE} (estimators only), +{MEMORY}, +{PENALTY} or +{PENALTY}=WEIGHT"
+        )
+
+
+def _parts(name: str) -> tuple[str, list[str]]:
+    """A learner's name, with its gate if it has one, and what stands behind it."""
+    first, *rest = name.split("+")
+    if rest and f"+{rest[0]}" == GATE:
+        first += f"+{rest.pop(0)}"
+    return first, rest
+
+
+def _is_penalty(part: str) -> bool:
+    word, equals, weight = part.partition("=")
+    try:
+        return word == PENALTY and (not equals or 0 <= float(weight) < float("inf"))
+    except ValueError:
+        return False
+
+
+def make_learner(name: str, key: jax.Array, domain: Domain, options: dict[str, int]) -> Learner:
+    """What learns in a run; `options` are `capacity`, `minibatches` and `most_copies`."""
+    check_learner(name)
+    first, rest = _parts(name)
+    state, learner = domain.reset(key), _first(first, key, domain, options)
+    for part in rest:
+        if part == MEMORY:
+            learner = Patched.fresh(state, learner, _steps(options))
+        else:
+            learner = Penalised(learner, jnp.float32(part.partition("=")[2] or 1.0))
+    return learner
+
+
+def _first(name: str, key: jax.Array, domain: Domain, options: dict[str, int]) -> Learner:
+    if name in BASELINES:
+        return BASELINES[name](domain, domain.reset(key), _steps(options))
+    if not name.startswith(TRANSITION):
+        return Doubter(make_estimator(name, key, domain, **options))
+    size = name.removeprefix(TRANSITION).removesuffix("_residual")
+    return TransitionLearner.fresh(key, domain, HIDDEN[size], name.endswith("_residual"), **options)
+
+
+def _steps(options: dict[str, int]) -> int:
+    """How many real steps the samples come from: a fact is kept once, however often its sample is."""
+    return options["capacity"] // options["most_copies"]

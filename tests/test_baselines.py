@@ -1,0 +1,340 @@
+"""CMAX and its kin on worlds small enough to count by hand, the worlds they are shown on, and the ports into MCTS."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import uamcts
+from uamcts.baselines import (
+    AdaptiveCmaxPlus,
+    Cmax,
+    CmaxMcts,
+    CmaxPlus,
+    CmaxPlusMcts,
+    NearestResidual,
+    Penalised,
+    PlainAstar,
+    Problem,
+    falling,
+    repetitions,
+)
+from uamcts.baselines.cmax import lookahead
+from uamcts.lab.learners import check_learner, make_learner
+from uamcts.learner import Doubter
+from uamcts.types import Transition
+from uamcts.uncertainty import make_estimator
+
+KEY = jax.random.key(0)
+DOWN, RIGHT, UP = 1, 0, 3
+
+
+@pytest.fixture(scope="module")
+def two_way():
+    """By hand: down, six times right, up: 8 steps. Up leads to the unknown wall at (0, 2)."""
+    return Problem.of(uamcts.make("two_way"))
+
+
+@pytest.fixture(scope="module")
+def icy():
+    """By hand: down, right, right, right over the ice and on to (2, 4), right, right, up: 7 steps."""
+    return Problem.of(uamcts.make("two_way_icy"))
+
+
+@pytest.fixture(scope="module")
+def obstacles():
+    return [Problem.of(uamcts.make("hidden_obstacles", size=8, seed=seed)) for seed in range(4)]
+
+
+# The searches
+
+
+def test_a_problem_is_its_domain(two_way):
+    domain = uamcts.make("two_way")
+    state = domain.from_features((0, 1))
+    assert two_way.world[1].tolist() == [int(domain.world(state, action).state.cell) for action in range(4)]
+    assert two_way.model[1].tolist() == [int(domain.model(state, action).state.cell) for action in range(4)]
+    assert (two_way.start, np.flatnonzero(two_way.goal).tolist()) == (7, [13])
+    assert two_way.heuristic[[7, 0, 20, 13]].tolist() == [6, 7, 1, 0]
+    assert two_way.optimum() == 8
+    with pytest.raises(ValueError, match="breakout, which has 107 features"):
+        Problem.of(uamcts.make("breakout"))
+
+
+def line_of(cells):
+    """A line 0 .. cells - 1 with the goal at its end; action 0 back, action 1 on. Heuristic 0."""
+    table = np.stack([np.maximum(np.arange(cells) - 1, 0), np.minimum(np.arange(cells) + 1, cells - 1)], axis=1)
+    table[-1] = cells - 1
+    return Problem(table, table, np.arange(cells) == cells - 1, 1, np.zeros(cells))
+
+
+def test_a_lookahead_by_hand():
+    """From 1 of 0 .. 5 with V = 0 and three expansions: 1, then 2 and 0 (newest first), then best is 3 with p = 2.
+
+    So V(1) = 2 and V(2) = V(0) = 1.
+    """
+    problem = line_of(6)
+    edges = PlainAstar(problem).edges
+    found = lookahead(problem, 1, problem.heuristic, edges, 3)
+    assert found.action == 1
+    assert found.values == {1: 2.0, 2: 1.0, 0: 1.0}
+    assert lookahead(problem, 1, problem.heuristic, edges, np.inf).values[1] == 4
+
+
+def test_a_transition_that_leads_nowhere_ends_the_search_when_it_is_the_best():
+    """Action 1 of state 1 is known to cost 2.5 in all: then V(1) = 2.5, and V(0) = 1 + 2.5 - 1."""
+    problem = line_of(6)
+    agent = CmaxPlus(problem, expansions=50)
+    agent.q[1, 1] = 2.5
+    assert agent.act(1) == 1
+    assert agent.values[[0, 1]].tolist() == [1.5, 2.5]
+
+
+def test_plain_search_in_the_wrong_model_never_arrives_and_cmax_does(two_way):
+    assert repetitions(PlainAstar(two_way), two_way, 1, limit=300) == [(300, False)]
+    agent = Cmax(two_way, expansions=5)
+    done = repetitions(agent, two_way, 5, limit=300)
+    assert all(one.reached for one in done)
+    assert agent.wrong == {(1, RIGHT)}
+    assert done[-1].steps == 8
+
+
+def test_cmax_is_stuck_where_every_way_has_an_error_in_it_and_cmax_plus_is_not(icy):
+    """Both ways of Icy have a wrong transition: once both are known, CMAX pays |S| to run into the wall forever."""
+    assert not all(one.reached for one in repetitions(Cmax(icy, expansions=10), icy, 10, limit=300))
+    done = repetitions(CmaxPlus(icy, expansions=10), icy, 10, limit=300)
+    assert all(one.reached for one in done)
+    assert done[-1].steps == 7
+
+
+def test_cmax_plus_gets_better_with_repetitions_until_it_is_optimal(two_way, obstacles):
+    for problem in (two_way, *obstacles):
+        done = repetitions(CmaxPlus(problem, expansions=5), problem, 40, limit=2000)
+        assert all(one.reached for one in done)
+        assert done[0].steps > done[-1].steps == problem.optimum()
+
+
+def test_values_never_say_more_than_the_truth(obstacles):
+    """The model is optimistic: V of CMAX++ and Q never exceed the real cost, after every repetition."""
+    for problem in obstacles:
+        truth = problem.cost_to_go(problem.world)
+        agent = CmaxPlus(problem, expansions=5)
+        for _ in range(10):
+            repetitions(agent, problem, 1, limit=2000)
+            assert np.all(agent.values <= truth)
+            assert all(value <= 1 + truth[problem.world[pair]] for pair, value in agent.q.items())
+        assert agent.values[problem.start] > problem.heuristic[problem.start]
+
+
+def test_values_of_cmax_stay_consistent_in_the_penalised_model(obstacles):
+    """V(s) <= cost of (s, a) + V of where the model says it leads, for every s and a, after every step."""
+    for problem in obstacles:
+        agent = Cmax(problem, expansions=5)
+        prices = np.ones(problem.model.shape)
+        state = problem.start
+        for _ in range(200):
+            action = agent.act(state)
+            onward = prices + agent.values[problem.model]
+            onward[problem.goal] = np.inf
+            assert np.all(agent.values[:, None] <= onward)
+            following = int(problem.world[state, action])
+            agent.observe(state, action, following)
+            for pair in agent.wrong:
+                prices[pair] = problem.states
+            state = problem.start if problem.goal[following] else following
+        assert agent.wrong
+
+
+def test_the_adaptive_one_uses_both(icy):
+    """It begins as CMAX does, step for step, and ends at the optimum, when alpha is near 1 and CMAX would be stuck."""
+    agent = AdaptiveCmaxPlus(icy, expansions=10)
+    done = repetitions(agent, icy, 12, limit=300)
+    assert done[0] == repetitions(Cmax(icy, expansions=10), icy, 1)[0]
+    assert done[-1] == (7, True)
+    assert min(agent.chosen.values()) > 0
+    always = AdaptiveCmaxPlus(icy, alpha=lambda repetition: 1e9)
+    repetitions(always, icy, 1)
+    assert always.chosen["cmax_plus"] == 0
+
+
+def test_arguments_of_the_searches():
+    assert [falling(9.0, 0.5)(repetition) for repetition in (0, 1, 3)] == [9.0, 5.0, 2.0]
+    problem = line_of(4)
+    with pytest.raises(ValueError, match="expansions is 0"):
+        Cmax(problem, 0)
+    with pytest.raises(ValueError, match=r"alpha is 0\.5 in repetition 0"):
+        repetitions(AdaptiveCmaxPlus(problem, alpha=lambda repetition: 0.5), problem, 1)
+    with pytest.raises(ValueError, match="goal holds nowhere"):
+        Problem(problem.world, problem.model, np.zeros(4, bool), 0, problem.heuristic)
+    with pytest.raises(ValueError, match="not 0 at the goal"):
+        Problem(problem.world, problem.model, problem.goal, 0, np.ones(4))
+
+
+# The worlds
+
+
+def test_obstacles_are_hidden_and_leave_a_way(obstacles):
+    for problem in obstacles:
+        assert problem.cost_to_go(problem.model)[problem.start] == 7 < problem.optimum() < np.inf
+    first, again, other = (uamcts.make("hidden_obstacles", seed=seed).world_rules.walls for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert np.any(first != other)
+    assert 0.1 < first.mean() < 0.5
+
+
+def test_on_ice_one_moves_to_the_right_hand_side():
+    """From an icy cell in the middle: `right` leads down, `down` left, `left` up, `up` right. From others as meant."""
+    domain = uamcts.make("slippery")
+    moves = {0: (1, 0), 1: (0, -1), 2: (-1, 0), 3: (0, 1)}
+    meant = {0: (0, 1), 1: (1, 0), 2: (0, -1), 3: (-1, 0)}
+    seen = set()
+    for row, column in [(6, 4), *((r, c) for r in (4, 5) for c in (4, 5))]:
+        slips = bool(domain.world_rules.ice[row, column])
+        seen.add(slips)
+        for action in range(4):
+            for step, expected in ((domain.world, moves if slips else meant), (domain.model, meant)):
+                after = domain.features(step(domain.from_features((row, column)), action).state)
+                assert (after - jnp.array([row, column])).tolist() == list(expected[action])
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"size": 3}, "size is 3; it must lie between 4"), ({"density": 0.7}, "density is 0.7")]
+)
+def test_worlds_that_cannot_be_drawn(options, message):
+    with pytest.raises(ValueError, match=message):
+        uamcts.make("hidden_obstacles", **options)
+
+
+# The ports
+
+
+@pytest.fixture(scope="module")
+def grid():
+    """2-Way and, compiled, all that a learner's model says: transitions [21, 4]."""
+    domain = uamcts.make("two_way")
+    cells = jnp.array([(row, column) for row in range(3) for column in range(7)])
+
+    @jax.jit
+    def says(learner):
+        model, _ = learner.planner(domain)
+        every = jax.vmap(jax.vmap(model, (None, 0)), (0, None))
+        return every(jax.vmap(domain.from_features)(cells), jnp.arange(4))
+
+    return domain, says
+
+
+def only(places):
+    """Conditions [21, 4] that hold at these (cell, action) and nowhere else."""
+    mask = np.zeros((21, 4), bool)
+    for place in places:
+        mask[place] = True
+    return mask
+
+
+def walked(domain, learner, steps):
+    for cell, action in steps:
+        state = domain.from_features(cell)
+        learner = learner.seen(domain, state, jnp.int32(action), domain.world(state, action), 1)
+    return learner
+
+
+STEPS = [((1, 0), UP), ((0, 0), RIGHT), ((0, 1), RIGHT), ((0, 1), RIGHT)]
+
+
+def test_cmax_mcts_ends_at_the_worst_where_the_model_was_seen_to_be_wrong(grid):
+    domain, says = grid
+    given = says(Doubter(make_estimator("none", KEY, domain)))
+    learner = walked(domain, CmaxMcts.fresh(domain.reset(KEY), 8), STEPS)
+    found, wrong = says(learner), only([(1, RIGHT)])
+    np.testing.assert_array_equal(found.terminal, given.terminal | wrong)
+    np.testing.assert_array_equal(found.reward, np.where(wrong, -1.0, given.reward))
+    assert int(learner.facts.count) == 1
+    assert int(learner.with_room(20).facts.count) == 1
+
+
+def test_cmax_plus_mcts_pays_q_where_the_model_was_seen_to_be_wrong(grid):
+    """At the wall Q is the mean return of 32 rollouts; where the real step ended the episode it is what it paid."""
+    domain, says = grid
+    given = says(Doubter(make_estimator("none", KEY, domain)))
+    learner = walked(domain, CmaxPlusMcts.fresh(domain.reset(KEY), 8), STEPS[:3])
+    goal = Transition(domain.from_features((1, 6)), jnp.float32(10), jnp.bool_(True))
+    learner = learner.seen(domain, domain.from_features((2, 2)), jnp.int32(DOWN), goal, 1)
+    found, wrong = says(learner), only([(1, RIGHT), (16, DOWN)])
+    np.testing.assert_array_equal(found.terminal, given.terminal | wrong)
+    np.testing.assert_array_equal(np.asarray(found.reward)[~wrong], np.asarray(given.reward)[~wrong])
+    assert float(found.reward[16, DOWN]) == 10.0
+    learned = float(found.reward[1, RIGHT])
+    assert 0 <= learned < 10
+    assert (learned * 32 / 10).is_integer()
+    again = walked(domain, learner, STEPS[2:3])
+    assert float(says(again).reward[1, RIGHT]) != learned  # other rollouts, and some of them end here and are paid Q
+
+
+def test_a_penalty_of_nothing_is_plain_mcts_and_others_cost_what_they_say(grid):
+    domain, says = grid
+    truth = Doubter(make_estimator("true", KEY, domain))
+    given, found = says(truth), says(Penalised(truth, 3.0))
+    np.testing.assert_array_equal(found.reward, given.reward - 3.0 * 0.5 * only([(1, RIGHT), (3, 2), (9, UP)]))
+    np.testing.assert_array_equal(found.state.cell, given.state.cell)
+    config = uamcts.SearchConfig(iterations=20, rollouts=3, depth=10, selection=False, expansion=False,
+                                 simulation=False, backpropagation=False)  # fmt: skip
+
+    @jax.jit
+    def searched(key, weight):
+        model, _ = truth.planner(domain)
+        penalised = Penalised(truth, weight).planner(domain)[0]
+        plain, other = (
+            uamcts.search(key, domain.from_features((0, 0)), planned, None, config, num_actions=4)
+            for planned in (model, penalised)
+        )
+        return plain.visits, plain.values, other.visits, other.values
+
+    plain, values, other, others = searched(KEY, 0.0)
+    np.testing.assert_array_equal(plain, other)
+    np.testing.assert_array_equal(values, others)
+    _, values, _, others = searched(KEY, 50.0)
+    assert np.any(values != others)
+
+
+def test_a_residual_reaches_as_far_as_its_radius(grid):
+    """Seen: from (0, 1) `right` stays. So does `right` from (0, 0) and (0, 2), which were not seen; nothing further."""
+    domain, says = grid
+    given = says(Doubter(make_estimator("none", KEY, domain)))
+    learner = NearestResidual.fresh(domain, radius=1.0, capacity=4)
+    np.testing.assert_array_equal(says(learner).state.cell, given.state.cell)
+    learner = walked(domain, learner, [((0, 1), RIGHT), ((2, 6), UP)])
+    cells = np.asarray(says(learner).state.cell)
+    changed = only([(0, RIGHT), (1, RIGHT), (2, RIGHT)])
+    same = ~changed & ~only([(8, RIGHT)])  # below (0, 1), inside the wall
+    np.testing.assert_array_equal(cells[same], np.asarray(given.state.cell)[same])
+    assert cells[changed].tolist() == [0, 1, 2]
+    learner = walked(domain, learner, [((0, 0), RIGHT)])  # nearer than (0, 1): the model was right here
+    assert int(says(learner).state.cell[0, RIGHT]) == 1
+    assert float(says(learner).reward[20, UP]) == 10.0
+
+
+def test_a_residual_model_keeps_no_more_than_it_can_look_at():
+    learner = NearestResidual.fresh(uamcts.make("two_way"), capacity=10**6)
+    assert learner.facts.capacity == 512
+    assert learner.with_room(1000) is learner
+
+
+# Names
+
+
+def test_learners_by_name():
+    domain = uamcts.make("two_way")
+    options = {"capacity": 40, "minibatches": 5, "most_copies": 10}
+    made = make_learner("linear+penalty=2+memory", KEY, domain, options)
+    assert made.facts.capacity == 4
+    assert made.learner.weight == 2.0
+    assert isinstance(made.learner.learner, Doubter)
+    assert isinstance(make_learner("cmax_plus", KEY, domain, options), CmaxPlusMcts)
+    assert make_learner("none+penalty", KEY, domain, options).weight == 1.0
+
+
+@pytest.mark.parametrize("name", ["memori", "linear+memory+", "linear+penalty=x", "linear+penalty=-1", "+memory"])
+def test_names_that_nobody_has(name):
+    with pytest.raises(ValueError, match=r"unknown learner .* cmax_plus"):
+        check_learner(name)
