@@ -19,6 +19,7 @@ GRIDWORLD = {"deletion_scale": 10.0, "deletion_threshold": 0.1, "root_visits": 1
 
 def settings(domain, rules):
     special = GRIDWORLD if domain.name.startswith("two_way") and rules == "released" else {}
+    special = {"rho": 0.75, "penalty": 0.5} if rules == "trust" else special
     return uamcts.SearchConfig(**SETTINGS, **special, rules=rules)
 
 
@@ -52,13 +53,18 @@ def assert_same_tree(tree, node, model, number=0):
     return nodes, deleted
 
 
-@pytest.mark.parametrize("rules", ["released", "pseudocode"])
+def doubted(node):
+    """How many nodes of a plain tree come from a doubtful transition."""
+    return (node.uncertainty > 0) + sum(doubted(child) for child in node.children)
+
+
+@pytest.mark.parametrize("rules", ["released", "pseudocode", "trust"])
 def test_the_same_tree_for_every_combination_of_switches(domain, rules):
     config, state, model = settings(domain, rules), start(domain), PlainDomain(domain)
     names = ("selection", "expansion", "simulation", "backpropagation")
     keys = jax.random.split(jax.random.key(7), len(SWITCHES))
     lanes = dict(zip(names, np.array(SWITCHES).T, strict=True))
-    nodes = deleted = 0
+    nodes = deleted = doubts = 0
     with jax.enable_x64(True):
 
         @jax.jit
@@ -79,6 +85,7 @@ def test_the_same_tree_for_every_combination_of_switches(domain, rules):
             assert result.visits.tolist() == plain.visits
             np.testing.assert_allclose(result.values, plain.values, rtol=1e-9)
             counted = assert_same_tree(result.tree, plain.tree, model)
-            nodes, deleted = nodes + counted[0], deleted + counted[1]
+            nodes, deleted, doubts = nodes + counted[0], deleted + counted[1], doubts + doubted(plain.tree)
+    assert doubts >= 16, "hardly a transition was doubtful"
     assert nodes > 16 * 20, "hardly a tree was built"
-    assert deleted >= 10, "hardly a child was deleted"
+    assert deleted == 0 if rules == "trust" else deleted >= 10, "hardly a child was deleted, or one too many"

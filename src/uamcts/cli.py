@@ -66,7 +66,7 @@ def play(
     domain: DomainName,
     algorithm: Annotated[
         list[str],
-        typer.Option(help="An algorithm of the paper, or `random`. Give it again to play several side by side."),
+        typer.Option(help="One of the paper's, `trust`, or `random`. Give it again to play several side by side."),
     ] = ["combined"],  # noqa: B006 (typer reads it, nobody writes to it)
     seed: Annotated[int, typer.Option(help="Another seed, another episode.")] = 0,
     steps: Annotated[int | None, typer.Option(help="Cut the episode here; default: its time limit.", min=1)] = None,
@@ -131,7 +131,7 @@ def report(out: Annotated[Path, typer.Argument(metavar="DIR", help="A folder wit
 def run(
     domain: Annotated[list[str], typer.Argument(metavar="DOMAIN...", help="Domains: see `uamcts domains`.")],
     scenario: Annotated[str, typer.Option(help="`online`: U is learned on the way. `offline`: U is known.")] = "online",
-    algorithm: Annotated[list[str] | None, typer.Option(help="An algorithm of the paper; give several.")] = None,
+    algorithm: Annotated[list[str] | None, typer.Option(help="One of the paper's, or `trust`; give several.")] = None,
     learner: Annotated[
         str | None,
         typer.Option(

@@ -1,4 +1,7 @@
-"""The paper's settings, as data: its seven algorithms, its search budgets, its exploration constants."""
+"""The paper's settings, as data: its seven algorithms, its search budgets, its exploration constants.
+
+And one algorithm that is not the paper's: `trust`, with one setting for every domain.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,12 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
     "combined": PHASES,
 }
 """Which phases are uncertainty-adapted. `true` is plain MCTS that plans in the real world, `corrupted` in the model."""
+
+RULES = ("released", "pseudocode")
+"""The rule sets that the paper's experiments are run under."""
+
+TRUST: dict[str, Any] = {"rules": "trust", "c": 2.0, "rho": 0.99, "penalty": 0.5, "doubt_threshold": 0.01}
+"""The algorithm `trust` (docs/trust.md), the same in every domain. It has rules of its own."""
 
 EXPLORATION = (0.5, 1.0, 2.0**0.5, 2.0)
 """The values of c that the paper sweeps."""
@@ -78,21 +87,32 @@ def online_settings(domain: Domain) -> OnlineSettings:
 
 def switches(algorithm: str) -> dict[str, bool]:
     """The four switches of an algorithm, by name."""
-    if algorithm not in ALGORITHMS:
-        nearest = difflib.get_close_matches(algorithm, ALGORITHMS, n=1, cutoff=0.4)
+    known = {**ALGORITHMS, "trust": PHASES}
+    if algorithm not in known:
+        nearest = difflib.get_close_matches(algorithm, known, n=1, cutoff=0.4)
         hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-        raise ValueError(f"unknown algorithm {algorithm!r}; {hint}there are {', '.join(ALGORITHMS)}")
-    return {phase: phase in ALGORITHMS[algorithm] for phase in PHASES}
+        raise ValueError(f"unknown algorithm {algorithm!r}; {hint}there are {', '.join(known)}")
+    return {phase: phase in known[algorithm] for phase in PHASES}
+
+
+def usual_c(name: str, algorithm: str) -> float:
+    """The exploration constant of an algorithm in a domain: the paper's best, or sqrt 2 where it gives none."""
+    return TRUST["c"] if algorithm == "trust" else BEST_C.get(name, {}).get(algorithm, _ROOT2)
 
 
 def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) -> SearchConfig:
-    """The paper's settings for an algorithm in a domain; `settings` replace some of them."""
+    """The paper's settings for an algorithm in a domain; `settings` replace some of them.
+
+    `trust` is not the paper's: it keeps rules of its own, whichever of the paper's `settings` ask for.
+    """
     adapted = switches(algorithm)
+    if algorithm == "trust":
+        return SearchConfig(**{**BUDGETS.get(domain.name, {}), **adapted, **TRUST, **settings, "rules": "trust"})
     rules = settings.get("rules", "released")
     program: dict[str, Any] = (
         _GRIDWORLD_PROGRAM if domain.name in ("two_way", "two_way_icy") and rules == "released" else {}
     )
-    c = BEST_C.get(domain.name, {}).get(algorithm, _ROOT2)
+    c = usual_c(domain.name, algorithm)
     defaults: dict[str, Any] = {**BUDGETS.get(domain.name, {}), **program, **adapted, "c": c}
     return SearchConfig(**{**defaults, **settings})
 

@@ -44,7 +44,7 @@ class Node:
         self.total = 0.0
         self.weight = 0.0  # sum over the children of share * N
         self.damping = 1.0  # 1 - softmax(U / tau) among the siblings, if UA-Selection is on
-        self.share = 1.0  # softmax(-U / tau) among the siblings, if UA-Backpropagation is on
+        self.share = 1.0  # softmax(-U / tau) among the siblings, if UA-Backpropagation is on; trust: 1 - rho or 1
         self.children: list[Node] = []
         self.deleted: Node | None = None
 
@@ -120,13 +120,14 @@ class _Search:
         self.actions = range(model.num_actions)
         self.legal: Callable[[Any], Sequence[int]] | None = getattr(model, "legal_actions", None)
         self.uncertainty = uncertainty
-        self.released = config.rules == "released"
+        self.released, self.trust = config.rules == "released", config.rules == "trust"
+        self.root_first = self.released or self.trust
         scale = config.deletion_scale if config.deletion_scale is not None else (1.0 if self.released else 10.0)
         self.deletion_chance = 1.0 - config.tau / scale
 
     def search(self, state: Any, end: float | None) -> Result:
         root = Node(None, state, 0.0, False, 0.0)
-        if self.released:
+        if self.root_first:
             self.expand(root, 1)
             root.visits = self.config.root_visits
         iteration = 0
@@ -136,11 +137,12 @@ class _Search:
             path = self.select(root)
             leaf, grown = path[-1], False
             if leaf.visits > 0 and not leaf.terminal and len(path) <= self.config.tree_depth and not leaf.children:
-                self.expand(leaf, iteration + (2 if self.released else 1))
+                self.expand(leaf, iteration + (2 if self.root_first else 1))
                 grown = bool(leaf.children)
-                if grown:
-                    first = 0 if self.released else self.draws.child(iteration, len(leaf.children))
-                    path.append(leaf.children[first])
+                if grown and not self.root_first:
+                    path.append(leaf.children[self.draws.child(iteration, len(leaf.children))])
+                elif grown:
+                    path.append(self.first(leaf.children))
             leaf.weight += leaf.visits > 0 and not grown  # a visit for itself: there is nothing below
             self.backpropagate(path, self.simulate(path[-1], iteration))
             iteration += 1
@@ -152,22 +154,47 @@ class _Search:
         """From the root down to a leaf, along the best scores; an unvisited child is taken at once."""
         path, node = [root], root
         while node.children and len(path) <= self.config.tree_depth:
-            node = next((child for child in node.children if child.visits == 0), None) or self.best(node)
+            unvisited = [child for child in node.children if child.visits == 0]
+            node = self.first(unvisited) if unvisited else self.best(node)
             path.append(node)
         return path
 
+    def first(self, children: list[Node]) -> Node:
+        """The first of some children in action order; trust: of the certain ones."""
+        return self.certain(children)[0] if self.trust else children[0]
+
+    def certain(self, children: list[Node]) -> list[Node]:
+        """trust: those with the least penalty, which are the certain ones, or all."""
+        least = min(self.penalty(child) for child in children)
+        return [child for child in children if self.penalty(child) == least]
+
+    def penalty(self, node: Node) -> float:
+        """trust: what is taken from a child's score."""
+        return self.config.penalty if self.config.selection and self.doubts(node) else 0.0
+
     def best(self, node: Node) -> Node:
-        """argmax of x_i + c sqrt(ln N(v) / N(v_i)), damped by 1 - softmax(U / tau)_i; ties: the first action."""
+        """argmax of x_i + c sqrt(ln N(v) / N(v_i)), damped by 1 - softmax(U / tau)_i; ties: the first action.
+
+        trust: a doubtful child's score is lowered by the penalty instead, and where all x_i are equal only the
+        certain ones are looked at.
+        """
         c, log_visits = self.config.c, math.log(max(node.visits, 1))
-        values = [self.value(child) + child.reward for child in node.children]
+        values = [self.worth(child) for child in node.children]
         best, best_score = node.children[0], -math.inf
-        if self.released:
+        if self.root_first:
             low, high = min(values), max(values)
+            looked_at = self.certain(node.children) if self.trust and high == low else node.children
             values = [(value - low) / (high - low) if high > low else 0.5 for value in values]
         for child, value in zip(node.children, values, strict=True):
+            if self.trust and child not in looked_at:
+                continue
             exploration = c * math.sqrt(log_visits / child.visits)
-            whole = (value + exploration) * child.damping
-            score = whole if self.released else value + exploration * child.damping
+            if self.trust:
+                score = value + exploration - self.penalty(child)
+            elif self.released:
+                score = (value + exploration) * child.damping
+            else:
+                score = value + exploration * child.damping
             if score > best_score:
                 best, best_score = child, score
         return best
@@ -178,15 +205,27 @@ class _Search:
             return node.total / (1.0 + node.weight)
         return node.total / max(node.visits, 1)
 
+    def worth(self, node: Node) -> float:
+        """x: the value of a child with the reward of the transition into it; trust: less of it where in doubt."""
+        return (self.value(node) * node.share if self.trust else self.value(node)) + node.reward
+
+    def doubts(self, node: Node) -> bool:
+        """trust: whether the transition into the node is doubtful."""
+        return node.uncertainty > self.config.doubt_threshold
+
     # Expansion
 
     def expand(self, node: Node, expansion: int) -> None:
-        """Makes all children; UA-Expansion deletes one of them, child i with probability U_i / sum U."""
+        """Makes all children; UA-Expansion deletes one, child i with probability U_i / sum U; trust deletes none."""
         config, state = self.config, node.state
         for action in self.actions if self.legal is None else sorted(self.legal(state)):
             following, reward, terminal = self.step(state, action)
             doubt = 0.0 if self.uncertainty is None else self.uncertainty(state, action)
             node.children.append(Node(action, following, checked_reward(reward), terminal, checked(doubt)))
+        if self.trust:
+            for child in node.children:
+                child.share = 1.0 - config.rho if config.backpropagation and self.doubts(child) else 1.0
+            return
         if not node.children:
             return
         doubts = [child.uncertainty for child in node.children]
@@ -205,7 +244,10 @@ class _Search:
     # Simulation
 
     def simulate(self, node: Node, iteration: int) -> float:
-        """N_S random rollouts: the mean of their returns, or UA-Simulation's softmax(-sigma / tau)-weighted sum."""
+        """N_S random rollouts: the mean of their returns, or UA-Simulation's softmax(-sigma / tau)-weighted sum.
+
+        trust: the mean of returns that were already weighed step by step.
+        """
         if node.terminal:
             return 0.0
         batched = hasattr(self.model, "step_batch") and self.legal is None
@@ -215,13 +257,16 @@ class _Search:
             streams = [self.draws.rollout(iteration, number) for number in range(self.config.rollouts)]
             rollouts = [self.rollout(node.state, below) for below in streams]
             returns, doubts = [g for g, _ in rollouts], [sigma for _, sigma in rollouts]
-        if not self.config.simulation:
+        if not self.config.simulation or self.trust:
             return sum(returns) / len(returns)
         weights = softmax([-doubt for doubt in doubts], self.config.tau)
         return sum(weight * returned for weight, returned in zip(weights, returns, strict=True))
 
     def rollout(self, state: Any, below: Callable[[int], int]) -> tuple[float, float]:
-        """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step."""
+        """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step.
+
+        trust: everything after a doubtful step counts 1 - rho of what it would.
+        """
         step, legal, gamma, count = self.step, self.legal, self.config.gamma, len(self.actions)
         uncertainty = self.uncertainty if self.config.simulation else None
         returned, doubt, discount = 0.0, 0.0, 1.0
@@ -232,15 +277,20 @@ class _Search:
                 action = allowed[below(len(allowed))]
             else:
                 break  # nothing can be done here: a dead end
-            if uncertainty is not None and (doubted := uncertainty(state, action)):
+            doubted = 0.0 if uncertainty is None else uncertainty(state, action)
+            if doubted:
                 doubt += discount * checked(doubted)
             state, reward, terminal = step(state, action)
             if reward:
                 returned += discount * reward
             if terminal:
                 break
-            discount *= gamma
+            discount *= gamma * self.kept(doubted)
         return checked_reward(returned), doubt
+
+    def kept(self, doubt: float) -> float:
+        """trust: what is left of everything that comes after a rollout's step with this uncertainty."""
+        return 1.0 - self.config.rho if self.trust and doubt > self.config.doubt_threshold else 1.0
 
     def rollouts_in_lockstep(self, state: Any, iteration: int) -> tuple[list[float], list[float]]:
         """All rollouts at once. `step_batch` gets a list of equal states first, then what it returned last."""
@@ -248,32 +298,37 @@ class _Search:
         streams = [self.draws.rollout(iteration, number) for number in range(config.rollouts)]
         returns, doubts, over = ([zero] * config.rollouts for zero in (0.0, 0.0, False))
         doubtful = config.simulation and self.uncertainty is not None
-        states, discount, lanes = [state] * config.rollouts, 1.0, range(config.rollouts)
+        states, lanes = [state] * config.rollouts, range(config.rollouts)
+        discount = [1.0] * config.rollouts
         for _ in range(config.depth):
             actions = [below(len(self.actions)) for below in streams]
             doubted = self.uncertainty.batch(states, actions) if doubtful else None  # type: ignore[union-attr]
             states, rewards, terminals = model.step_batch(states, actions)  # type: ignore[attr-defined]
             for lane in lanes:
                 if not over[lane]:
-                    returns[lane] += discount * checked_reward(rewards[lane])
-                    doubts[lane] += discount * checked(doubted[lane]) if doubted is not None else 0.0
+                    doubt = checked(doubted[lane]) if doubted is not None else 0.0
+                    returns[lane] += discount[lane] * checked_reward(rewards[lane])
+                    doubts[lane] += discount[lane] * doubt
+                    discount[lane] *= config.gamma * self.kept(doubt)
                     over[lane] = bool(terminals[lane])
             if all(over):
                 break
-            discount *= config.gamma
         return returns, doubts
 
     # Backpropagation
 
     def backpropagate(self, path: list[Node], value: float) -> None:
-        """N += 1, Q += value on the way up. UA: released, the share scales what travels; printed, what is added."""
+        """N += 1, Q += value on the way up. UA: released, the share scales what travels; printed, what is added.
+
+        trust: the share scales what travels before the reward is added.
+        """
         gamma, below = self.config.gamma, 0.0
         for node in reversed(path):
             node.visits += 1
-            node.total += value if self.released else node.share * value
+            node.total += value if self.root_first else node.share * value
             node.weight += below
             below = node.share
-            value = gamma * value + node.reward
+            value = gamma * (value * node.share if self.trust else value) + node.reward
             if self.released:
                 value *= node.share
 
@@ -291,10 +346,7 @@ class _Search:
         return Result(
             action=chosen.action,
             visits=[found[a].visits if a in found else 0 for a in self.actions],
-            values=[
-                self.value(found[a]) + found[a].reward if a in found and found[a].visits else math.nan
-                for a in self.actions
-            ],
+            values=[self.worth(found[a]) if a in found and found[a].visits else math.nan for a in self.actions],
             uncertainty=[everyone[a].uncertainty if a in everyone else 0.0 for a in self.actions],
             exists=[a in found for a in self.actions],
             tree=root,

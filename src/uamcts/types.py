@@ -59,8 +59,8 @@ class Legal(Protocol):
     def __call__(self, state: PyTree) -> jax.Array: ...
 
 
-RULES = ("released", "pseudocode")
-"""What the authors' program does, and what the paper prints. They differ: see docs/rules.md."""
+RULES = ("released", "pseudocode", "trust")
+"""What the authors' program does, what the paper prints (docs/rules.md), and a rule of our own (docs/trust.md)."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,13 @@ class SearchConfig:
     deletion_threshold: Any = 0.0
     """UA-Expansion deletes only where the children's uncertainties sum to more than this."""
     root_visits: Any = 0
-    """What the root's visit count starts from under the released rules."""
+    """What the root's visit count starts from where it is expanded first: under all rules but the printed ones."""
+    rho: Any = 0.99
+    """trust: which share of what lies beyond a doubtful transition does not count."""
+    penalty: Any = 0.5
+    """trust: by how much UA-Selection lowers the score of a doubtful child."""
+    doubt_threshold: Any = 0.0
+    """trust: a transition is doubtful where its uncertainty is above this."""
 
     def __post_init__(self) -> None:
         for name in ("iterations", "rollouts", "depth", "tree_depth"):
@@ -110,6 +116,9 @@ class SearchConfig:
         for name in ("selection", "expansion", "simulation", "backpropagation"):
             _number(self, name, lambda switch: switch in (0, 1), "it must be True or False")
         _number(self, "root_visits", lambda visits: visits >= 0, "it must be at least 0")
+        _number(self, "rho", lambda rho: 0 <= rho <= 1, "it must lie in [0, 1] (0 believes every transition)")
+        _number(self, "penalty", lambda penalty: 0 <= penalty < np.inf, "it must be a finite number of at least 0")
+        _number(self, "doubt_threshold", lambda limit: limit >= 0, "it must be at least 0 (infinity doubts nothing)")
 
 
 STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth")

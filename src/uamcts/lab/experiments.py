@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from uamcts.paper import ALGORITHMS, BEST_C, EXPLORATION, ONLINE, OnlineSettings
+from uamcts.paper import ALGORITHMS, EXPLORATION, ONLINE, OnlineSettings, usual_c
 
 GAMES = ("space_invaders", "freeway", "breakout")
 SINGLE_LEARNERS = ("transition_linear", "transition_8_units", "transition_16_units", "transition_linear_residual")
@@ -93,7 +93,8 @@ def quick(experiment: Experiment) -> Experiment:
 
 def pairs(experiment: Experiment, part: Offline) -> tuple[tuple[str, float], ...]:
     """Every algorithm with every c; without an `exploration` of its own, with the c that the paper found best."""
-    best = BEST_C.get(experiment.domain, {})
     return tuple(
-        (algorithm, c) for algorithm in part.algorithms for c in (part.exploration or (best.get(algorithm, 2.0**0.5),))
+        (algorithm, c)
+        for algorithm in part.algorithms
+        for c in part.exploration or (usual_c(experiment.domain, algorithm),)
     )

@@ -78,6 +78,8 @@ def who(algorithm: str, learner: str) -> str:
         return f"transition, {learner.removeprefix('transition_').replace('_', ' ')}"
     if algorithm in ("true", "corrupted"):
         return f"MCTS, {algorithm} model"
+    if algorithm == "trust":
+        return "trust" if learner in ("none", "true") else f"trust, learned U ({learner})"
     adapted = "UA-MCTS" if algorithm == "combined" else f"UA-{algorithm}"
     return adapted if learner in ("none", "true") else f"{adapted}, learned U ({learner})"
 

@@ -18,7 +18,7 @@ from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, quick
 from uamcts.lab.gifs import draw_typical
 from uamcts.lab.store import Store
 from uamcts.lab.units import OfflineUnit, Unit
-from uamcts.types import RULES
+from uamcts.paper import RULES
 
 CORE_SECONDS = {
     "space_invaders": (0.02, 0.0035), "freeway": (0.02, 0.0014), "breakout": (0.06, 0.0012),

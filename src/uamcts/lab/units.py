@@ -23,6 +23,7 @@ from uamcts.lab import online
 from uamcts.lab.store import Episodes, as_parquet, from_parquet, joined, repeated
 from uamcts.mcts.entry import raise_flags
 from uamcts.paper import planned_in, search_config
+from uamcts.types import SearchConfig
 
 LANES = 128
 """Episodes side by side on one core."""
@@ -71,7 +72,20 @@ class OfflineUnit:
         }
 
     def _played(self, jobs: list) -> Score:
-        """The scores of `jobs`, each lane playing every so many of them."""
+        """The scores of `jobs`. Rules decide what a program looks like: algorithms with others are played apart."""
+        domain = make(self.domain)
+        settings = {"rules": self.rules, "tau": self.tau, **dict(self.budget)}
+        configs = [search_config(domain, algorithm, **settings, c=c) for (algorithm, c), _ in jobs]
+        rules = np.array([config.rules for config in configs])
+        parts, places = [], []
+        for each in dict.fromkeys(rules.tolist()):
+            places.append(np.flatnonzero(rules == each))
+            parts.append(self._played_together([jobs[i] for i in places[-1]], [configs[i] for i in places[-1]]))
+        order = np.argsort(np.concatenate(places))
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves)[order], *parts)
+
+    def _played_together(self, jobs: list, configs: list[SearchConfig]) -> Score:
+        """The scores of `jobs` under one rule set, each lane playing every so many of them."""
         domain = make(self.domain)
         devices = len(jax.devices())
         accelerated = jax.default_backend() != "cpu"
@@ -79,10 +93,7 @@ class OfflineUnit:
         turns = math.ceil(len(jobs) / lanes)
         order = np.arange(lanes * turns).reshape(turns, lanes).T
         taken = np.minimum(order, len(jobs) - 1)
-        worlds, configs = [], []
-        for algorithm, c in (pair for pair, _ in jobs):
-            worlds.append(planned_in(domain, algorithm))
-            configs.append(search_config(domain, algorithm, rules=self.rules, tau=self.tau, c=c, **dict(self.budget)))
+        worlds = [planned_in(domain, algorithm) for (algorithm, _), _ in jobs]
         base = jax.random.key(self.seed)
         keys = jax.vmap(lambda seed: jax.random.fold_in(base, seed))(jnp.array([seed for _, seed in jobs]))
         stacked = [jax.tree.map(lambda *leaves: np.stack(leaves)[taken], *trees) for trees in (worlds, configs)]

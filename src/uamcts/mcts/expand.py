@@ -3,6 +3,7 @@
 UA-Expansion: if sum_i U_i > threshold, with probability 1 - tau / scale delete exactly one child,
               child i with probability U_i / sum_j U_j
 released:     scale 1, threshold 0 (in the gridworlds 10 and 0.1)      pseudocode: scale 10, threshold 0
+trust:        nothing is ever deleted
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from uamcts.mcts import trust
 from uamcts.mcts.tree import Tree, softmax
 from uamcts.randomness import DELETION, draw, uniform
 from uamcts.types import BatchedUncertainty, Legal, Model, PyTree, SearchConfig, Uncertainty
@@ -61,15 +63,21 @@ def expand(
     here = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_actions, *jnp.shape(leaf))), state)
     doubt, memory = ask(uncertainty, memory, here, actions, allowed & wanted)
     doubt = jnp.where(allowed, doubt, 0.0)
-    exists = allowed & ~deleted(seed, index, doubt, allowed, config)
+    if config.rules == "trust":
+        exists = allowed
+        damping, share = trust.lowered(doubt, config), trust.kept(doubt, config, config.backpropagation)
+    else:
+        exists = allowed & ~deleted(seed, index, doubt, allowed, config)
+        damping = jnp.where(config.selection, 1.0 - softmax(doubt, exists, config.tau), 1.0)
+        share = jnp.where(config.backpropagation, softmax(-doubt, exists, config.tau), 1.0)
     children = Children(
         state=believed.state,
         exists=exists,
         terminal=believed.terminal,
         reward=jnp.where(allowed, believed.reward.astype(float), 0.0),
         uncertainty=doubt,
-        damping=jnp.where(config.selection, 1.0 - softmax(doubt, exists, config.tau), 1.0),
-        share=jnp.where(config.backpropagation, softmax(-doubt, exists, config.tau), 1.0),
+        damping=damping,
+        share=share,
     )
     return children, memory
 

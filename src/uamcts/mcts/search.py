@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.explain import explained
+from uamcts.mcts import trust
 from uamcts.mcts.backpropagate import backpropagate
-from uamcts.mcts.expand import expand, write
-from uamcts.mcts.select import Path, select, values
+from uamcts.mcts.expand import Children, expand, write
+from uamcts.mcts.select import Path, select, worth
 from uamcts.mcts.simulate import checked, simulate, value
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.randomness import CHILD, TIE, draw, pick, seed_of
@@ -56,7 +57,7 @@ def tree_search(
     memory: PyTree = None,
 ) -> SearchResult:
     """One search from `state`: pure and unbatched."""
-    released = config.rules == "released"
+    released = config.rules != "pseudocode"  # trust changes what is counted, not the loop
     seed = seed_of(key)
     longest = longest_path(config, num_actions, legal is not None)
     parts: Any = (model, uncertainty, legal, num_actions, config)
@@ -73,7 +74,7 @@ def tree_search(
         children, memory = expand(seed, block, leaf_state, *parts, memory=memory, wanted=ripe)
         grows = ripe & jnp.any(children.exists)
         tree = _link(write(tree, block, children), path.leaf, block, grows)
-        first = jnp.argmax(children.exists) if released else pick(draw(seed, CHILD, index), children.exists)
+        first = _first(seed, index, children, config)
         child = jax.tree.map(lambda leaf: leaf[first], (children.state, children.terminal))
         start, over = jax.tree.map(lambda a, b: jnp.where(grows, a, b), child, (leaf_state, over))
 
@@ -87,6 +88,13 @@ def tree_search(
     start = _planted(seed, state, parts, memory, released)
     (tree, flags, memory), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
     return _result(seed, tree, flags, config)._replace(memory=memory)
+
+
+def _first(seed: jax.Array, index: jax.Array, children: Children, config: SearchConfig) -> jax.Array:
+    """Which of the new children is rolled out."""
+    if config.rules == "pseudocode":
+        return pick(draw(seed, CHILD, index), children.exists)
+    return jnp.argmax(trust.certain(children.exists, children.damping) if config.rules == "trust" else children.exists)
 
 
 def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
@@ -149,7 +157,7 @@ def _result(seed: jax.Array, tree: Tree, flags: jax.Array, config: SearchConfig)
     expanded = block != 0
     exists = tree.exists[block] & expanded
     visits = jnp.where(exists, tree.stats[block, :, VISITS], 0.0)
-    found = values(tree.stats[block], config) + tree.reward[block]
+    found = worth(tree.stats[block], tree.reward[block], tree.share[block], config)
     best = exists & (visits == jnp.max(jnp.where(exists, visits, -1.0)))
     return SearchResult(
         action=pick(draw(seed, TIE, jnp.int32(0)), best),

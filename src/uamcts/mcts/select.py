@@ -4,6 +4,7 @@ score_i = x_i + c sqrt(ln N(v) / N(v_i))                              UCT (Kocsi
 alpha_i = softmax(U / tau)_i                                          among the siblings
 UA-Selection, released:    score_i <- (1 - alpha_i) score_i           x_i min-max normalised to [0, 1]
 UA-Selection, pseudocode:  only the exploration term times (1 - alpha_i), x_i raw
+UA-Selection, trust:       score_i <- score_i - penalty where U_i is doubtful, x_i min-max normalised
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from uamcts.mcts import trust
 from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, first_greatest, fold, put
 from uamcts.types import SearchConfig
 
@@ -45,15 +47,20 @@ def best_child(tree: Tree, node: jax.Array, config: SearchConfig) -> jax.Array:
     block = tree.node(tree.children, node)
     exists, stats = tree.exists[block], tree.stats[block]
     visits = stats[:, VISITS]
+    found, damping = worth(stats, tree.reward[block], tree.share[block], config), tree.damping[block]
     score = scores(
         config,
         exists=exists,
         parent_visits=tree.node(tree.stats, node)[VISITS],
         visits=visits,
-        values=values(stats, config) + tree.reward[block],
-        damping=tree.damping[block],
+        values=found,
+        damping=damping,
     )
-    action = first_greatest(jnp.where(exists, jnp.where(visits == 0, jnp.inf, score), -jnp.inf))
+    fresh = visits == 0
+    if config.rules == "trust":
+        fresh, exists = trust.certain(exists & fresh, damping), trust.looked_at(exists, found, damping)
+        exists = exists | fresh
+    action = first_greatest(jnp.where(exists, jnp.where(fresh, jnp.inf, score), -jnp.inf))
     return block * tree.num_actions + action
 
 
@@ -61,11 +68,17 @@ def values(stats: jax.Array, config: SearchConfig) -> jax.Array:
     """The value of each node of a block out of its `stats`, without the reward of the transition into it.
 
     Released: Q / (1 + sum over children of softmax(-U / tau)_i N(v_i)); with UA-Backpropagation off every share is 1
-    and this is Q / N, since every visit but the first goes on to a child or is counted as one. Pseudocode: Q / N.
+    and this is Q / N, since every visit but the first goes on to a child or is counted as one. Else Q / N.
     """
     if config.rules == "released":
         return stats[:, TOTAL] / (1.0 + stats[:, WEIGHT])
     return stats[:, TOTAL] / jnp.maximum(stats[:, VISITS], 1.0)
+
+
+def worth(stats: jax.Array, reward: jax.Array, share: jax.Array, config: SearchConfig) -> jax.Array:
+    """x, the value of each child of a block with the reward of the transition into it."""
+    found = values(stats, config)
+    return (found * share if config.rules == "trust" else found) + reward
 
 
 def scores(
@@ -80,6 +93,8 @@ def scores(
     exploration = config.c * jnp.sqrt(jnp.log(jnp.maximum(parent_visits, 1.0)) / jnp.maximum(visits, 1.0))
     if config.rules == "pseudocode":
         return values + exploration * damping
+    if config.rules == "trust":
+        return normalised(values, exists) + exploration - damping
     return (normalised(values, exists) + exploration) * damping
 
 

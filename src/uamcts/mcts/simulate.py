@@ -4,6 +4,7 @@ g_i     = sum_k gamma^(k-1) r_k                            return of rollout i
 sigma_i = sum_k gamma^(k-1) U(s_k, a_k)                    its uncertainty, s_k the state before the step
 plain:          G = mean of g
 UA-Simulation:  G = sum_i softmax(-sigma / tau)_i g_i
+trust:          G = mean of g, each reward times kept(s_j, a_j) of all steps j before it (`mcts/trust.py`)
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from uamcts.mcts import trust
 from uamcts.mcts.lanes import recorded
 from uamcts.mcts.tree import softmax
 from uamcts.randomness import ROLLOUT, below, draw, following, pick
@@ -68,7 +70,8 @@ def simulate(
 
     if memory is None:
         end, met = rolled(*parts, records=True)
-        return Rollouts(end.returned, *summed(met, uncertainty, config, memory))
+        found, memory = summed(met, uncertainty, config, memory)
+        return Rollouts(*_as_returned(end.returned, found), memory)
 
     def remembered(state: PyTree, action: jax.Array) -> jax.Array:
         found, known = uncertainty.glance(memory, state, action)
@@ -82,9 +85,15 @@ def simulate(
         return jnp.bool_(False), *summed(met, uncertainty, config, memory)
 
     # A loop of at most one round: unlike a condition's, its results take the place of what it was given.
-    start = (jnp.any(jnp.isnan(end.doubt)), end.doubt, memory)
-    _, doubt, memory = jax.lax.while_loop(lambda carry: carry[0], ask, start)
-    return Rollouts(end.returned, doubt, memory)
+    first: Any = (end.returned, end.doubt) if config.rules == "trust" else end.doubt
+    start = (jnp.any(jnp.isnan(end.doubt)), first, memory)
+    _, found, memory = jax.lax.while_loop(lambda carry: carry[0], ask, start)
+    return Rollouts(*_as_returned(end.returned, found), memory)
+
+
+def _as_returned(returned: jax.Array, found: Any) -> tuple[jax.Array, jax.Array]:
+    """Returns and uncertainties of the rollouts; `found` has new returns where the uncertainties change them."""
+    return found if isinstance(found, tuple) else (returned, found)
 
 
 def rolled(
@@ -99,9 +108,14 @@ def rolled(
     doubt: Uncertainty | None = None,
     records: bool = False,
 ) -> tuple[Rollout, tuple]:
-    """The rollouts at their ends, and, if asked for, the states, actions and whether they count, [rollouts, depth]."""
+    """The rollouts at their ends, and, if asked for, the states, actions and whether they count, [rollouts, depth].
+
+    Under the trust rules their rewards too.
+    """
     numbers = index * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
-    discounted = not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
+    trusting = config.rules == "trust"
+    weighed = trusting and doubt is not None
+    discounted = weighed or not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
 
     def step(k: jax.Array, rollout: Rollout) -> tuple[Rollout, tuple]:
         state, over, doubted, discount = rollout.state, rollout.over, rollout.doubt, rollout.discount
@@ -113,17 +127,22 @@ def rolled(
             action, over = pick(bits, allowed), over | ~jnp.any(allowed)
         after = model(state, action)
         count = 1.0 if discount is None else discount
+        onward_count: Any = None if discount is None else discount * config.gamma
         if doubt is not None:
-            doubted = doubted + jnp.where(over, 0.0, count * checked(doubt(state, action)))
+            met = checked(doubt(state, action))
+            doubted = doubted + jnp.where(over, 0.0, count * met)
+            if weighed:
+                onward_count = onward_count * trust.kept(met, config, config.simulation)
         onward = Rollout(
             stream=rollout.stream,
             state=after.state,
             over=over | after.terminal,
             returned=rollout.returned + jnp.where(over, 0.0, count * after.reward),
             doubt=doubted,
-            discount=None if discount is None else discount * config.gamma,
+            discount=onward_count,
         )
-        return onward, (state, action, ~over) if records else ()
+        record = (state, action, ~over, *((after.reward.astype(float),) if trusting else ()))
+        return onward, record if records else ()
 
     one, zero = jnp.ones((), float), jnp.zeros((), float)
     doubtless = None if doubt is None else zero
@@ -133,15 +152,20 @@ def rolled(
     return recorded(step, lambda rollout: rollout.over, config.depth, lanes)
 
 
-def summed(
-    met: tuple, uncertainty: BatchedUncertainty, config: SearchConfig, memory: PyTree
-) -> tuple[jax.Array, PyTree]:
-    """sigma of each rollout, [rollouts], from what was `met`: states, actions, whether they count."""
-    states, actions, counted = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), met)
+def summed(met: tuple, uncertainty: BatchedUncertainty, config: SearchConfig, memory: PyTree) -> tuple[Any, PyTree]:
+    """sigma of each rollout, [rollouts], from what was `met`: states, actions, whether they count.
+
+    Under the trust rules, where `met` has rewards too, returns and sigma.
+    """
+    states, actions, counted = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), met[:3])
     doubt, memory = uncertainty.many(memory, states, actions, counted)
     discount = jnp.power(config.gamma, jnp.arange(config.depth))
     doubt = jnp.where(counted, checked(doubt), 0.0).reshape(config.rollouts, config.depth)
-    return jnp.sum(doubt * discount, axis=1), memory
+    sigma = jnp.sum(doubt * discount, axis=1)
+    if config.rules != "trust":
+        return sigma, memory
+    rewards = jnp.where(met[2], met[3], 0.0)
+    return (trust.returns(rewards, doubt, config), sigma), memory
 
 
 def checked(doubt: jax.Array) -> jax.Array:
@@ -151,6 +175,8 @@ def checked(doubt: jax.Array) -> jax.Array:
 
 def value(rollouts: Rollouts, config: SearchConfig) -> jax.Array:
     """G, the value of the leaf the rollouts started from."""
+    if config.rules == "trust":
+        return jnp.mean(rollouts.returns)
     everywhere = jnp.ones(config.rollouts, bool)
     weights = softmax(-rollouts.uncertainty, everywhere, config.tau)
     return jnp.where(config.simulation, jnp.sum(weights * rollouts.returns), jnp.mean(rollouts.returns))

@@ -46,9 +46,9 @@ class Tree(NamedTuple):
     uncertainty: jax.Array
     """U of the transition into the node. float."""
     damping: jax.Array
-    """1 - softmax(U / tau) among the siblings; 1 where UA-Selection is off. float."""
+    """1 - softmax(U / tau) among the siblings, 1 where UA-Selection is off; trust: what the score is lowered by."""
     share: jax.Array
-    """softmax(-U / tau) among the siblings; 1 where UA-Backpropagation is off. float."""
+    """softmax(-U / tau) among the siblings; trust: 1 - rho or 1; always 1 where UA-Backpropagation is off. float."""
 
     @property
     def visits(self) -> jax.Array:
