@@ -19,7 +19,7 @@ GRIDWORLD = {"deletion_scale": 10.0, "deletion_threshold": 0.1, "root_visits": 1
 
 def settings(domain, rules):
     special = GRIDWORLD if domain.name.startswith("two_way") and rules == "released" else {}
-    special = {"rho": 0.75, "penalty": 0.5} if rules == "trust" else special
+    special = {"rho": 0.75, "penalty": 0.5, "worst": -2.0} if rules == "trust" else special
     return uamcts.SearchConfig(**SETTINGS, **special, rules=rules)
 
 

@@ -57,6 +57,10 @@ def test_returns_of_rollouts():
     # 1 + 2/2 + 4/4;  1 + (2/2 + 4/4) / 4;  1 + 2/2/4 + 4/4/16
     assert trust.returns(rewards, doubt, config).tolist() == [3.0, 1.5, 1.3125]
     assert trust.returns(rewards, doubt, replace(config, simulation=False)).tolist() == [3.0, 3.0, 3.0]
+    # With V_min = -8 every doubtful step adds 3/4 of it, discounted, times what was kept before it:
+    # -8 * 3/4 / 8 after the third step;  -8 * 3/4 / 2 after the first;  that and -8 * 3/4 / 4 / 4 after the second
+    worst = trust.returns(rewards, doubt, replace(config, worst=-8.0))
+    assert worst.tolist() == [3.0 - 0.75, 1.5 - 3.0, 1.3125 - 3.0 - 0.375]
 
 
 SIBLINGS = {
@@ -81,6 +85,7 @@ def test_the_worth_of_a_child():
     """Q = 6 in 3 visits, of which a quarter is kept, and a reward of 5."""
     stats, reward, share = jnp.array([[3.0, 6.0, 0.0]]), jnp.array([5.0]), jnp.array([0.25])
     assert select.worth(stats, reward, share, TRUST).tolist() == [5.5]
+    assert select.worth(stats, reward, share, replace(TRUST, worst=-4.0)).tolist() == [2.5]
 
 
 def test_backpropagation_by_hand():
@@ -114,6 +119,13 @@ CHAIN = table({(0, 0): (1, 1.0, 0.5), (1, 0): (2, 2.0, 0.0), (2, 0): (3, 4.0, 0.
 )
 def test_a_chain_in_both_engines(switched, value):
     config = replace(TRUST, iterations=1, rho=0.75, **{phase: phase in switched for phase in PHASES})
+    assert float(find(jax.random.key(0), CHAIN, config).values[0]) == pytest.approx(value)
+    assert reference.search(0, 0, Simulator(CHAIN), CHAIN.plain_doubt, config).values == [pytest.approx(value)]
+
+
+def test_the_worst_in_both_engines():
+    """V_min = -16: 1 + (2 + 4 + (8 - 48) / 4) / 4 - 12, the first step in the tree and the third in a rollout."""
+    config, value = replace(TRUST, iterations=1, rho=0.75, worst=-16.0), 1 + (2 + 4 + 8 / 4 - 12) / 4 - 12
     assert float(find(jax.random.key(0), CHAIN, config).values[0]) == pytest.approx(value)
     assert reference.search(0, 0, Simulator(CHAIN), CHAIN.plain_doubt, config).values == [pytest.approx(value)]
 

@@ -207,7 +207,8 @@ class _Search:
 
     def worth(self, node: Node) -> float:
         """x: the value of a child with the reward of the transition into it; trust: less of it where in doubt."""
-        return (self.value(node) * node.share if self.trust else self.value(node)) + node.reward
+        value = self.value(node)
+        return (node.share * value + (1.0 - node.share) * self.config.worst if self.trust else value) + node.reward
 
     def doubts(self, node: Node) -> bool:
         """trust: whether the transition into the node is doubtful."""
@@ -283,9 +284,13 @@ class _Search:
             state, reward, terminal = step(state, action)
             if reward:
                 returned += discount * reward
+            discount *= gamma
+            if doubted and self.trust:
+                kept = self.kept(doubted)
+                returned += discount * (1.0 - kept) * self.config.worst
+                discount *= kept
             if terminal:
                 break
-            discount *= gamma * self.kept(doubted)
         return checked_reward(returned), doubt
 
     def kept(self, doubt: float) -> float:
@@ -307,9 +312,11 @@ class _Search:
             for lane in lanes:
                 if not over[lane]:
                     doubt = checked(doubted[lane]) if doubted is not None else 0.0
-                    returns[lane] += discount[lane] * checked_reward(rewards[lane])
+                    kept = self.kept(doubt)
+                    returned = checked_reward(rewards[lane]) + config.gamma * (1.0 - kept) * config.worst
+                    returns[lane] += discount[lane] * returned
                     doubts[lane] += discount[lane] * doubt
-                    discount[lane] *= config.gamma * self.kept(doubt)
+                    discount[lane] *= config.gamma * kept
                     over[lane] = bool(terminals[lane])
             if all(over):
                 break
@@ -328,7 +335,9 @@ class _Search:
             node.total += value if self.root_first else node.share * value
             node.weight += below
             below = node.share
-            value = gamma * (value * node.share if self.trust else value) + node.reward
+            if self.trust:
+                value = node.share * value + (1.0 - node.share) * self.config.worst
+            value = gamma * value + node.reward
             if self.released:
                 value *= node.share
 

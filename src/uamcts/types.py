@@ -100,6 +100,8 @@ class SearchConfig:
     """trust: by how much UA-Selection lowers the score of a doubtful child."""
     doubt_threshold: Any = 0.0
     """trust: a transition is doubtful where its uncertainty is above this."""
+    worst: Any = 0.0
+    """trust: V_min, what is expected of a doubtful transition instead. Below 0 where rewards are negative."""
 
     def __post_init__(self) -> None:
         for name in ("iterations", "rollouts", "depth", "tree_depth"):
@@ -118,6 +120,7 @@ class SearchConfig:
         _number(self, "root_visits", lambda visits: visits >= 0, "it must be at least 0")
         _number(self, "rho", lambda rho: 0 <= rho <= 1, "it must lie in [0, 1] (0 believes every transition)")
         _number(self, "penalty", lambda penalty: 0 <= penalty < np.inf, "it must be a finite number of at least 0")
+        _number(self, "worst", lambda worst: -np.inf < worst < np.inf, "it must be a finite number")
         _number(self, "doubt_threshold", lambda limit: limit >= 0, "it must be at least 0 (infinity doubts nothing)")
 
 

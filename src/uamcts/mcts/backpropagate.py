@@ -4,7 +4,7 @@ plain:                         N(v) += 1;  Q(v) += value;          value <- gamm
 alpha = softmax(-U / tau)_v    among v's siblings, 1 for the root
 UA-Backpropagation, released:  N(v) += 1;  Q(v) += value;          value <- alpha (gamma value + r(v))
 UA-Backpropagation, pseudocode: N(v) += 1;  Q(v) += alpha value;   value <- gamma value + r(v)
-UA-Backpropagation, trust:      N(v) += 1;  Q(v) += value;         value <- gamma kept(v) value + r(v)
+UA-Backpropagation, trust:      N(v) += 1;  Q(v) += value;         value <- gamma (kept(v) value + (1 - kept(v)) worst) + r(v)
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ def backpropagate(tree: Tree, path: Path, value: jax.Array, revisited: jax.Array
     share = tree.share.reshape(-1).at[nodes].get(mode="fill", fill_value=1.0)
     onward = share if config.rules != "pseudocode" else jnp.ones_like(share)
     paid = share if config.rules == "released" else jnp.ones_like(share)
-    values = climb(value, places < path.length - 1, onward * config.gamma, paid * reward)
+    paid = paid * reward
+    if config.rules == "trust":
+        paid = paid + config.gamma * (1.0 - share) * config.worst
+    values = climb(value, places < path.length - 1, onward * config.gamma, paid)
     added = values if config.rules != "pseudocode" else values * share
 
     # A visit of a child adds its share to its parent's weight: the child is one further along the path. A leaf that was

@@ -78,7 +78,9 @@ def values(stats: jax.Array, config: SearchConfig) -> jax.Array:
 def worth(stats: jax.Array, reward: jax.Array, share: jax.Array, config: SearchConfig) -> jax.Array:
     """x, the value of each child of a block with the reward of the transition into it."""
     found = values(stats, config)
-    return (found * share if config.rules == "trust" else found) + reward
+    if config.rules == "trust":
+        found = found * share + (1.0 - share) * config.worst
+    return found + reward
 
 
 def scores(

@@ -128,16 +128,19 @@ def rolled(
         after = model(state, action)
         count = 1.0 if discount is None else discount
         onward_count: Any = None if discount is None else discount * config.gamma
+        paid = count * after.reward
         if doubt is not None:
             met = checked(doubt(state, action))
             doubted = doubted + jnp.where(over, 0.0, count * met)
             if weighed:
-                onward_count = onward_count * trust.kept(met, config, config.simulation)
+                left = trust.kept(met, config, config.simulation)
+                paid = paid + onward_count * (1.0 - left) * config.worst
+                onward_count = onward_count * left
         onward = Rollout(
             stream=rollout.stream,
             state=after.state,
             over=over | after.terminal,
-            returned=rollout.returned + jnp.where(over, 0.0, count * after.reward),
+            returned=rollout.returned + jnp.where(over, 0.0, paid),
             doubt=doubted,
             discount=onward_count,
         )

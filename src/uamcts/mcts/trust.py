@@ -2,10 +2,11 @@
 
 doubtful(s, a) = U(s, a) > doubt_threshold
 kept(s, a)     = 1 - rho where doubtful, else 1
-selection        x_i = r_i + kept_i value(v_i);  score_i <- score_i - penalty where doubtful;
+selection        x_i = r_i + kept_i value(v_i) + (1 - kept_i) worst;  score_i <- score_i - penalty where doubtful;
                  where all x_i are equal, and among children never visited, only the certain ones are looked at
-simulation       g = sum_k gamma^(k-1) [prod over j < k of kept(s_j, a_j)] r_k;  the mean of g
-backpropagation  value <- r(v) + gamma kept(v) value
+simulation       g = sum_k gamma^(k-1) [prod over j < k of kept(s_j, a_j)] (r_k + gamma (1 - kept(s_k, a_k)) worst);
+                 the mean of g
+backpropagation  value <- r(v) + gamma (kept(v) value + (1 - kept(v)) worst)
 Everything else is plain MCTS as released: no child is deleted, and tau is not used. docs/trust.md says why.
 """
 
@@ -49,6 +50,7 @@ def looked_at(exists: jax.Array, values: jax.Array, penalty: jax.Array) -> jax.A
 
 def returns(rewards: jax.Array, uncertainty: jax.Array, config: SearchConfig) -> jax.Array:
     """g of each rollout, [rollouts], out of rewards and uncertainties [rollouts, depth], both 0 after its end."""
-    weights = jnp.cumprod(config.gamma * kept(uncertainty, config, config.simulation), axis=1)
+    left = kept(uncertainty, config, config.simulation)
+    weights = jnp.cumprod(config.gamma * left, axis=1)
     weights = jnp.concatenate([jnp.ones_like(weights[:, :1]), weights[:, :-1]], axis=1)
-    return jnp.sum(weights * rewards, axis=1)
+    return jnp.sum(weights * (rewards + config.gamma * (1.0 - left) * config.worst), axis=1)
