@@ -22,10 +22,16 @@ settings.register_profile("untimed", deadline=None)  # a first example compiles;
 settings.load_profile("untimed")
 
 NAMES = tuple(uamcts.DOMAINS)
+PAPERS = ("space_invaders", "freeway", "breakout", "two_way", "two_way_icy")
 
 
 @pytest.fixture(params=NAMES)
 def domain(request):
+    return uamcts.make(request.param)
+
+
+@pytest.fixture(params=PAPERS)
+def papers_domain(request):
     return uamcts.make(request.param)
 
 

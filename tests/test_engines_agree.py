@@ -59,7 +59,8 @@ def doubted(node):
 
 
 @pytest.mark.parametrize("rules", ["released", "pseudocode", "trust"])
-def test_the_same_tree_for_every_combination_of_switches(domain, rules):
+def test_the_same_tree_for_every_combination_of_switches(papers_domain, rules):
+    domain = papers_domain
     config, state, model = settings(domain, rules), start(domain), PlainDomain(domain)
     names = ("selection", "expansion", "simulation", "backpropagation")
     keys = jax.random.split(jax.random.key(7), len(SWITCHES))

@@ -206,7 +206,7 @@ def test_an_agent_with_a_memory(tmp_path):
     agent = uamcts.Agent(domain, Constant(False), **options)
     for cell, action in [((0, 1), 0), ((0, 6), 1), ((2, 0), 0), ((2, 1), 0), ((2, 2), 0)]:
         after = domain.world(domain.from_features(cell), action)
-        agent.observe(domain.from_features(cell), action, after.state, bool(after.terminal))
+        agent.observe(domain.from_features(cell), action, after.state, terminal=bool(after.terminal))
     agent.save(tmp_path / "agent")
     again = uamcts.Agent(domain, Constant(False), **options)
     again.load(tmp_path / "agent")

@@ -14,7 +14,9 @@ import uamcts
 from uamcts import simulator
 from uamcts.experience import Experience, Measure, Outcome
 
-CONFIG = uamcts.SearchConfig(iterations=30, rollouts=3, depth=12, gamma=0.95)
+BUDGET = {"iterations": 30, "rollouts": 3, "depth": 12, "gamma": 0.95}
+CONFIG = uamcts.SearchConfig(**BUDGET)
+TRUST = uamcts.SearchConfig(**BUDGET, rules="trust", c=2.0)
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 
 
@@ -69,7 +71,7 @@ def live(agent, episodes=4, longest=40, wrap=lambda state: state):
 
 @pytest.fixture(scope="module")
 def lived():
-    agent = uamcts.Agent(Corridors(), config=CONFIG)
+    agent = uamcts.Agent(Corridors(), config=TRUST, memory=False)
     return agent, live(agent)
 
 
@@ -165,12 +167,12 @@ def test_a_compiled_simulator_is_learned_alike(lived):
 
 
 def test_a_compiled_simulator_in_a_loop():
-    agent = uamcts.Agent(jax_corridors(), config=CONFIG)
+    agent = uamcts.Agent(jax_corridors(), config=TRUST)
     lengths = live(agent, episodes=3, wrap=lambda state: jnp.array(state, jnp.int32))
     assert lengths[-1] <= 16
     assert len(agent.report()) > 0
-    with pytest.raises(TypeError, match="state is 3; a state of simulator looks like"):
-        agent.act(3)
+    with pytest.raises(TypeError, match="state is {.row.: 3}; a state of simulator looks like"):
+        agent.act({"row": 3})
     with pytest.raises(ValueError, match="give one state, not a batch"):
         agent.act(jnp.zeros((5, 2), jnp.int32))
 
@@ -222,8 +224,9 @@ def test_it_explains_itself(lived):
     assert words[1].split() == ["action", "visits", "value", "uncertainty"]
     assert [line.split()[0] for line in words[2:]] == list(Corridors.action_names)
     assert sum("chosen" in line for line in words) == 1
-    doubtful = agent.report(100)
-    assert any("deleted" in _explained(agent, tuple(lie.features.astype(int))) for lie in doubtful for _ in range(5))
+    papers = uamcts.Agent(Corridors(), config=CONFIG, memory=False)
+    papers.observe((0, 1), 2, (0, 1))
+    assert any("deleted: the model is doubtful here" in _explained(papers, (0, 1)) for _ in range(5))
     assert "nothing was observed yet" in str(uamcts.Agent(Corridors()).report())
     with pytest.raises(RuntimeError, match="explain was called before act"):
         uamcts.Agent(Corridors()).explain()
@@ -265,7 +268,7 @@ def test_time_instead_of_iterations():
 def test_saved_and_loaded(lived, tmp_path):
     agent, _ = lived
     agent.save(tmp_path / "agent")
-    other = uamcts.Agent(Corridors(), config=CONFIG)
+    other = uamcts.Agent(Corridors(), config=TRUST, memory=False)
     other.load(tmp_path / "agent")
     assert str(other.report(100)) == str(agent.report(100))
     assert other.steps == agent.steps

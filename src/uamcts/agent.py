@@ -18,6 +18,8 @@ from uamcts.types import SearchConfig
 from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
 
+DEFAULT = SearchConfig(gamma=0.99, rules="trust", c=2.0)
+"""How to search in a simulator: trust search has one setting for everything (docs/trust.md)."""
 AT_ONCE = ("nearest",)
 """Estimators that learn in no time: after every real step, unless there is a schedule."""
 
@@ -38,7 +40,8 @@ class Agent:
     simulator said; a wrong reward and a wrong end of an episode count as well, unless `parts` leaves them out;
     `discrepancy(real_next_state, believed_next_state)` replaces the part about the state. It is learned by `estimator`
     (a name out of `uncertainty.ESTIMATORS`) after every step, or by `schedule`, which then also sets tau.
-    With `memory` it plans with every transition that it has seen as it really was, and doubts only the others.
+    With `memory`, the default for simulators, it plans with every transition that it has seen as it really was, and
+    doubts only the others; in a world with chance leave it out.
     The budget of a move is `config.iterations`, or `budget_seconds` instead of it.
     """
 
@@ -57,7 +60,7 @@ class Agent:
         budget_seconds: float | None = None,
         seed: int = 0,
         minibatches: int | None = None,
-        memory: bool = False,
+        memory: bool | None = None,
     ):
         if budget_seconds is not None and not budget_seconds > 0:
             raise ValueError(f"budget_seconds is {budget_seconds!r}; it must be above 0")
@@ -68,20 +71,21 @@ class Agent:
             for name, value in given.items():
                 if value is not None:
                     raise ValueError(f"{name} is given, but a domain has its own; leave it out")
-            mind: Mind = DomainMind(model, estimator, config, schedule, seed, minibatches, budget_seconds, memory)
+            mind: Mind = DomainMind(model, estimator, config, schedule, seed, minibatches, budget_seconds, bool(memory))
         else:
-            planner = _planner(model, num_actions, features, budget_seconds)
+            planner = _planner(model, num_actions, features, budget_seconds, memory is None or memory)
             estimator = "nearest" if estimator is None else estimator
             if schedule is None and estimator not in AT_ONCE:
                 schedule = Schedule(interval=200)
             mind = SimulatorMind(
                 planner,
                 estimator,
-                SearchConfig(gamma=0.99) if config is None else config,
+                DEFAULT if config is None else config,
                 schedule,
                 seed,
                 2000 if minibatches is None else minibatches,
                 Measure(tuple(parts), discrepancy, tolerance),
+                guesses_worst=config is None,
             )
         self.mind: Any = mind
         self.last_plan: Any = None
@@ -170,13 +174,13 @@ def _observed(agent: Agent, samples: list[tuple]) -> int:
 
 
 def _planner(
-    model: Any, num_actions: int | None, features: Callable | None, budget_seconds: float | None
+    model: Any, num_actions: int | None, features: Callable | None, budget_seconds: float | None, memory: bool
 ) -> PlainPlanner | CompiledPlanner:
     """How to plan in what was given as a model."""
     if isinstance(model, JaxSimulator):
         if features is not None or num_actions is not None:
             raise ValueError("num_actions and features of a JaxSimulator are its own; leave them out")
-        return CompiledPlanner(model, budget_seconds)
+        return CompiledPlanner(model, budget_seconds, memory)
     if isinstance(model, str):
         raise TypeError(f"model is {model!r}; give uamcts.make({model!r}), a simulator or a Gymnasium environment")
     gymnasium = sys.modules.get("gymnasium")  # who has an environment has imported it
@@ -184,4 +188,4 @@ def _planner(
         from uamcts import gym
 
         model = gym.Simulator(model)
-    return PlainPlanner(PythonSimulator(model, num_actions, features), budget_seconds)
+    return PlainPlanner(PythonSimulator(model, num_actions, features), budget_seconds, memory)

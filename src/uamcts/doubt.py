@@ -5,7 +5,7 @@ It is fitted anew from the whole experience every time, so it depends on nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import equinox as eqx
@@ -20,6 +20,8 @@ from uamcts.uncertainty.recall import Recall
 
 RADIUS = 0.5
 """How near a sample must be to say something, for `nearest`: in standard deviations; one-hot inputs must be equal."""
+PLACES = 1024
+"""How many samples it keeps at most."""
 LARGEST_TABLE = 200_000
 """States whose doubt a plain search remembers; then it forgets them all."""
 
@@ -81,7 +83,9 @@ class Doubt(eqx.Module):
         first, second = jax.random.split(key)
         if isinstance(estimator, str):
             space: Any = Vectors(inputs.shape[1], num_actions)
-            options: dict[str, Any] = {"radius": RADIUS} if estimator.startswith("nearest") else {}
+            options: dict[str, Any] = (
+                {"radius": RADIUS, "places": min(room, PLACES)} if estimator.startswith("nearest") else {}
+            )
             estimator = make_estimator(estimator, first, space, capacity=room, minibatches=minibatches, **options)
         estimator = estimator.with_room(room)
         learned = _learned(estimator, second, (padded[0] - standard[0]) / standard[1], *padded[1:], len(errors))
@@ -119,27 +123,36 @@ def _every_action(doubt: Doubt, inputs: jax.Array, actions: jax.Array) -> jax.Ar
 
 
 class Asked:
-    """Doubt as the plain search asks for it, with a table of the answers: all actions of a state at once."""
+    """Doubt as the plain search asks for it, with a table of the answers: all actions of a state at once.
 
-    def __init__(self, doubt: Doubt, simulator: Any):
-        self.doubt, self.simulator = doubt, simulator
+    What is `known` to be so is not doubted.
+    """
+
+    def __init__(self, doubt: Doubt, simulator: Any, known: Callable[[Any, int], bool] | None = None):
+        self.doubt, self.simulator, self.known = doubt, simulator, known
         self.actions = jnp.arange(simulator.num_actions)
         self.table: dict[Any, list[float]] = {}
 
     def __call__(self, state: Any, action: int) -> float:
-        try:
-            return self.table[state][action]
-        except KeyError:
-            return self._new(state, state)[action]
-        except TypeError:  # a list or an array: its numbers are the key
-            key = self.simulator.features(state).tobytes()
-            found = self.table.get(key)
-            return (self._new(key, state) if found is None else found)[action]
+        return self.many([state], [action])[0]
 
-    def _new(self, key: Any, state: Any) -> list[float]:
-        if len(self.table) >= LARGEST_TABLE:
+    def many(self, states: Sequence[Any], actions: Sequence[int]) -> list[float]:
+        """U-hat of many transitions; those of states that are new are computed together."""
+        if len(self.table) > LARGEST_TABLE:
             self.table.clear()
-        inputs = np.asarray(self.simulator.inputs(state), np.float32)
-        answers = np.asarray(_every_action(self.doubt, inputs[None], self.actions))[0].tolist()
-        self.table[key] = answers
-        return answers
+        keys = [self.simulator.key(state) for state in states]
+        new = {key: state for key, state in zip(keys, states, strict=True) if key not in self.table}
+        if new:
+            self._fill(new)
+        answers = [self.table[key][action] for key, action in zip(keys, actions, strict=True)]
+        if self.known is None:
+            return answers
+        triples = zip(states, actions, answers, strict=True)
+        return [0.0 if answer and self.known(state, action) else answer for state, action, answer in triples]
+
+    def _fill(self, states: dict[Any, Any]) -> None:
+        inputs = np.stack([np.asarray(self.simulator.inputs(state), np.float32) for state in states.values()])
+        rows = 1 << (len(inputs) - 1).bit_length()  # a program a power of two
+        padded = np.concatenate([inputs, np.repeat(inputs[-1:], rows - len(inputs), axis=0)])
+        answers = np.asarray(_every_action(self.doubt, padded, self.actions))[: len(inputs)].tolist()
+        self.table.update(zip(states, answers, strict=True))

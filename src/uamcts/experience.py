@@ -72,8 +72,8 @@ class Experience:
     count: int = 0
     moments: np.ndarray | None = None
     """Number, mean and sum of squared deviations of every feature over all real states, [3, features]."""
-    rewards: np.ndarray = field(default_factory=lambda: np.array([np.inf, -np.inf]))
-    """The least and the greatest reward seen, real or believed."""
+    rewards: np.ndarray = field(default_factory=lambda: np.array([np.inf, -np.inf, 0.0, 0.0]))
+    """The least and the greatest reward seen, real or believed; the sum of what was paid, and in how many steps."""
     _places: dict[bytes, int] = field(default_factory=dict)
 
     def add(
@@ -99,7 +99,13 @@ class Experience:
         self._note(features)
         self._note(real.features)
         known = [outcome.reward for outcome in (believed, real) if outcome.reward is not None]
-        self.rewards = np.array([min(self.rewards[0], *known), max(self.rewards[1], *known)])
+        least, greatest, paid, steps = self.rewards
+        self.rewards = np.array([min(least, *known), max(greatest, *known), paid + known[-1], steps + 1])
+
+    @property
+    def mean_reward(self) -> float:
+        """What a step has paid on average, or was believed to where that is not known."""
+        return float(self.rewards[2] / max(self.rewards[3], 1))
 
     def _begin(self, features: np.ndarray, inputs: np.ndarray, action: int) -> None:
         if not self.rows:

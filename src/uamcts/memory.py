@@ -157,12 +157,7 @@ class Patched(eqx.Module):
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty | BatchedUncertainty]:
         model, doubt = self.learner.planner(domain)
-
-        def patched(state: PyTree, action: jax.Array) -> Transition:
-            fact, known = self.facts.find(state, action)
-            return jax.tree.map(lambda real, guess: jnp.where(known, real, guess), fact, model(state, action))
-
-        return patched, undoubted(doubt, self.facts)
+        return patched(model, self.facts), undoubted(doubt, self.facts)
 
     def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         learner = self.learner.seen(domain, state, action, real, copies)
@@ -178,6 +173,16 @@ class Patched(eqx.Module):
     def with_room(self, samples: int) -> Self:
         facts, learner = self.facts.with_room(samples), self.learner.with_room(samples)
         return self if facts is self.facts and learner is self.learner else type(self)(facts, learner)
+
+
+def patched(model: Model, facts: Facts) -> Model:
+    """`model`, and what is known in the place of its guesses."""
+
+    def step(state: PyTree, action: jax.Array) -> Transition:
+        fact, known = facts.find(state, action)
+        return jax.tree.map(lambda real, guess: jnp.where(known, real, guess), fact, model(state, action))
+
+    return step
 
 
 def undoubted(doubt: Uncertainty | BatchedUncertainty, facts: Facts) -> Uncertainty | BatchedUncertainty:

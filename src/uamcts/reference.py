@@ -13,7 +13,7 @@ import math
 import numbers
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from uamcts.explain import explained
@@ -255,33 +255,51 @@ class _Search:
         if batched and (not self.config.simulation or self.uncertainty is None or hasattr(self.uncertainty, "batch")):
             returns, doubts = self.rollouts_in_lockstep(node.state, iteration)
         else:
-            streams = [self.draws.rollout(iteration, number) for number in range(self.config.rollouts)]
-            rollouts = [self.rollout(node.state, below) for below in streams]
+            rollouts = self.rollouts(node.state, iteration)
             returns, doubts = [g for g, _ in rollouts], [sigma for _, sigma in rollouts]
         if not self.config.simulation or self.trust:
             return sum(returns) / len(returns)
         weights = softmax([-doubt for doubt in doubts], self.config.tau)
         return sum(weight * returned for weight, returned in zip(weights, returns, strict=True))
 
-    def rollout(self, state: Any, below: Callable[[int], int]) -> tuple[float, float]:
-        """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step.
+    def rollouts(self, state: Any, iteration: int) -> list[tuple[float, float]]:
+        """g and sigma of each rollout. An uncertainty that has `many(states, actions)` is asked once for all."""
+        streams = [self.draws.rollout(iteration, number) for number in range(self.config.rollouts)]
+        uncertainty: Any = self.uncertainty if self.config.simulation else None
+        if not hasattr(uncertainty, "many"):
+            return [self.weighed(self.walk(state, below), uncertainty) for below in streams]
+        walks = [list(self.walk(state, below)) for below in streams]
+        steps = [step for walk in walks for step in walk]
+        answers = iter(uncertainty.many([state for state, _, _ in steps], [action for _, action, _ in steps]))
+        return [self.weighed(walk, lambda state, action: next(answers)) for walk in walks]
 
-        trust: everything after a doubtful step counts 1 - rho of what it would.
-        """
-        step, legal, gamma, count = self.step, self.legal, self.config.gamma, len(self.actions)
-        uncertainty = self.uncertainty if self.config.simulation else None
-        returned, doubt, discount = 0.0, 0.0, 1.0
+    def walk(self, state: Any, below: Callable[[int], int]) -> Iterator[tuple[Any, int, float]]:
+        """Random steps from a state: the state before each, the action and the reward."""
+        step, legal, count = self.step, self.legal, len(self.actions)
         for _ in range(self.config.depth):
             if legal is None:
                 action = below(count)
             elif allowed := sorted(legal(state)):
                 action = allowed[below(len(allowed))]
             else:
-                break  # nothing can be done here: a dead end
+                return  # nothing can be done here: a dead end
+            following, reward, terminal = step(state, action)
+            yield state, action, reward
+            if terminal:
+                return
+            state = following
+
+    def weighed(self, walk: Iterable[tuple[Any, int, float]], uncertainty: Callable | None) -> tuple[float, float]:
+        """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step.
+
+        trust: everything after a doubtful step counts 1 - rho of what it would.
+        """
+        gamma = self.config.gamma
+        returned, doubt, discount = 0.0, 0.0, 1.0
+        for state, action, reward in walk:
             doubted = 0.0 if uncertainty is None else uncertainty(state, action)
             if doubted:
                 doubt += discount * checked(doubted)
-            state, reward, terminal = step(state, action)
             if reward:
                 returned += discount * reward
             discount *= gamma
@@ -289,8 +307,6 @@ class _Search:
                 kept = self.kept(doubted)
                 returned += discount * (1.0 - kept) * self.config.worst
                 discount *= kept
-            if terminal:
-                break
         return checked_reward(returned), doubt
 
     def kept(self, doubt: float) -> float:

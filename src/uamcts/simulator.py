@@ -13,7 +13,7 @@ import copy
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +102,16 @@ class PythonSimulator:
         if self._inputs is None:
             return self.features(state)
         return np.asarray(self._inputs(state), np.float32).reshape(-1)
+
+    def key(self, state: Any) -> Hashable:
+        """What tells a state from others: the state itself where it is a value, else its numbers."""
+        if type(state).__hash__ not in (None, object.__hash__):
+            try:
+                hash(state)
+                return state
+            except TypeError:  # a tuple with a list or an array in it
+                pass
+        return self.features(state).tobytes()
 
     def accept(self, thing: Any) -> Any:
         """A state out of what the user has in hand."""

@@ -4,7 +4,8 @@ plain:                         N(v) += 1;  Q(v) += value;          value <- gamm
 alpha = softmax(-U / tau)_v    among v's siblings, 1 for the root
 UA-Backpropagation, released:  N(v) += 1;  Q(v) += value;          value <- alpha (gamma value + r(v))
 UA-Backpropagation, pseudocode: N(v) += 1;  Q(v) += alpha value;   value <- gamma value + r(v)
-UA-Backpropagation, trust:      N(v) += 1;  Q(v) += value;         value <- gamma (kept(v) value + (1 - kept(v)) worst) + r(v)
+UA-Backpropagation, trust:      N(v) += 1;  Q(v) += value;         value <- gamma kept(v) value + r(v), and
+                                gamma (1 - kept(v)) worst where that is not 0
 """
 
 from __future__ import annotations

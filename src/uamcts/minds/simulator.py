@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import random
 from collections.abc import Callable
@@ -18,9 +19,11 @@ from uamcts.errors import SimulatorError
 from uamcts.experience import Experience, Measure, Outcome, Report, judged
 from uamcts.mcts.entry import no_uncertainty, raise_flags
 from uamcts.mcts.search import SearchResult, tree_search
+from uamcts.memory import Facts, PatchedModel, no_transition, patched, undoubted
 from uamcts.minds.mind import Pace
+from uamcts.minds.states import as_json, from_json
 from uamcts.simulator import JaxSimulator, PythonSimulator, flattened_jax, shown
-from uamcts.types import PyTree, SearchConfig
+from uamcts.types import PyTree, SearchConfig, Transition
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule
 
@@ -31,8 +34,9 @@ UNLIMITED = 10**9
 class PlainPlanner:
     """Plans in a Python simulator with the plain engine."""
 
-    def __init__(self, simulator: PythonSimulator, budget_seconds: float | None):
+    def __init__(self, simulator: PythonSimulator, budget_seconds: float | None, memory: bool):
         self.simulator, self.budget_seconds = simulator, budget_seconds
+        self.patched = PatchedModel(simulator, simulator.key) if memory else None
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
         self.asked: Asked | None = None
         self._probed = False
@@ -46,9 +50,36 @@ class PlainPlanner:
             raise ValueError(f"{argument} is {shown(state)}; {error}") from None
         return state
 
+    @property
+    def remembers(self) -> bool:
+        return self.patched is not None
+
     def believe(self, doubt: Doubt | None) -> None:
         """Plans with this doubt from now on."""
-        self.asked = None if doubt is None else Asked(doubt, self.simulator)
+        known = None if self.patched is None else self.patched.knows
+        self.asked = None if doubt is None else Asked(doubt, self.simulator, known)
+
+    def remember(self, state: Any, action: int, following: Any, outcome: Outcome) -> None:
+        """Plans with this transition as it really was, from now on, if there is a memory."""
+        if self.patched is not None:
+            assert outcome.reward is not None and outcome.terminal is not None  # noqa: S101, PT018 (completed before)
+            self.patched.remember(state, action, following, outcome.reward, outcome.terminal)
+
+    def facts(self) -> dict[str, np.ndarray]:
+        """What is remembered, to be saved: JSON in bytes. States that JSON does not hold are left out."""
+        held = {} if self.patched is None else self.patched.facts
+        rows = [[as_json(key), action, as_json(fact[0]), *fact[1:]] for (key, action), fact in held.items()]
+        text = json.dumps([row for row in rows if row[0] is not None and row[2] is not None])
+        return {"facts": np.frombuffer(text.encode(), np.uint8)}
+
+    def recall(self, arrays: dict[str, np.ndarray]) -> None:
+        """Takes over what `facts` gave."""
+        if self.patched is not None:
+            rows = json.loads(arrays["facts"].tobytes().decode())
+            self.patched.facts = {
+                (from_json(key), action): (from_json(following), reward, terminal)
+                for key, action, following, reward, terminal in rows
+            }
 
     def plan(self, seed: int, number: int, state: Any, config: SearchConfig) -> reference.Result:
         budget = self.budget_seconds
@@ -61,7 +92,8 @@ class PlainPlanner:
             config = replace(config, iterations=UNLIMITED)
         rng = random.Random(f"{seed} {number}")  # noqa: S311 (planning, not secrets)
         try:
-            found = reference.search(rng, state, self.simulator, self.asked, config, budget)
+            model = self.simulator if self.patched is None else self.patched
+            found = reference.search(rng, state, model, self.asked, config, budget)
         except SimulatorError:
             raise
         except ValueError as error:
@@ -87,8 +119,10 @@ class PlainPlanner:
 class CompiledPlanner:
     """Plans in a JAX simulator with the compiled search."""
 
-    def __init__(self, simulator: JaxSimulator, budget_seconds: float | None):
+    def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: bool):
         self.simulator = simulator
+        example = jax.tree.map(jnp.asarray, simulator.example)
+        self.known = Facts.empty(example, no_transition(example)) if memory else None
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
         self.doubt: Doubt | None = None
         self._pace = None if budget_seconds is None else Pace(budget_seconds)
@@ -99,15 +133,25 @@ class CompiledPlanner:
         self._numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
         self._inputs = jax.jit(self._numbers)
         self._step = jax.jit(simulator.step)
+        self._put = jax.jit(lambda facts, state, action, real: facts.put(state, action, real))
         self._search = jax.jit(self._searched, static_argnames="iterations", donate_argnames="memory")
 
     def _searched(
-        self, doubt: Doubt | None, key: jax.Array, state: PyTree, config: SearchConfig, memory: PyTree, iterations: int
+        self,
+        known: tuple[Doubt | None, Facts | None],
+        key: jax.Array,
+        state: PyTree,
+        config: SearchConfig,
+        memory: PyTree,
+        iterations: int,
     ) -> SearchResult:
-        simulator = self.simulator
+        doubt, facts = known
+        model: Any = self.simulator.step
         uncertainty: Any = no_uncertainty if doubt is None else doubt.uncertainty(self._numbers, self.num_actions)
+        if facts is not None:
+            model, uncertainty = patched(model, facts), undoubted(uncertainty, facts)
         config = replace(config, iterations=iterations)
-        return tree_search(key, state, simulator.step, uncertainty, config, self.num_actions, simulator.legal, memory)
+        return tree_search(key, state, model, uncertainty, config, self.num_actions, self.simulator.legal, memory)
 
     def accept(self, state: Any, argument: str) -> PyTree:
         example = self.simulator.example
@@ -131,16 +175,33 @@ class CompiledPlanner:
             )
         return numbers
 
+    @property
+    def remembers(self) -> bool:
+        return self.known is not None
+
     def believe(self, doubt: Doubt | None) -> None:
         self.doubt = doubt
         uncertainty: Any = None if doubt is None else doubt.uncertainty(self._numbers, self.num_actions)
         self._memory = uncertainty.memory() if hasattr(uncertainty, "memory") else None
 
+    def remember(self, state: PyTree, action: int, following: PyTree, outcome: Outcome) -> None:
+        if self.known is not None:
+            real = Transition(following, jnp.float32(outcome.reward), jnp.bool_(outcome.terminal))
+            self.known = self._put(self.known.with_room(1), state, jnp.int32(action), real)
+
+    def facts(self) -> dict[str, np.ndarray]:
+        return {f"facts{number}": np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(self.known))}
+
+    def recall(self, arrays: dict[str, np.ndarray]) -> None:
+        if self.known is not None:
+            leaves, structure = jax.tree.flatten(self.known)
+            self.known = jax.tree.unflatten(structure, [jnp.asarray(arrays[f"facts{n}"]) for n in range(len(leaves))])
+
     def plan(self, seed: int, number: int, state: PyTree, config: SearchConfig) -> SearchResult:
         key = jax.random.fold_in(jax.random.key(seed), number)
 
         def search(iterations: int) -> SearchResult:
-            found = self._search(self.doubt, key, state, config, self._memory, iterations)
+            found = self._search((self.doubt, self.known), key, state, config, self._memory, iterations)
             self._memory = found.memory
             return found._replace(memory=None)
 
@@ -175,7 +236,9 @@ class SimulatorMind:
         seed: int,
         minibatches: int,
         measure: Measure,
+        guesses_worst: bool,
     ):
+        self.guesses_worst = guesses_worst
         self.planner, self.chosen, self.config, self.schedule = planner, estimator, config, schedule
         self.name, self.action_names = planner.name, planner.action_names
         self.seed, self.minibatches, self.measure = operator.index(seed), minibatches, measure
@@ -192,7 +255,15 @@ class SimulatorMind:
     def act(self, state: Any) -> Any:
         state = self.planner.accept(state, "state")
         self.acts += 1
-        return self.planner.plan(self.seed, self.acts, state, replace(self.config, tau=self.tau))
+        config = replace(self.config, tau=self.tau)
+        if self.guesses_worst:
+            config = replace(config, worst=self._worst())
+        return self.planner.plan(self.seed, self.acts, state, config)
+
+    def _worst(self) -> float:
+        """What is expected beyond a doubtful transition: that it goes on as badly as on average; never more than 0."""
+        steps, gamma = range(self.config.depth), float(self.config.gamma)
+        return min(0.0, self.experience.mean_reward) * sum(gamma**step for step in steps)
 
     def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
         self._add(state, action, following, reward, terminal)
@@ -217,6 +288,9 @@ class SimulatorMind:
                 raise ValueError(f"discrepancy returned {own!r}; it must be a finite number of at least 0")
         real = Outcome(self.planner.features(following), reward, terminal)
         self.experience.add(here, self.planner.inputs(state), int(action), believed, real, own)
+        paid = believed.reward if reward is None else float(reward)
+        over = believed.terminal if terminal is None else bool(terminal)
+        self.planner.remember(state, int(action), following, Outcome(real.features, paid, over))
 
     def _same(self, features: np.ndarray, action: int, believed: Outcome) -> None:
         """Refuses a simulator that says another thing of a transition than it did before."""
@@ -274,17 +348,20 @@ class SimulatorMind:
 
     def save(self, path: Any) -> None:
         counters = {"steps": np.int64(self.steps), "acts": np.int64(self.acts), "tau": np.float64(self.tau)}
-        files.save(path, {**self.experience.arrays(), **counters}, "agent", self._about())
+        files.save(path, {**self.experience.arrays(), **counters, **self.planner.facts()}, "agent", self._about())
 
     def load(self, path: Any) -> None:
         arrays = {name[2:-2]: array for name, array in files.read(path, "agent", self._about()).items()}
         steps, acts, tau = (arrays.pop(name, None) for name in ("steps", "acts", "tau"))
         if steps is None or acts is None or tau is None:
             raise ValueError(f"{path} does not fit: it holds no counters; it is not the file of such an agent")
+        facts = {name: arrays.pop(name) for name in list(arrays) if name.startswith("facts")}
         experience = Experience.of(arrays)
+        self.planner.recall(facts)
         self.experience, self.steps, self.acts, self.tau = experience, int(steps), int(acts), float(tau)
         self._fit()
 
     def _about(self) -> dict[str, Any]:
         estimator = self.chosen if isinstance(self.chosen, str) else type(self.chosen).__name__
-        return {"simulator": self.name, "actions": self.planner.num_actions, "estimator": estimator}
+        about = {"simulator": self.name, "actions": self.planner.num_actions, "estimator": estimator}
+        return {**about, "memory": self.planner.remembers}
