@@ -1,5 +1,6 @@
 """An agent with somebody's own simulator: what it learns, what it tells, and simulators that cannot be planned with."""
 
+import json
 import time
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import uamcts
 from uamcts import simulator
 from uamcts.experience import Experience, Measure, Outcome
+from uamcts.minds.states import as_json, from_json
 
 BUDGET = {"iterations": 30, "rollouts": 3, "depth": 12, "gamma": 0.95}
 CONFIG = uamcts.SearchConfig(**BUDGET)
@@ -171,7 +173,7 @@ def test_a_compiled_simulator_in_a_loop():
     lengths = live(agent, episodes=3, wrap=lambda state: jnp.array(state, jnp.int32))
     assert lengths[-1] <= 16
     assert len(agent.report()) > 0
-    with pytest.raises(TypeError, match="state is {.row.: 3}; a state of simulator looks like"):
+    with pytest.raises(TypeError, match=r"state is \{.row.: 3\}; a state of simulator looks like"):
         agent.act({"row": 3})
     with pytest.raises(ValueError, match="give one state, not a batch"):
         agent.act(jnp.zeros((5, 2), jnp.int32))
@@ -456,3 +458,64 @@ def test_states_of_many_kinds():
     assert simulator.flattened(()).tolist() == []
     with pytest.raises(TypeError, match="a str is not a number"):
         simulator.flattened("here")
+
+
+# Memory
+
+
+@pytest.mark.parametrize("kind", ["plain", "compiled"])
+def test_what_was_seen_is_planned_with(kind, tmp_path):
+    """A wall in the way of (3, 2): the agent knows it from one bump, also after it was saved and loaded."""
+
+    def fresh(memory=True):
+        model = Corridors() if kind == "plain" else jax_corridors()
+        return uamcts.Agent(model, config=uamcts.SearchConfig(**BUDGET, rules="trust", worst=-1.0), memory=memory)
+
+    state = (3, 2) if kind == "plain" else jnp.array((3, 2), jnp.int32)
+    agent = fresh()
+    assert agent.act(state) == 1
+    agent.observe(state, 1, state, reward=0.0, terminal=False)
+    agent.act(state)
+    assert float(agent.last_plan.values[1]) < 10.0
+    assert float(agent.last_plan.uncertainty[1]) == 0.0, "what is known is not doubted"
+    agent.save(tmp_path / "agent")
+    again = fresh()
+    again.load(tmp_path / "agent")
+    again.act(state)
+    np.testing.assert_array_equal(again.last_plan.visits, agent.last_plan.visits)
+    forgetful = fresh(memory=False)
+    forgetful.observe(state, 1, state, reward=0.0, terminal=False)
+    forgetful.act(state)
+    assert float(forgetful.last_plan.uncertainty[1]) > 0.0
+    with pytest.raises(ValueError, match="was written with memory True"):
+        forgetful.load(tmp_path / "agent")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [3, 2.5, "here", (1, (2.0, "x")), [1, [2]], np.arange(3.0), np.int8(5), {"a": (1, np.ones(2, bool))}, b"\0\1"],
+)
+def test_states_come_back_from_json(state):
+    again = from_json(json.loads(json.dumps(as_json(state))))
+    assert type(again) is type(state)
+    if isinstance(state, np.ndarray):
+        np.testing.assert_array_equal(again, state)
+        assert again.dtype == state.dtype
+    else:
+        assert repr(again) == repr(state)
+
+
+def test_states_that_json_cannot_hold():
+    assert as_json(object()) is None
+    assert as_json((1, {2: 3})) is None
+    assert as_json(np.array([object()])) is None
+
+
+def test_the_worst_is_learned_from_what_is_paid():
+    """Steps that cost 2 on average, over 50 steps with a discount of 0.99."""
+    agent = uamcts.Agent(Corridors())
+    assert agent.mind._worst() == 0.0
+    agent.observe((0, 0), 1, (0, 1), reward=-3.0)
+    agent.observe((0, 1), 1, (0, 2), reward=-1.0)
+    assert agent.mind._worst() == pytest.approx(-2 * (1 - 0.99**50) / 0.01)
+    assert uamcts.Agent(Corridors(), config=TRUST).mind.guesses_worst is False
