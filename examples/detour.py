@@ -1,4 +1,4 @@
-"""A case that doubt does not solve: reward is far away, and the simulator believes in the wrong way to it.
+"""Reward is far away, and the simulator believes in the wrong way to it: what doubt does for an agent, and what facts do.
 
 python examples/detour.py
 
@@ -45,16 +45,20 @@ def episode(agent, world):
     return steps
 
 
-config = uamcts.SearchConfig(iterations=100, rollouts=4, depth=20, gamma=0.9)
+budget = {"iterations": 100, "rollouts": 4, "depth": 20, "gamma": 0.9}
+papers = uamcts.SearchConfig(**budget)
+trust = uamcts.SearchConfig(**budget, rules="trust", c=2.0)
 print(f"{arguments.runs} agents of {arguments.episodes} episodes, cut at {arguments.longest} steps (the shortest: 8)")
-for name, model, estimator in (
-    ("true simulator, MCTS", Floor(SHELF), "none"),
-    ("wrong simulator, MCTS", Floor(), "none"),
-    ("wrong simulator, UA-MCTS", Floor(), None),
+for name, model, options in (
+    ("true simulator, MCTS", Floor(SHELF), {"estimator": "none", "config": papers, "memory": False}),
+    ("wrong simulator, MCTS", Floor(), {"estimator": "none", "config": papers, "memory": False}),
+    ("UA-MCTS, paper's rules", Floor(), {"config": papers, "memory": False}),
+    ("trust search", Floor(), {"config": trust, "memory": False}),
+    ("trust search and memory", Floor(), {"config": trust}),
 ):
     lengths = []
     for run in range(arguments.runs):
-        agent = uamcts.Agent(model, estimator, config, seed=run)
+        agent = uamcts.Agent(model, seed=run, **options)
         lengths += [episode(agent, Floor(SHELF)) for _ in range(arguments.episodes)]
     arrived = sorted(steps for steps in lengths if steps < arguments.longest)
     print(f"  {name:24}  {len(arrived)} of {len(lengths)} arrived, after", *arrived, "steps", flush=True)

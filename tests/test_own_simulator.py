@@ -493,7 +493,7 @@ def test_what_was_seen_is_planned_with(kind, tmp_path):
 
 @pytest.mark.parametrize(
     "state",
-    [3, 2.5, "here", (1, (2.0, "x")), [1, [2]], np.arange(3.0), np.int8(5), {"a": (1, np.ones(2, bool))}, b"\0\1"],
+    [3, 2.5, "here", (1, (2.0, "x")), [1, [2]], np.arange(3.0), np.int8(5), {"a": (1, True)}, b"\0"],
 )
 def test_states_come_back_from_json(state):
     again = from_json(json.loads(json.dumps(as_json(state))))

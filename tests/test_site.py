@@ -109,11 +109,11 @@ def test_the_quickstart_prints_what_it_says(tmp_path, monkeypatch):
 def test_the_readme_says_the_same():
     program = re.search(r"```python\n(import uamcts\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL).group(0)
     (printed,) = blocks.outputs(program)
-    assert printed.startswith("13 steps\nthe simulator was wrong in 1 of ")
+    assert printed.startswith("15 steps\nthe simulator was wrong in 3 of ")
 
 
 def test_the_detour_in_a_reduced_form(monkeypatch, capsys):
     options = ["--runs", "1", "--episodes", "1", "--longest", "3"]
     monkeypatch.setattr(sys, "argv", ["detour.py", *options])
     runpy.run_path(str(ROOT / "examples" / "detour.py"))
-    assert capsys.readouterr().out.count("0 of 1 arrived") == 3
+    assert capsys.readouterr().out.count("0 of 1 arrived") == 5
