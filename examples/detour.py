@@ -1,4 +1,4 @@
-"""Reward is far away, and the simulator believes in the wrong way to it: what doubt does for an agent, and what facts do.
+"""Reward is far away, and the simulator believes in the wrong way to it: what doubt does, and what facts do.
 
 python examples/detour.py
 
