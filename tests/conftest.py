@@ -30,11 +30,6 @@ def domain(request):
     return uamcts.make(request.param)
 
 
-@pytest.fixture(params=PAPERS)
-def papers_domain(request):
-    return uamcts.make(request.param)
-
-
 @pytest.fixture(scope="session")
 def trajectories():
     """Plays fixed actions from given starts: `trajectories(domain)(states, actions [n, t])` gives transitions [n, t].

@@ -6,6 +6,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
+from conftest import PAPERS
 from engines import HashedDraws, PlainDomain, plain_state
 
 import uamcts
@@ -58,9 +59,17 @@ def doubted(node):
     return (node.uncertainty > 0) + sum(doubted(child) for child in node.children)
 
 
-@pytest.mark.parametrize("rules", ["released", "pseudocode", "trust"])
-def test_the_same_tree_for_every_combination_of_switches(papers_domain, rules):
-    domain = papers_domain
+def cases():
+    """All domains of the paper under the released rules, two under the others; the rest takes minutes."""
+    for rules in ("released", "pseudocode", "trust"):
+        for name in PAPERS:
+            long = rules != "released" and name not in ("breakout", "two_way")
+            yield pytest.param(name, rules, marks=[pytest.mark.long] if long else [])
+
+
+@pytest.mark.parametrize(("name", "rules"), cases())
+def test_the_same_tree_for_every_combination_of_switches(name, rules):
+    domain = uamcts.make(name)
     config, state, model = settings(domain, rules), start(domain), PlainDomain(domain)
     names = ("selection", "expansion", "simulation", "backpropagation")
     keys = jax.random.split(jax.random.key(7), len(SWITCHES))

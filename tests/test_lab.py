@@ -62,7 +62,7 @@ def same(first, second):
     return all(np.array_equal(first[name], second[name]) for name in first)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory):
     """One whole run in peace: its folder, and the cache its processes share."""
     folder = tmp_path_factory.mktemp("lab")

@@ -344,6 +344,7 @@ def goal_share(size, **options):
     return late(Experiment("two_way", "corrupted", learner=f"transition_{size}", **options))[0].mean()
 
 
+@pytest.mark.long
 def test_a_larger_transition_network_finds_the_goal_and_a_linear_one_does_not():
     """5 runs of 1,800 steps; 0.04 or less and 0.93 or more in four longer runs with other seeds."""
     assert goal_share("linear", runs=5, steps=1800) < 0.15

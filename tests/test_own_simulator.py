@@ -481,7 +481,7 @@ def test_what_was_seen_is_planned_with(kind, tmp_path):
     agent.save(tmp_path / "agent")
     again = fresh()
     again.load(tmp_path / "agent")
-    again.act(state)
+    assert again.act(state) == agent.act(state)
     np.testing.assert_array_equal(again.last_plan.visits, agent.last_plan.visits)
     forgetful = fresh(memory=False)
     forgetful.observe(state, 1, state, reward=0.0, terminal=False)

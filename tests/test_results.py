@@ -45,6 +45,7 @@ def test_space_invaders_offline():
     assert found["combined"].mean() > found["true"].mean() > found["corrupted"].mean()
 
 
+@pytest.mark.long
 def test_freeway_shows_the_papers_ordering():
     """100 runs: a mean near one half has a standard error of 0.05; expansion and combined lie far above."""
     found = {a: r.mean() for a, r in rewards("freeway", ["true", "corrupted", "expansion", "combined"], 100).items()}
