@@ -67,7 +67,7 @@ def cases():
             yield pytest.param(name, rules, marks=[pytest.mark.long] if long else [])
 
 
-@pytest.mark.parametrize(("name", "rules"), cases())
+@pytest.mark.parametrize(("name", "rules"), list(cases()))
 def test_the_same_tree_for_every_combination_of_switches(name, rules):
     domain = uamcts.make(name)
     config, state, model = settings(domain, rules), start(domain), PlainDomain(domain)

@@ -15,7 +15,7 @@ from rich.console import Console
 from uamcts.lab import experiments, runner, units
 from uamcts.lab.engines import engine_of
 from uamcts.lab.experiments import EXPERIMENTS, NAMES, pairs, quick
-from uamcts.lab.grid import run_grid
+from uamcts.lab.grid import offline_grid, online_grid, run_grid
 from uamcts.lab.store import Store, from_parquet
 from uamcts.lab.units import OfflineUnit, OnlineUnit
 from uamcts.paper import ALGORITHMS, BEST_C
@@ -28,9 +28,9 @@ prepare_jax()
 from rich.console import Console
 from uamcts.lab import runner
 from uamcts.lab.engines import engine_of
-from uamcts.lab.grid import run_grid
+from uamcts.lab.grid import offline_grid, run_grid
 runner.BLOCK = 2
-run_grid(["two_way"], ["corrupted", "combined"], [1.0, 2.0], 0.1, 12, (("iterations", 4),), "both", 0,
+run_grid(offline_grid(["two_way"], ["corrupted", "combined"], [1.0, 2.0], [0.1], [4], 12), "both", 0,
          Path(sys.argv[1]), engine_of("local"), Console(quiet=True))
 print("finished", flush=True)
 """
@@ -70,7 +70,6 @@ def undisturbed(tmp_path_factory):
     return folder
 
 
-@pytest.mark.xdist_group("undisturbed")
 def test_an_undisturbed_run(undisturbed):
     """12 sweep units and, at the best c of each algorithm, 12 fresh ones; a row an episode; summary and page."""
     out = undisturbed / "out"
@@ -88,7 +87,6 @@ def test_an_undisturbed_run(undisturbed):
     assert "<table" in (out / "index.html").read_text()
 
 
-@pytest.mark.xdist_group("undisturbed")
 def test_killed_again_and_again(undisturbed, tmp_path):
     """kill -9 at random times, six times: in the end the same numbers, and nothing half-written under a unit's name."""
     out = tmp_path / "out"
@@ -108,7 +106,6 @@ def test_killed_again_and_again(undisturbed, tmp_path):
     assert same(rows(out), rows(undisturbed / "out"))
 
 
-@pytest.mark.xdist_group("undisturbed")
 def test_two_processes_on_one_folder(undisturbed, tmp_path):
     """Both end well, with the same numbers as one alone."""
     processes = [start(tmp_path / "out", undisturbed / "cache") for _ in range(2)]
@@ -144,10 +141,8 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
 
 
 def tiny(out, runs=2, seed=0):
-    return run_grid(
-        ["two_way"], ["corrupted"], [], 0.1, runs, (("iterations", 2), ("depth", 3)), "released", seed, out,
-        engine_of("local"), Console(quiet=True),
-    )  # fmt: skip
+    grid = offline_grid(["two_way"], ["corrupted"], [], [0.1], [2], runs)
+    return run_grid(grid, "released", seed, out, engine_of("local"), Console(quiet=True))
 
 
 def test_a_folder_of_other_settings_is_refused(tmp_path):
@@ -216,6 +211,28 @@ def test_a_read_only_folder(tmp_path):
                 Store(place / name, {})
     finally:
         subprocess.run(["umount", str(place)], check=True)
+
+
+# Grids
+
+
+def test_a_grid_of_taus_and_budgets(tmp_path):
+    """Two taus and two budgets: a row for each algorithm under each, under names of their own."""
+    grid = offline_grid(["two_way"], ["combined"], [], [0.1, 10.0], [2, 4], 2)
+    summary = run_grid(grid, "released", 0, tmp_path / "out", engine_of("local"), Console(quiet=True))
+    found = [(row["experiment"].removeprefix("run_two_way_"), row["tau"]) for row in summary["rows"]]
+    assert sorted(found) == [("2", 0.1), ("2", 10.0), ("4", 0.1), ("4", 10.0)]
+
+
+def test_a_grid_of_learners(tmp_path):
+    grid = online_grid(["two_way"], ["combined", "trust"], ["none", "memory"], [], 2, 40, 20, 5)
+    units = runner.online_units(grid[0], ("released",), 0)
+    assert [(unit.algorithm, unit.learner, unit.c) for unit in units] == [
+        ("combined", "none", 2**0.5), ("combined", "memory", 2**0.5), ("trust", "none", 2.0), ("trust", "memory", 2.0)
+    ]  # fmt: skip
+    assert {(unit.runs, unit.steps, unit.interval, unit.minibatches) for unit in units} == {(2, 40, 20, 5)}
+    with pytest.raises(ValueError, match="unknown learner 'forest'"):
+        online_grid(["two_way"], ["combined"], ["forest"], [], 2, 40, None, None)
 
 
 # Units
@@ -318,7 +335,7 @@ import ray
 from rich.console import Console
 from uamcts.lab import runner
 from uamcts.lab.engines import engine_of
-from uamcts.lab.grid import run_grid
+from uamcts.lab.grid import offline_grid, run_grid
 runner.BLOCK = 3
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
 killed = []
@@ -331,7 +348,7 @@ def killer():
                 killed.append(line)
                 return
 threading.Thread(target=killer, daemon=True).start()
-run_grid(["two_way"], ["corrupted", "combined"], [], 0.1, 6, (("iterations", 4),), "released", 0, Path(sys.argv[1]),
+run_grid(offline_grid(["two_way"], ["corrupted", "combined"], [], [0.1], [4], 6), "released", 0, Path(sys.argv[1]),
          engine_of("ray"), Console(quiet=True))
 print("killed", len(killed))
 """
@@ -343,10 +360,8 @@ print("killed", len(killed))
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "killed 1" in done.stdout
-    run_grid(
-        ["two_way"], ["corrupted", "combined"], [], 0.1, 6, (("iterations", 4),), "released", 0, tmp_path / "local",
-        engine_of("local"), Console(quiet=True),
-    )  # fmt: skip
+    grid = offline_grid(["two_way"], ["corrupted", "combined"], [], [0.1], [4], 6)
+    run_grid(grid, "released", 0, tmp_path / "local", engine_of("local"), Console(quiet=True))
     by_ray, here = rows(tmp_path / "ray"), rows(tmp_path / "local")
     order = [np.lexsort((table["seed"], table["algorithm"].astype(str))) for table in (by_ray, here)]
     for name in ("algorithm", "seed", "reward", "steps", "ended"):

@@ -16,7 +16,6 @@ import uamcts
 import uamcts.gym
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.xdist_group("site")  # it is built once
 
 
 class Requests(HTMLParser):

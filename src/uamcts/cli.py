@@ -133,17 +133,19 @@ def run(
     scenario: Annotated[str, typer.Option(help="`online`: U is learned on the way. `offline`: U is known.")] = "online",
     algorithm: Annotated[list[str] | None, typer.Option(help="One of the paper's, or `trust`; give several.")] = None,
     learner: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             help="online: an estimator (docs/estimators.md), true, none, a transition_..., a baseline "
-            "(docs/baselines.md); behind any of them +memory or +penalty=WEIGHT. Default: the paper's."
+            "(docs/baselines.md); behind any of them +memory or +penalty=WEIGHT; give several. Default: the paper's."
         ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs side by side; default: the paper's.", min=1)] = None,
     steps: Annotated[int | None, typer.Option(help="online: real steps of each run.", min=1)] = None,
     c: Annotated[list[float] | None, typer.Option(help="Exploration; give several. Default: the paper's.")] = None,
-    tau: Annotated[float, typer.Option(help="offline: the uncertainty factor.")] = 0.1,
-    iterations: Annotated[int | None, typer.Option(help="offline: iterations of a search.", min=1)] = None,
+    tau: Annotated[list[float] | None, typer.Option(help="offline: uncertainty factors. Default: 0.1.")] = None,
+    iterations: Annotated[
+        list[int] | None, typer.Option(help="offline: iterations of a search; give several. Default: the paper's.")
+    ] = None,
     rules: Rules = "released",
     interval: Annotated[int | None, typer.Option(help="online: real steps between two rounds.", min=1)] = None,
     minibatches: Annotated[int | None, typer.Option(help="online: minibatches of a round.", min=1)] = None,
@@ -152,29 +154,36 @@ def run(
     engine: EngineName = "local",
     address: Address = None,
 ) -> None:
-    """Runs a grid of your own: offline over algorithms and c, or online with what the agents learn on the way."""
+    """Runs a grid of your own: domains, algorithms, c, tau and budgets offline, or learners online.
+
+    A single online run is watched: what it has learned is printed as it goes.
+    """
     with told_plainly(out):
         prepare_jax(device_a_core=True)
-        if scenario == "offline":
+        if scenario not in ("online", "offline"):
+            raise ValueError(f"scenario is {scenario!r}; there are online and offline")
+        several = max(len(given or [0]) for given in (domain, algorithm, learner, c)) > 1 or rules == "both"
+        if scenario == "offline" or several or engine != "local":
+            from uamcts.lab import grid
             from uamcts.lab.engines import engine_of
-            from uamcts.lab.grid import run_grid
 
             folder = out or Path("results/run")
-            budget = () if iterations is None else (("iterations", iterations),)
-            parts = (domain, algorithm or ["true", "corrupted", "combined"], c or [], tau, runs or 100, budget)
-            _tell(run_grid(*parts, rules, seed, folder, engine_of(engine, address), console), folder)
+            if scenario == "offline":
+                algorithms, taus = algorithm or ["true", "corrupted", "combined"], tau or [0.1]
+                experiments = grid.offline_grid(domain, algorithms, c or [], taus, iterations or [], runs or 100)
+            else:
+                given = (algorithm or ["combined"], learner or [], c or [], runs, steps, interval, minibatches)
+                experiments = grid.online_grid(domain, *given)
+            _tell(grid.run_grid(experiments, rules, seed, folder, engine_of(engine, address), console), folder)
             return
-        if scenario != "online":
-            raise ValueError(f"scenario is {scenario!r}; there are online and offline")
         from uamcts.lab.online import Experiment
         from uamcts.lab.watch import run_online, second_half
 
-        for name in domain:
-            experiment = Experiment(
-                name, (algorithm or ["combined"])[0], learner, rules, c[0] if c else None, runs, steps, seed,
-                interval=interval, minibatches=minibatches,
-            )  # fmt: skip
-            print(second_half(run_online(experiment, out / name if out and len(domain) > 1 else out, console)))
+        experiment = Experiment(
+            domain[0], (algorithm or ["combined"])[0], learner[0] if learner else None, rules, c[0] if c else None,
+            runs, steps, seed, interval=interval, minibatches=minibatches,
+        )  # fmt: skip
+        print(second_half(run_online(experiment, out, console)))
 
 
 def _tell(summary: dict[str, Any], out: Path) -> None:

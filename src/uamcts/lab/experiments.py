@@ -29,6 +29,11 @@ class Online:
     learners: tuple[tuple[str, str], ...] = (("combined", "network"),)
     runs: int = OnlineSettings().runs
     steps: int = OnlineSettings().steps
+    exploration: tuple[float, ...] = ()
+    """Without any, the c that the paper found best."""
+    interval: int | None = None
+    """Real steps between two rounds, and minibatches of a round, where they are not the domain's own."""
+    minibatches: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A grid of one's own: the lab's machinery for any domains, algorithms and settings."""
+"""A grid of one's own: the lab's machinery for any domains, algorithms, learners and settings."""
 
 from __future__ import annotations
 
@@ -9,29 +9,63 @@ from typing import Any
 from rich.console import Console
 
 from uamcts.domains import make
-from uamcts.lab.experiments import Experiment, Offline
+from uamcts.lab.experiments import Experiment, Offline, Online
+from uamcts.lab.learners import check_learner
 from uamcts.lab.reproduce import run_all
 from uamcts.lab.runner import Engine
-from uamcts.paper import search_config
+from uamcts.paper import online_settings, search_config
 
 
-def run_grid(
+def offline_grid(
     domains: Sequence[str],
     algorithms: Sequence[str],
     exploration: Sequence[float],
-    tau: float,
+    taus: Sequence[float],
+    iterations: Sequence[int],
     runs: int,
-    budget: tuple[tuple[str, int], ...],
-    rules: str,
-    seed: int,
-    out: Path,
-    engine: Engine,
-    console: Console,
-) -> dict[str, Any]:
-    """Every algorithm with every c in every domain, offline; without any c, each at the paper's."""
+) -> list[Experiment]:
+    """Every algorithm with every c and tau in every domain, at every budget; without any c, each at the paper's."""
+    experiments = []
     for name in domains:
-        for algorithm in algorithms:  # before anything runs: a wrong one is refused by name
-            search_config(make(name), algorithm, tau=tau, **dict(budget))
-    part = Offline(tuple(algorithms), tuple(exploration), tau, runs, budget)
-    experiments = [Experiment(f"run_{name}", f"{name}, a grid of your own", name, (part,)) for name in domains]
+        for number in iterations or (None,):
+            budget = () if number is None else (("iterations", number),)
+            for algorithm in algorithms:  # before anything runs: a wrong one is refused by name
+                for tau in taus:
+                    search_config(make(name), algorithm, tau=tau, **dict(budget))
+            parts = tuple(Offline(tuple(algorithms), tuple(exploration), tau, runs, budget) for tau in taus)
+            title = name if number is None else f"{name}, {number} iterations"
+            label = f"run_{name}" if len(iterations) < 2 else f"run_{name}_{number}"
+            experiments.append(Experiment(label, f"{title}: a grid of your own", name, parts))
+    return experiments
+
+
+def online_grid(
+    domains: Sequence[str],
+    algorithms: Sequence[str],
+    learners: Sequence[str],
+    exploration: Sequence[float],
+    runs: int | None,
+    steps: int | None,
+    interval: int | None,
+    minibatches: int | None,
+) -> list[Experiment]:
+    """Every algorithm with every learner and every c in every domain; what is not given is the paper's."""
+    experiments = []
+    for name in domains:
+        domain = make(name)
+        usual = online_settings(domain)
+        for algorithm in algorithms:
+            search_config(domain, algorithm)
+        for learner in learners:
+            check_learner(learner)
+        pairs = tuple((algorithm, learner) for algorithm in algorithms for learner in learners or (usual.estimator,))
+        part = Online(pairs, runs or usual.runs, steps or usual.steps, tuple(exploration), interval, minibatches)
+        experiments.append(Experiment(f"run_{name}", f"{name}: a grid of your own", name, (), (part,)))
+    return experiments
+
+
+def run_grid(
+    experiments: list[Experiment], rules: str, seed: int, out: Path, engine: Engine, console: Console
+) -> dict[str, Any]:
+    """Runs them, and writes the report."""
     return run_all(experiments, False, False, rules, seed, out, engine, console)

@@ -58,16 +58,17 @@ def sweep_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list
 
 
 def online_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list[Unit]:
-    """The online units, at the c that the paper found best."""
+    """The online units, by default at the c that the paper found best."""
     domain = make(experiment.domain)
     return [
         OnlineUnit(
-            experiment.name, experiment.domain, algorithm, learner, rule, float(search_config(domain, algorithm).c),
-            part.runs, part.steps, seed,
+            experiment.name, experiment.domain, algorithm, learner, rule, float(c), part.runs, part.steps, seed,
+            part.interval, part.minibatches,
         )
         for rule in rules
         for part in experiment.online
         for algorithm, learner in part.learners
+        for c in part.exploration or (search_config(domain, algorithm).c,)
     ]  # fmt: skip
 
 
