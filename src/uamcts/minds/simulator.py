@@ -97,7 +97,7 @@ class PlainPlanner:
             found = reference.search(rng, state, model, self.asked, config, budget)
         except SimulatorError:
             raise
-        except ValueError as error:
+        except (ValueError, TypeError) as error:  # a reward that is no number is met in a sum
             raise SimulatorError(f"{self.name}: {error}") from error
         if not np.array_equal(before, self.simulator.features(state)):
             raise SimulatorError(
