@@ -17,7 +17,7 @@ def lake(rows):
 
 
 def main(arguments=None):
-    chosen = options(__doc__, arguments, runs=8, episodes=12, iterations=100, longest=50)
+    chosen = options(__doc__, arguments, runs=8, episodes=6, iterations=100, longest=50)
     wrong, true = uamcts.gym.Simulator(lake(MAP)), uamcts.gym.Simulator(lake(REALLY))
     return compare(chosen, GymWorld(lake(REALLY), wrong), wrong, true, rollouts=5, depth=80, gamma=0.95)
 
