@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import uamcts
 from uamcts import simulator
-from uamcts.experience import Experience, Measure, Outcome
+from uamcts.experience import Experience, Measure, Outcome, Returns
 from uamcts.minds.states import as_json, from_json
 
 BUDGET = {"iterations": 30, "rollouts": 3, "depth": 12, "gamma": 0.95}
@@ -512,10 +513,65 @@ def test_states_that_json_cannot_hold():
 
 
 def test_the_worst_is_learned_from_what_is_paid():
-    """Steps that cost 2 on average, over 50 steps with a discount of 0.99."""
+    """Steps that cost 2 on average, over 50 + 100 steps, as far as a search looks, with a discount of 0.99."""
     agent = uamcts.Agent(Corridors())
     assert agent.mind._worst() == 0.0
     agent.observe((0, 0), 1, (0, 1), reward=-3.0)
     agent.observe((0, 1), 1, (0, 2), reward=-1.0)
-    assert agent.mind._worst() == pytest.approx(-2 * (1 - 0.99**50) / 0.01)
-    assert uamcts.Agent(Corridors(), config=TRUST).mind.guesses_worst is False
+    assert agent.mind._worst() == pytest.approx(-2 * (1 - 0.99**150) / 0.01)
+
+
+# What is expected beyond doubt
+
+
+def test_the_least_return_by_hand():
+    """Windows of two steps, taken to go on for four: (1 + 1/2 + 1/4 + 1/8) / (1 + 1/2) = 1.25 times as much."""
+    returns = Returns(0.5, 2, 4)
+    places = [np.array([float(place)]) for place in range(9)]
+    returns.add(places[0], places[1], -1.0, False)
+    assert returns.least == 0.0  # what follows is not known yet
+    returns.add(places[1], places[2], -2.0, False)
+    assert returns.least == -2.0 * 1.25
+    returns.add(places[5], places[6], -8.0, False)  # another episode: -2 and -8 do not belong together
+    assert returns.least == -2.0 * 1.25
+    returns.add(places[6], places[7], 4.0, True)  # -8 + 4 / 2; and an end goes on for nothing
+    assert returns.least == -6.0
+    returns.add(places[7], places[8], 100.0, True)
+    assert returns.least == -6.0
+
+
+class Ledge:
+    """Two roads of 8 steps that pay 1, beside a fall that costs 3. Really the low one gives way after two steps."""
+
+    num_actions = 3
+    action_names = ("low road", "high road", "fall")
+
+    def __init__(self, firm):
+        self.firm = firm
+
+    def step(self, state, action):
+        high, place = state
+        if action == 2 or (not self.firm and action == 0 and state == (0, 2)):
+            return state, -3.0, True
+        if action == 1 and not high:
+            return (1, place), 0.0, False
+        return (high, place + 1), 1.0, place == 7
+
+
+@pytest.mark.parametrize("config", [None, uamcts.SearchConfig(**BUDGET, rules="trust", c=2.0)])
+def test_doubt_is_no_better_than_a_danger_that_is_known(config):
+    """Rewards are positive on average; still a doubtful step must not look better than a certain one beside a fall."""
+    agent = uamcts.Agent(Ledge(firm=True), config=config, memory=False)
+    world, paid = Ledge(firm=False), []
+    for _ in range(4):
+        state, over, total = (0, 0), False, 0.0
+        while not over:
+            action = agent.act(state)
+            after, reward, over = world.step(state, action)
+            agent.observe(state, action, after, reward=reward, terminal=over)
+            state, total = after, total + reward
+        paid.append(total)
+    assert paid[-1] == 8.0, paid
+    assert agent.mind._worst() <= -3.0
+    given = uamcts.Agent(Ledge(firm=True), config=replace(TRUST, worst=0.0), memory=False)
+    assert given.mind.config.worst == 0.0  # what is given stays

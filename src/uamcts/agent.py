@@ -85,7 +85,6 @@ class Agent:
                 seed,
                 2000 if minibatches is None else minibatches,
                 Measure(tuple(parts), discrepancy, tolerance),
-                guesses_worst=config is None,
             )
         self.mind: Any = mind
         self.last_plan: Any = None

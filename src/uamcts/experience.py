@@ -187,6 +187,35 @@ class Experience:
         return cls(rows, count, moments, arrays["rewards"].copy(), {key: place for place, key in enumerate(keys)})
 
 
+class Returns:
+    """The least that life has paid from any moment on, never more than 0: rewards discounted by `gamma`.
+
+    A moment counts once its episode has ended or `depth` steps have followed it. In the latter case it is taken to go
+    on like that for `span` steps, as far as a search looks.
+    """
+
+    def __init__(self, gamma: float, depth: int, span: int):
+        self.gamma, self.depth = gamma, depth
+        self.onward = sum(gamma**step for step in range(span)) / sum(gamma**step for step in range(depth))
+        self.least = 0.0
+        self._recent: list[float] = []
+        self._place: bytes | None = None
+
+    def add(self, before: np.ndarray, after: np.ndarray, reward: float, terminal: bool) -> None:
+        """One more step; one that does not start where the last one ended begins another episode."""
+        if before.tobytes() != self._place:
+            self._recent = []
+        self._recent = [*self._recent, reward][-self.depth :]
+        self._place = None if terminal else after.tobytes()
+        returned = 0.0
+        for steps, paid in enumerate(reversed(self._recent), 1):
+            returned = paid + self.gamma * returned
+            if terminal:
+                self.least = min(self.least, returned)
+            elif steps == self.depth:
+                self.least = min(self.least, returned * self.onward)
+
+
 def _key(features: np.ndarray, action: int) -> bytes:
     return features.tobytes() + int(action).to_bytes(8, "little")
 

@@ -208,7 +208,7 @@ class _Search:
     def worth(self, node: Node) -> float:
         """x: the value of a child with the reward of the transition into it; trust: less of it where in doubt."""
         value = self.value(node)
-        return (node.share * value + (1.0 - node.share) * self.config.worst if self.trust else value) + node.reward
+        return (node.share * value + (1.0 - node.share) * self.config.v_min if self.trust else value) + node.reward
 
     def doubts(self, node: Node) -> bool:
         """trust: whether the transition into the node is doubtful."""
@@ -305,7 +305,7 @@ class _Search:
             discount *= gamma
             if doubted and self.trust:
                 kept = self.kept(doubted)
-                returned += discount * (1.0 - kept) * self.config.worst
+                returned += discount * (1.0 - kept) * self.config.v_min
                 discount *= kept
         return checked_reward(returned), doubt
 
@@ -329,7 +329,7 @@ class _Search:
                 if not over[lane]:
                     doubt = checked(doubted[lane]) if doubted is not None else 0.0
                     kept = self.kept(doubt)
-                    returned = checked_reward(rewards[lane]) + config.gamma * (1.0 - kept) * config.worst
+                    returned = checked_reward(rewards[lane]) + config.gamma * (1.0 - kept) * config.v_min
                     returns[lane] += discount[lane] * returned
                     doubts[lane] += discount[lane] * doubt
                     discount[lane] *= config.gamma * kept
@@ -352,7 +352,7 @@ class _Search:
             node.weight += below
             below = node.share
             if self.trust:
-                value = node.share * value + (1.0 - node.share) * self.config.worst
+                value = node.share * value + (1.0 - node.share) * self.config.v_min
             value = gamma * value + node.reward
             if self.released:
                 value *= node.share

@@ -28,7 +28,7 @@ SLOW = 0.5
 """Seconds a step above which a simulator is called slow."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JaxSimulator:
     """A simulator that JAX can compile: `step(state, action)` gives a `Transition`, pure, absorbing at terminals.
 

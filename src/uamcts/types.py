@@ -100,8 +100,9 @@ class SearchConfig:
     """trust: by how much UA-Selection lowers the score of a doubtful child."""
     doubt_threshold: Any = 0.0
     """trust: a transition is doubtful where its uncertainty is above this."""
-    worst: Any = 0.0
-    """trust: V_min, what is expected of a doubtful transition instead. Below 0 where rewards are negative."""
+    worst: Any = None
+    """trust: V_min, what is expected of a doubtful transition instead. Below 0 where rewards are negative. None: 0, or
+    what an `Agent` of a simulator expects after all that it has seen."""
 
     def __post_init__(self) -> None:
         for name in ("iterations", "rollouts", "depth", "tree_depth"):
@@ -122,6 +123,11 @@ class SearchConfig:
         _number(self, "penalty", lambda penalty: 0 <= penalty < np.inf, "it must be a finite number of at least 0")
         _number(self, "worst", lambda worst: -np.inf < worst < np.inf, "it must be a finite number")
         _number(self, "doubt_threshold", lambda limit: limit >= 0, "it must be at least 0 (infinity doubts nothing)")
+
+    @property
+    def v_min(self) -> Any:
+        """trust: V_min, 0 where `worst` is None."""
+        return 0.0 if self.worst is None else self.worst
 
 
 STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth")
@@ -150,7 +156,7 @@ jax.tree_util.register_pytree_node(
 def _number(config: SearchConfig, name: str, good: Any, remedy: str) -> None:
     """Refuses a concrete value, or any concrete lane of it, that is not good; a traced one cannot be looked at."""
     value = getattr(config, name)
-    if isinstance(value, str) or (value is None and name != "deletion_scale"):
+    if isinstance(value, str) or (value is None and name not in ("deletion_scale", "worst")):
         raise ValueError(f"{name} is {value!r}; {remedy}")
     if isinstance(value, jax.core.Tracer) or not isinstance(value, (int, float, np.ndarray, np.generic, jax.Array)):
         return

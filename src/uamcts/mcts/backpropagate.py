@@ -30,7 +30,7 @@ def backpropagate(tree: Tree, path: Path, value: jax.Array, revisited: jax.Array
     paid = share if config.rules == "released" else jnp.ones_like(share)
     paid = paid * reward
     if config.rules == "trust":
-        paid = paid + config.gamma * (1.0 - share) * config.worst
+        paid = paid + config.gamma * (1.0 - share) * config.v_min
     values = climb(value, places < path.length - 1, onward * config.gamma, paid)
     added = values if config.rules != "pseudocode" else values * share
 

@@ -79,7 +79,7 @@ def worth(stats: jax.Array, reward: jax.Array, share: jax.Array, config: SearchC
     """x, the value of each child of a block with the reward of the transition into it."""
     found = values(stats, config)
     if config.rules == "trust":
-        found = found * share + (1.0 - share) * config.worst
+        found = found * share + (1.0 - share) * config.v_min
     return found + reward
 
 

@@ -134,7 +134,7 @@ def rolled(
             doubted = doubted + jnp.where(over, 0.0, count * met)
             if weighed:
                 left = trust.kept(met, config, config.simulation)
-                paid = paid + onward_count * (1.0 - left) * config.worst
+                paid = paid + onward_count * (1.0 - left) * config.v_min
                 onward_count = onward_count * left
         onward = Rollout(
             stream=rollout.stream,

@@ -53,4 +53,4 @@ def returns(rewards: jax.Array, uncertainty: jax.Array, config: SearchConfig) ->
     left = kept(uncertainty, config, config.simulation)
     weights = jnp.cumprod(config.gamma * left, axis=1)
     weights = jnp.concatenate([jnp.ones_like(weights[:, :1]), weights[:, :-1]], axis=1)
-    return jnp.sum(weights * (rewards + config.gamma * (1.0 - left) * config.worst), axis=1)
+    return jnp.sum(weights * (rewards + config.gamma * (1.0 - left) * config.v_min), axis=1)

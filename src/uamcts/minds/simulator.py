@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import operator
 import random
@@ -16,7 +17,7 @@ import numpy as np
 from uamcts import files, reference
 from uamcts.doubt import Asked, Doubt
 from uamcts.errors import SimulatorError
-from uamcts.experience import Experience, Measure, Outcome, Report, judged
+from uamcts.experience import Experience, Measure, Outcome, Report, Returns, judged
 from uamcts.mcts.entry import no_uncertainty, raise_flags
 from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.memory import Facts, PatchedModel, no_transition, patched, undoubted
@@ -96,7 +97,7 @@ class PlainPlanner:
             found = reference.search(rng, state, model, self.asked, config, budget)
         except SimulatorError:
             raise
-        except ValueError as error:
+        except (ValueError, TypeError) as error:  # a reward that is no number is met in a sum
             raise SimulatorError(f"{self.name}: {error}") from error
         if not np.array_equal(before, self.simulator.features(state)):
             raise SimulatorError(
@@ -116,25 +117,19 @@ class PlainPlanner:
         return np.asarray(self.simulator.inputs(state), np.float32)
 
 
-class CompiledPlanner:
-    """Plans in a JAX simulator with the compiled search."""
+class Programs:
+    """What is compiled for a JAX simulator; all agents that plan in it share it."""
 
-    def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: bool):
+    def __init__(self, simulator: JaxSimulator):
         self.simulator = simulator
-        example = jax.tree.map(jnp.asarray, simulator.example)
-        self.known = Facts.empty(example, no_transition(example)) if memory else None
-        self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
-        self.doubt: Doubt | None = None
-        self._pace = None if budget_seconds is None else Pace(budget_seconds)
-        self._memory: PyTree = None
         features = simulator.features or flattened_jax
-        self._features = jax.jit(lambda state: jnp.ravel(features(state)).astype(jnp.float32))
         given = simulator.inputs or features
-        self._numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
-        self._inputs = jax.jit(self._numbers)
-        self._step = jax.jit(simulator.step)
-        self._put = jax.jit(lambda facts, state, action, real: facts.put(state, action, real))
-        self._search = jax.jit(self._searched, static_argnames="iterations", donate_argnames="memory")
+        self.features = jax.jit(lambda state: jnp.ravel(features(state)).astype(jnp.float32))
+        self.numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
+        self.inputs = jax.jit(self.numbers)
+        self.step = jax.jit(simulator.step)
+        self.put = jax.jit(lambda facts, state, action, real: facts.put(state, action, real))
+        self.search = jax.jit(self._searched, static_argnames="iterations", donate_argnames="memory")
 
     def _searched(
         self,
@@ -147,11 +142,30 @@ class CompiledPlanner:
     ) -> SearchResult:
         doubt, facts = known
         model: Any = self.simulator.step
-        uncertainty: Any = no_uncertainty if doubt is None else doubt.uncertainty(self._numbers, self.num_actions)
+        actions = self.simulator.num_actions
+        uncertainty: Any = no_uncertainty if doubt is None else doubt.uncertainty(self.numbers, actions)
         if facts is not None:
             model, uncertainty = patched(model, facts), undoubted(uncertainty, facts)
         config = replace(config, iterations=iterations)
-        return tree_search(key, state, model, uncertainty, config, self.num_actions, self.simulator.legal, memory)
+        return tree_search(key, state, model, uncertainty, config, actions, self.simulator.legal, memory)
+
+
+programs = functools.lru_cache(maxsize=16)(Programs)
+"""The programs of a simulator; those of the latest few are kept."""
+
+
+class CompiledPlanner:
+    """Plans in a JAX simulator with the compiled search."""
+
+    def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: bool):
+        self.simulator = simulator
+        example = jax.tree.map(jnp.asarray, simulator.example)
+        self.known = Facts.empty(example, no_transition(example)) if memory else None
+        self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
+        self.doubt: Doubt | None = None
+        self._pace = None if budget_seconds is None else Pace(budget_seconds)
+        self._memory: PyTree = None
+        self._compiled = programs(simulator)
 
     def accept(self, state: Any, argument: str) -> PyTree:
         example = self.simulator.example
@@ -168,7 +182,7 @@ class CompiledPlanner:
         return state
 
     def _finite(self, state: PyTree, what: str) -> np.ndarray:
-        numbers = np.asarray(self._features(state), np.float64)
+        numbers = np.asarray(self._compiled.features(state), np.float64)
         if not np.all(np.isfinite(numbers)):
             raise SimulatorError(
                 f"{self.name}: the features of {what} are {shown(numbers.tolist())}; they must be finite numbers"
@@ -181,13 +195,13 @@ class CompiledPlanner:
 
     def believe(self, doubt: Doubt | None) -> None:
         self.doubt = doubt
-        uncertainty: Any = None if doubt is None else doubt.uncertainty(self._numbers, self.num_actions)
+        uncertainty: Any = None if doubt is None else doubt.uncertainty(self._compiled.numbers, self.num_actions)
         self._memory = uncertainty.memory() if hasattr(uncertainty, "memory") else None
 
     def remember(self, state: PyTree, action: int, following: PyTree, outcome: Outcome) -> None:
         if self.known is not None:
             real = Transition(following, jnp.float32(outcome.reward), jnp.bool_(outcome.terminal))
-            self.known = self._put(self.known.with_room(1), state, jnp.int32(action), real)
+            self.known = self._compiled.put(self.known.with_room(1), state, jnp.int32(action), real)
 
     def facts(self) -> dict[str, np.ndarray]:
         return {f"facts{number}": np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(self.known))}
@@ -201,7 +215,7 @@ class CompiledPlanner:
         key = jax.random.fold_in(jax.random.key(seed), number)
 
         def search(iterations: int) -> SearchResult:
-            found = self._search((self.doubt, self.known), key, state, config, self._memory, iterations)
+            found = self._compiled.search((self.doubt, self.known), key, state, config, self._memory, iterations)
             self._memory = found.memory
             return found._replace(memory=None)
 
@@ -213,15 +227,24 @@ class CompiledPlanner:
         return found
 
     def believed(self, state: PyTree, action: int) -> tuple[PyTree, Outcome]:
-        following, reward, terminal = self._step(state, jnp.int32(action))
+        following, reward, terminal = self._compiled.step(state, jnp.int32(action))
         features = self._finite(following, f"the state that action {action} leads to")
         return following, Outcome(features, float(reward), bool(terminal))
 
     def features(self, state: PyTree) -> np.ndarray:
-        return np.asarray(self._features(state), np.float64)
+        return np.asarray(self._compiled.features(state), np.float64)
 
     def inputs(self, state: PyTree) -> np.ndarray:
-        return np.asarray(self._inputs(state))
+        return np.asarray(self._compiled.inputs(state))
+
+
+def _span(config: SearchConfig) -> int:
+    """How many steps a search looks ahead at most: down the tree, then a rollout."""
+    return config.depth + min(config.iterations, config.tree_depth)
+
+
+def _returns(config: SearchConfig) -> Returns:
+    return Returns(float(config.gamma), config.depth, _span(config))
 
 
 class SimulatorMind:
@@ -236,13 +259,12 @@ class SimulatorMind:
         seed: int,
         minibatches: int,
         measure: Measure,
-        guesses_worst: bool,
     ):
-        self.guesses_worst = guesses_worst
         self.planner, self.chosen, self.config, self.schedule = planner, estimator, config, schedule
         self.name, self.action_names = planner.name, planner.action_names
         self.seed, self.minibatches, self.measure = operator.index(seed), minibatches, measure
         self.experience = Experience()
+        self.returns = _returns(config)
         self.doubt: Doubt | None = None
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts = 0, 0
@@ -256,23 +278,32 @@ class SimulatorMind:
         state = self.planner.accept(state, "state")
         self.acts += 1
         config = replace(self.config, tau=self.tau)
-        if self.guesses_worst:
+        if config.worst is None:
             config = replace(config, worst=self._worst())
         return self.planner.plan(self.seed, self.acts, state, config)
 
     def _worst(self) -> float:
-        """What is expected beyond a doubtful transition: that it goes on as badly as on average; never more than 0."""
-        steps, gamma = range(self.config.depth), float(self.config.gamma)
-        return min(0.0, self.experience.mean_reward) * sum(gamma**step for step in steps)
+        """What is expected beyond a doubtful transition, never more than 0: as on average, or as badly as it ever went.
+
+        It must lie below all that a search can find, else what is doubtful looks better than what is known to be bad.
+        """
+        steps, gamma = range(_span(self.config)), float(self.config.gamma)
+        return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
 
     def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
-        self._add(state, action, following, reward, terminal)
+        real = self._add(state, action, following, reward, terminal)
+        self.returns.add(*real)
         self.steps += 1
         due = self.schedule is None or self.schedule.due(self.steps)
         return self.learn() if due else False
 
-    def _add(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> None:
-        """Keeps one transition; whatever is wrong with it shows before anything is kept."""
+    def _add(
+        self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
+    ) -> tuple[np.ndarray, np.ndarray, float, bool]:
+        """Keeps one transition; whatever is wrong with it shows before anything is kept.
+
+        Returns the features before and after, and reward and end as they are believed to be where they are not known.
+        """
         state, following = self.planner.accept(state, "state"), self.planner.accept(following, "next_state")
         if not 0 <= action < self.planner.num_actions:
             raise ValueError(f"action is {action}; {self.name} has the actions 0 to {self.planner.num_actions - 1}")
@@ -290,7 +321,9 @@ class SimulatorMind:
         self.experience.add(here, self.planner.inputs(state), int(action), believed, real, own)
         paid = believed.reward if reward is None else float(reward)
         over = believed.terminal if terminal is None else bool(terminal)
+        assert paid is not None and over is not None  # noqa: S101, PT018 (a simulator says both)
         self.planner.remember(state, int(action), following, Outcome(real.features, paid, over))
+        return here, real.features, paid, over
 
     def _same(self, features: np.ndarray, action: int, believed: Outcome) -> None:
         """Refuses a simulator that says another thing of a transition than it did before."""
@@ -348,6 +381,7 @@ class SimulatorMind:
 
     def save(self, path: Any) -> None:
         counters = {"steps": np.int64(self.steps), "acts": np.int64(self.acts), "tau": np.float64(self.tau)}
+        counters["least"] = np.float64(self.returns.least)
         files.save(path, {**self.experience.arrays(), **counters, **self.planner.facts()}, "agent", self._about())
 
     def load(self, path: Any) -> None:
@@ -355,10 +389,13 @@ class SimulatorMind:
         steps, acts, tau = (arrays.pop(name, None) for name in ("steps", "acts", "tau"))
         if steps is None or acts is None or tau is None:
             raise ValueError(f"{path} does not fit: it holds no counters; it is not the file of such an agent")
+        least = arrays.pop("least", np.float64(0.0))
         facts = {name: arrays.pop(name) for name in list(arrays) if name.startswith("facts")}
         experience = Experience.of(arrays)
         self.planner.recall(facts)
         self.experience, self.steps, self.acts, self.tau = experience, int(steps), int(acts), float(tau)
+        self.returns = _returns(self.config)
+        self.returns.least = float(least)
         self._fit()
 
     def _about(self) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""A taxi in a town where a street is closed; the driver's map still shows it open.
+
+python examples/taxi.py
+
+Gymnasium's Taxi. Every episode has other places to go to, so that what was seen at the closed street must carry over:
+`inputs` says that doubt is about where the taxi is, not about who sits in it.
+"""
+
+import numpy as np
+from gymnasium.envs.toy_text.taxi import TaxiEnv
+from worlds_apart import GymWorld, compare, options
+
+import uamcts.gym
+
+CLOSED = {((2, 1), 2), ((2, 2), 3)}
+"""Between the cells (2, 1) and (2, 2), going east (2) and going west (3): the way around has two steps more."""
+
+
+class Town(TaxiEnv):
+    """A passenger who gets in pays 10 at once: without that, random rollouts see no reward at all."""
+
+    action_names = ("south", "north", "east", "west", "pick up", "drop off")
+
+    def __init__(self, closed=()):
+        super().__init__()
+        for state, actions in self.P.items():
+            row, column, passenger, _ = self.decode(state)
+            for action, [(_, after, reward, over)] in actions.items():
+                if ((row, column), action) in closed:
+                    after = state
+                if action == 4 and passenger < 4 and reward == -1:
+                    reward = 10
+                if action == 5 and not over:
+                    after, reward = state, -10
+                actions[action] = [(1.0, after, reward, over)]
+
+
+class Map(uamcts.gym.Simulator):
+    """The town as a driver sees it: nobody gets in where there is nobody, or out at the wrong place."""
+
+    def __init__(self, town):
+        super().__init__(town)
+        self.allowed = {state: [a for a in range(6) if self.step(state, a)[1] > -10] for state in town.P}
+
+    def legal_actions(self, state):
+        return self.allowed[state]
+
+    def inputs(self, state):
+        """What doubt is learned from: the taxi's cell, one number for each."""
+        return np.eye(25)[state // 20]
+
+
+def main(arguments=None):
+    chosen = options(__doc__, arguments, runs=6, episodes=6, iterations=100, longest=40)
+    wrong, true = Map(Town()), Map(Town(CLOSED))
+    return compare(chosen, GymWorld(Town(CLOSED), wrong), wrong, true, rollouts=5, depth=30, gamma=0.95)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""What the worked examples share: six agents live in a world that is not as their model says, and a table tells how.
+
+`compare` is all that an example needs. Every run is an agent of its own, with its own seed; it lives through all
+episodes and keeps what it learns. Intervals are 95 % bootstrap intervals over runs.
+"""
+
+import argparse
+import random
+import time
+
+import numpy as np
+
+import uamcts
+from uamcts.lab.statistics import interval, mean
+
+ONLY_MCTS = dict.fromkeys(("selection", "expansion", "simulation", "backpropagation"), False)
+
+
+class Random:
+    """Any action, without a thought."""
+
+    def __init__(self, num_actions, seed):
+        self.num_actions, self.random = num_actions, random.Random(seed)  # noqa: S311 (play, not secrets)
+
+    def act(self, state):
+        return self.random.randrange(self.num_actions)
+
+    def observe(self, *seen, **known):
+        pass
+
+
+class GymWorld:
+    """A Gymnasium environment as the real world; `simulator` only reads which state it is in."""
+
+    def __init__(self, env, simulator):
+        self.env, self.simulator = env.unwrapped, simulator
+
+    def reset(self, seed):
+        self.env.reset(seed=seed)
+        return self.simulator.read(self.env)
+
+    def step(self, action):
+        _, reward, terminated, _, _ = self.env.step(self.simulator.actions[action])
+        return self.simulator.read(self.env), float(reward), terminated
+
+
+def agents(wrong, true, budget):
+    """The rows of the table: a name, and what makes the agent of a run."""
+    mcts = uamcts.SearchConfig(**budget, **ONLY_MCTS)
+    paper = uamcts.SearchConfig(**budget, rules="released", tau=0.1)
+    trust = uamcts.SearchConfig(**budget, rules="trust", c=2.0)
+    return {
+        "random": lambda seed: Random(wrong.num_actions, seed),
+        "MCTS, wrong model": lambda seed: uamcts.Agent(wrong, "none", mcts, seed=seed, memory=False),
+        "UA-MCTS": lambda seed: uamcts.Agent(wrong, config=paper, seed=seed, memory=False),
+        "trust": lambda seed: uamcts.Agent(wrong, config=trust, seed=seed, memory=False),
+        "trust and memory": lambda seed: uamcts.Agent(wrong, config=trust, seed=seed),
+        "MCTS, true model": lambda seed: uamcts.Agent(true, "none", mcts, seed=seed, memory=False),
+    }
+
+
+def live(agent, world, seed, longest):
+    """One episode in the real world: what it paid, and how many steps it took."""
+    state, total, steps, over = world.reset(seed), 0.0, 0, False
+    while not over and steps < longest:
+        action = agent.act(state)
+        after, reward, over = world.step(action)
+        agent.observe(state, action, after, reward=reward, terminal=over)
+        state, total, steps = after, total + reward, steps + 1
+    return total, steps
+
+
+def with_interval(sample):
+    """The mean of a number for each run, and its interval."""
+    low, high = interval(mean, sample)
+    return f"{np.mean(sample):.2f} [{low:.2f}, {high:.2f}]"
+
+
+def options(description, arguments, **defaults):
+    """The options of an example; `defaults` are those of this one."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = {
+        "runs": "agents of each kind",
+        "episodes": "that each agent lives through",
+        "seed": "of the first agent; the next has the next number",
+        "iterations": "of each search",
+        "longest": "steps after which an episode is cut",
+    }
+    for name, default in {"seed": 0, **defaults}.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"{words[name]} ({default})")
+    parser.add_argument("--report", action="store_true", help="print where the last agent found its model wrong")
+    return parser.parse_args(arguments)
+
+
+def compare(chosen, world, wrong, true, **budget):
+    """Lets all agents live and prints the table; returns rewards and steps, [runs, episodes, 2], of each.
+
+    `world` has `reset(seed)`, which gives a state, and `step(action)`, which gives the next one, the reward and whether
+    the episode is over. `wrong` and `true` are simulators: what the agents believe, and what they should.
+    """
+    some = max(1, chosen.episodes // 3)
+    print(f"{chosen.runs} agents of {chosen.episodes} episodes; mean and 95 % interval over agents")
+    early, late = f"reward, first {some}", f"reward, last {some}"
+    print(f"{'':18}{early:>27}{late:>27}{'steps, last ' + str(some):>25}{'ms a move':>11}")
+    found = {}
+    for name, make in agents(wrong, true, {"iterations": chosen.iterations, **budget}).items():
+        start, lives = time.perf_counter(), []
+        for seed in range(chosen.seed, chosen.seed + chosen.runs):
+            agent = make(seed)
+            episodes = range(1000 * seed, 1000 * seed + chosen.episodes)
+            lives.append([live(agent, world, episode, chosen.longest) for episode in episodes])
+            if name == "trust and memory":
+                lived = agent
+        found[name] = np.array(lives)
+        pace = 1000 * (time.perf_counter() - start) / found[name][..., 1].sum()
+        first, last = found[name][:, :some].mean(axis=1), found[name][:, -some:].mean(axis=1)
+        figures = [with_interval(first[:, 0]), with_interval(last[:, 0]), with_interval(last[:, 1])]
+        print(f"{name:18}{figures[0]:>27}{figures[1]:>27}{figures[2]:>25}{pace:11.1f}", flush=True)
+    if chosen.report:
+        print(lived.report(5))
+    return found
