@@ -239,14 +239,14 @@ def test_a_grid_of_learners(tmp_path):
 
 
 def test_lanes_and_turns_change_nothing(monkeypatch):
-    """The same episodes with 3 lanes and with 64: the numbers of a unit do not depend on how it is laid out."""
+    """With 3 lanes, with one each, and with idle ones as on an accelerator: the numbers of a unit are the same."""
     unit = OfflineUnit(
         "run", "breakout", "released", 0.1, "sweep", (("corrupted", 1.0), ("combined", 2.0)), 0, 5, 0,
         (("iterations", 5), ("rollouts", 2), ("depth", 8)),
     )  # fmt: skip
     found = []
-    for lanes in (1, 3, 64):
-        monkeypatch.setattr(units, "LANES", lanes)
+    for lanes in (3, 10, 16):
+        monkeypatch.setattr(units, "lanes_of", lambda jobs, devices, lanes=lanes: lanes)
         found.append(unit.compute(lambda share, words: None, None))
     assert same(found[0], found[1])
     assert same(found[0], found[2])

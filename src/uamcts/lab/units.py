@@ -27,6 +27,8 @@ from uamcts.types import SearchConfig
 
 LANES = 128
 """Episodes side by side on one core."""
+WIDE = 1400
+"""The fewest lanes on an accelerator: as many as the paper's largest unit has, 28 pairs on 50 seeds."""
 Progress = Callable[[float, str], None]
 """Told which share of a unit is done, and a few words about it."""
 
@@ -88,8 +90,7 @@ class OfflineUnit:
         """The scores of `jobs` under one rule set, each lane playing every so many of them."""
         domain = make(self.domain)
         devices = len(jax.devices())
-        accelerated = jax.default_backend() != "cpu"
-        lanes = len(jobs) if accelerated else min(LANES * devices, math.ceil(len(jobs) / 4))
+        lanes = lanes_of(len(jobs), devices)
         turns = math.ceil(len(jobs) / lanes)
         order = np.arange(lanes * turns).reshape(turns, lanes).T
         taken = np.minimum(order, len(jobs) - 1)
@@ -102,6 +103,16 @@ class OfflineUnit:
         raise_flags(score)
         flat = jax.tree.map(lambda leaf: np.asarray(leaf).T.reshape(-1)[: len(jobs)], score)
         return Score(*flat)
+
+
+def lanes_of(jobs: int, devices: int) -> int:
+    """Episodes side by side: on a CPU a few for each core, in turns; on an accelerator all.
+
+    There, units with fewer have idle lanes instead of a program of their own: compiling takes longer than playing.
+    """
+    if jax.default_backend() == "cpu":
+        return min(LANES * devices, math.ceil(jobs / 4))
+    return max(jobs, WIDE)
 
 
 @functools.cache
