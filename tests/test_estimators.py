@@ -102,7 +102,9 @@ def test_files_keep_it(name, everything, programs, taught, tmp_path):
         files.load(tmp_path / "kept", make_estimator("linear", KEY, DOMAIN), "estimator", {"name": name})
 
 
-@pytest.mark.parametrize("name", ["bayes", "trees", "linear+gate"])
+@pytest.mark.parametrize(
+    "name", ["trees", *(pytest.param(n, marks=pytest.mark.long) for n in ("bayes", "linear+gate"))]
+)
 def test_runs_side_by_side_are_the_same_as_one_by_one(name, everything):
     """Two runs with different samples under jit and vmap, as `online` has them, and each of them alone."""
     states, actions, targets = everything

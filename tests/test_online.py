@@ -196,6 +196,7 @@ def test_a_file_of_another_experiment_is_refused(tmp_path):
     assert other.runs is before
 
 
+@pytest.mark.long
 def test_an_experiment_may_go_on_for_longer(tmp_path):
     """The buffers of the file are too short for the longer experiment: they grow."""
     short = Runs(Experiment("two_way", runs=2, steps=40, interval=40, minibatches=50))
@@ -236,6 +237,7 @@ def test_average_precision_by_hand():
     assert np.isnan(average_precision(np.zeros(3, bool), np.arange(3)))
 
 
+@pytest.mark.long
 def test_false_deletions_by_a_constant_doubt():
     """A doubt of 0.5 about everything at tau 0.1 deletes a child in 9 of 10 nodes, also where nothing is wrong.
 
@@ -371,6 +373,7 @@ def test_online_space_invaders_beats_the_true_model():
     assert reward.mean() - 3 * reward.std(ddof=1) / np.sqrt(len(reward)) > 18.7
 
 
+@pytest.mark.long
 def test_searches_with_and_without_memory_agree():
     """A search that looks U-hat up and one that asks the network for everything visit the same."""
     domain = uamcts.make("breakout")

@@ -169,6 +169,7 @@ def test_a_compiled_simulator_is_learned_alike(lived):
     assert compiled.act(jnp.zeros(2, jnp.int32)) in range(4)
 
 
+@pytest.mark.long
 def test_a_compiled_simulator_in_a_loop():
     agent = uamcts.Agent(jax_corridors(), config=TRUST)
     lengths = live(agent, episodes=3, wrap=lambda state: jnp.array(state, jnp.int32))

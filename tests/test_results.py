@@ -55,6 +55,7 @@ def test_freeway_shows_the_papers_ordering():
     assert found["combined"] >= 0.8
 
 
+@pytest.mark.long
 def test_breakout_shows_the_papers_ordering():
     """24 runs, cut at 120 steps: means of about 1 (corrupted) and 10 (combined) with standard errors below 1."""
     found = rewards("breakout", ["true", "corrupted", "expansion", "combined"], 24, limit=120)

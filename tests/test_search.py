@@ -344,12 +344,12 @@ def test_wrong_settings_are_refused_before_anything_runs(options, words):
     [
         (-0.1, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
         (math.nan, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
-        (math.inf, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
+        pytest.param(math.inf, 0.0, BAD_UNCERTAINTY, "negative or not finite", marks=pytest.mark.long),
         (0.0, math.nan, BAD_REWARD, "reward that is not a finite"),
-        (0.0, -math.inf, BAD_REWARD, "reward that is not a finite"),
+        pytest.param(0.0, -math.inf, BAD_REWARD, "reward that is not a finite", marks=pytest.mark.long),
     ],
 )
-@pytest.mark.parametrize("where", [0, 2])
+@pytest.mark.parametrize("where", [0, pytest.param(2, marks=pytest.mark.long)])
 def test_what_shows_while_it_runs_is_flagged(doubt, reward, flag, words, where):
     """At the root, and deep in the rollouts."""
     chain = {(s, a): (s + 1, reward if s == where else 0.0, doubt if s == where else 0.0)

@@ -205,6 +205,7 @@ def test_plain_mcts_is_the_released_one(searches):
     np.testing.assert_allclose(tree.total[0], plain.total, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_every_way_to_ask_for_u_gives_the_same_search():
     """U asked step by step, all at once after the rollouts, and looked up in a memory."""
     domain, state, doubt = breakout()
@@ -304,6 +305,7 @@ def test_the_algorithm_has_one_setting_for_every_domain():
     assert search_config(uamcts.make("two_way"), "trust", c=0.5).c == 0.5
 
 
+@pytest.mark.long
 def test_algorithms_with_rules_of_their_own_share_a_unit():
     """Rows stay in the order of the jobs, and are those of the algorithm alone."""
     pytest.importorskip("pyarrow")

@@ -152,7 +152,10 @@ def test_a_network_learns_the_whole_gridworld():
     assert float(jnp.max(jnp.abs(true - found))) < 0.02
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+QUICK = ("true", "none", "network", "linear", "two_part", "nearest")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in QUICK else [pytest.mark.long]) for n in ESTIMATORS])
 def test_every_estimator_keeps_the_protocol(name):
     """predict is at least 0 and finite, absorb and learn keep the form, all of it under jit and vmap."""
     domain = uamcts.make("two_way")
