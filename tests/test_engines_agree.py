@@ -60,10 +60,10 @@ def doubted(node):
 
 
 def cases():
-    """Two domains under all rules, and Space Invaders under the released ones; the rest takes minutes."""
+    """Two domains under all rules; the rest takes minutes."""
     for rules in ("released", "pseudocode", "trust"):
         for name in PAPERS:
-            long = name not in ("breakout", "two_way") and (name, rules) != ("space_invaders", "released")
+            long = name not in ("breakout", "two_way")
             yield pytest.param(name, rules, marks=[pytest.mark.long] if long else [])
 
 

@@ -217,11 +217,18 @@ def test_a_read_only_folder(tmp_path):
 
 
 def test_a_grid_of_taus_and_budgets(tmp_path):
-    """Two taus and two budgets: a row for each algorithm under each, under names of their own."""
-    grid = offline_grid(["two_way"], ["combined"], [], [0.1, 10.0], [2, 4], 2)
+    """Several budgets are experiments with names of their own, several taus rows of one."""
+    named = offline_grid(["two_way", "freeway"], ["combined"], [], [0.1], [2, 4], 2)
+    assert [(one.name, one.offline[0].budget) for one in named][:3] == [
+        ("run_two_way_2", (("iterations", 2),)), ("run_two_way_4", (("iterations", 4),)),
+        ("run_freeway_2", (("iterations", 2),)),
+    ]  # fmt: skip
+    grid = offline_grid(["two_way"], ["combined"], [], [0.1, 10.0], [2], 2)
     summary = run_grid(grid, "released", 0, tmp_path / "out", engine_of("local"), Console(quiet=True))
-    found = [(row["experiment"].removeprefix("run_two_way_"), row["tau"]) for row in summary["rows"]]
-    assert sorted(found) == [("2", 0.1), ("2", 10.0), ("4", 0.1), ("4", 10.0)]
+    assert sorted((row["experiment"], row["tau"]) for row in summary["rows"]) == [
+        ("run_two_way", 0.1),
+        ("run_two_way", 10.0),
+    ]
 
 
 def test_a_grid_of_learners(tmp_path):
@@ -238,6 +245,7 @@ def test_a_grid_of_learners(tmp_path):
 # Units
 
 
+@pytest.mark.long
 def test_lanes_and_turns_change_nothing(monkeypatch):
     """With 3 lanes, with one each, and with idle ones as on an accelerator: the numbers of a unit are the same."""
     unit = OfflineUnit(

@@ -100,6 +100,7 @@ def test_an_episode_is_cut_at_its_limit(two_way):
     assert int(after.knowledge.learner.estimator.regression.buffer.count) == 1
 
 
+@pytest.mark.long
 def test_the_agent_begins_as_plain_mcts_in_the_wrong_model():
     """Untrained, U-hat is 0: at tau 10 the searches of combined and corrupted visit the same actions as often."""
     domain = uamcts.make("breakout")
@@ -132,6 +133,7 @@ def test_taught_follows_the_schedule_and_stops():
     assert int(knowledge.learner.estimator.regression.rounds) == 2
 
 
+@pytest.mark.long
 def test_one_program_equals_pieces_and_batches_equal_single_runs(two_way):
     """`online` as one program, the same in two stretches with lessons, and each run alone: bit for bit the same."""
     domain, config, _ = two_way

@@ -386,6 +386,7 @@ class TableModel:
         self.step, self.num_actions = table.step, table.num_actions
 
 
+@pytest.mark.long
 def test_the_model_alone_or_the_uncertainty_alone_may_be_traced():
     domain = uamcts.make("two_way")
     key, state = jax.random.key(0), domain.reset(jax.random.key(0))
