@@ -249,6 +249,7 @@ def test_what_is_known_before_is_taken_whole_or_not_at_all():
     with pytest.raises(ValueError, match="sample 1 has 2 entries"):
         agent.seed([((1, 1), 1, (1, 1)), ((0, 0), 1)])
     assert agent.mind.experience.count == 2
+    assert len(agent.mind.planner.patched.facts) == 2, "half of the samples went into the memory"
     domain = uamcts.make("two_way")
     learned = uamcts.Agent(domain, "linear", CONFIG)
     state = domain.reset(jax.random.key(0))

@@ -133,8 +133,6 @@ class Agent:
 
         It counts like what was observed. All of it is taken in or, on an error, nothing. Returns how many there were.
         """
-        if isinstance(self.mind, DomainMind):
-            return _observed(self, list(samples))
         return self.mind.seed_with(samples)
 
     def report(self, most: int = 10) -> Report:
@@ -155,21 +153,6 @@ class Agent:
         """Takes over what an agent of this model and this estimator has saved; on any error nothing changes."""
         self.mind.load(path)
         self.last_plan = None
-
-
-def _observed(agent: Agent, samples: list[tuple]) -> int:
-    """Samples given to a domain's mind: looked at first, then observed one by one."""
-    for number, sample in enumerate(samples):
-        if not 3 <= len(sample) <= 5:
-            raise ValueError(
-                f"sample {number} has {len(sample)} entries; give (state, action, next_state), and reward and terminal "
-                "behind them where they are known"
-            )
-        agent.mind._checked(sample[0], "state"), agent.mind._checked(sample[2], "next_state")
-        agent.mind.domain._action(int(sample[1]))
-    for sample in samples:
-        agent.mind.observe(*sample, *(None,) * (5 - len(sample)))
-    return len(samples)
 
 
 def _planner(

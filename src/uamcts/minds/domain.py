@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from uamcts.learner import Doubter, Knowledge, plan, seen, settled, taught
 from uamcts.mcts.entry import raise_flags
 from uamcts.mcts.search import SearchResult
 from uamcts.memory import Patched
-from uamcts.minds.mind import Pace
+from uamcts.minds.mind import Pace, completed, formed
 from uamcts.paper import online_settings, search_config
 from uamcts.types import PyTree, SearchConfig, Transition
 from uamcts.uncertainty import Estimator, make_estimator
@@ -151,6 +152,16 @@ class DomainMind:
         self._memory = self._fresh_memory()
         return True
 
+    def seed_with(self, samples: Iterable[tuple]) -> int:
+        """Observes what is known already; all of it is looked at first."""
+        known = [completed(number, sample) for number, sample in enumerate(samples)]
+        for state, action, following, _, _ in known:
+            self._checked(state, "state"), self._checked(following, "next_state")
+            self.domain._action(int(action))
+        for sample in known:
+            self.observe(*sample)
+        return len(known)
+
     def report(self, most: int) -> Report:
         measure = Measure(("state",), lambda real, believed: 0.0)  # the paper's U, noted with every transition
         return judged(self.experience, measure, self._predicted, most, self.steps, self.action_names)
@@ -196,12 +207,4 @@ class DomainMind:
     def _checked(self, state: PyTree, argument: str) -> PyTree:
         """`state`, or an error if it is no state of the domain."""
         like = jax.eval_shape(self.domain.reset, self.key)
-        if repr(jax.tree.structure(state)) != repr(jax.tree.structure(like)):
-            raise TypeError(f"{argument} is {state!r}; it is not a state of {self.domain.name} (see domain.reset)")
-        for leaf, wanted in zip(jax.tree.leaves(state), jax.tree.leaves(like), strict=True):
-            if np.shape(leaf) != wanted.shape:
-                raise ValueError(
-                    f"{argument} has an array of shape {np.shape(leaf)} where {self.domain.name} has {wanted.shape}; "
-                    "give one state, not a batch"
-                )
-        return jax.tree.map(lambda leaf, wanted: jnp.asarray(leaf, wanted.dtype), state, like)
+        return formed(state, like, argument, self.name, f"it is not a state of {self.name} (see domain.reset)")

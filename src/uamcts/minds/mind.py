@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from uamcts.experience import Report
 from uamcts.mcts.search import SearchResult
+from uamcts.simulator import shown
+from uamcts.types import PyTree
 
 
 class Mind(Protocol):
@@ -32,6 +36,8 @@ class Mind(Protocol):
     def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool: ...
 
     def learn(self) -> bool: ...
+
+    def seed_with(self, samples: Iterable[tuple]) -> int: ...
 
     def report(self, most: int) -> Report: ...
 
@@ -66,3 +72,27 @@ class Pace:
                 self.iterations = 2 * iterations
         self._compiled.add(iterations)
         return found
+
+
+def completed(number: int, sample: tuple) -> tuple:
+    """A sample of `Agent.seed` with None for what is not known of it, or an error that names it."""
+    if not 3 <= len(sample) <= 5:
+        raise ValueError(
+            f"sample {number} has {len(sample)} entries; give (state, action, next_state), and reward and terminal "
+            "behind them where they are known"
+        )
+    return (*sample, *(None,) * (5 - len(sample)))
+
+
+def formed(state: PyTree, like: PyTree, argument: str, name: str, remedy: str) -> PyTree:
+    """`state` as arrays of the form of `like`, or an error if it has another."""
+    if repr(jax.tree.structure(state)) != repr(jax.tree.structure(like)):
+        raise TypeError(f"{argument} is {shown(state)}; {remedy}")
+    wanted = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), like)
+    for leaf, form in zip(jax.tree.leaves(state), jax.tree.leaves(wanted), strict=True):
+        if np.shape(leaf) != form.shape:
+            raise ValueError(
+                f"{argument} has an array of shape {np.shape(leaf)} where {name} has {form.shape}; "
+                "give one state, not a batch"
+            )
+    return jax.tree.map(lambda leaf, form: jnp.asarray(leaf, form.dtype), state, wanted)

@@ -6,9 +6,9 @@ import functools
 import json
 import operator
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ from uamcts.experience import Experience, Measure, Outcome, Report, Returns, jud
 from uamcts.mcts.entry import no_uncertainty, raise_flags
 from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.memory import Facts, PatchedModel, no_transition, patched, undoubted
-from uamcts.minds.mind import Pace
+from uamcts.minds.mind import Pace, completed, formed
 from uamcts.minds.states import as_json, from_json
 from uamcts.simulator import JaxSimulator, PythonSimulator, flattened_jax, shown
 from uamcts.types import PyTree, SearchConfig, Transition
@@ -169,15 +169,8 @@ class CompiledPlanner:
 
     def accept(self, state: Any, argument: str) -> PyTree:
         example = self.simulator.example
-        if repr(jax.tree.structure(state)) != repr(jax.tree.structure(example)):
-            raise TypeError(f"{argument} is {shown(state)}; a state of {self.name} looks like {shown(example)}")
-        for leaf, wanted in zip(jax.tree.leaves(state), jax.tree.leaves(example), strict=True):
-            if np.shape(leaf) != np.shape(wanted):
-                raise ValueError(
-                    f"{argument} has an array of shape {np.shape(leaf)} where {self.name} has {np.shape(wanted)}; "
-                    "give one state, not a batch"
-                )
-        state = jax.tree.map(lambda leaf, wanted: jnp.asarray(leaf, jnp.asarray(wanted).dtype), state, example)
+        remedy = f"a state of {self.name} looks like {shown(example)}"
+        state = formed(state, example, argument, self.name, remedy)
         self._finite(state, argument)
         return state
 
@@ -247,6 +240,23 @@ def _returns(config: SearchConfig) -> Returns:
     return Returns(float(config.gamma), config.depth, _span(config))
 
 
+class Sample(NamedTuple):
+    """A real transition beside what the simulator says of it."""
+
+    state: Any
+    action: int
+    following: Any
+    here: np.ndarray
+    """The features of the state."""
+    inputs: np.ndarray
+    believed: Outcome
+    real: Outcome
+    own: float
+    """What the user's own function says of the difference."""
+    paid: tuple[float, bool]
+    """Reward and end, as they are believed to be where they are not known."""
+
+
 class SimulatorMind:
     """Learns where a simulator is wrong from all that was seen, and plans with that."""
 
@@ -291,19 +301,15 @@ class SimulatorMind:
         return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
 
     def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
-        real = self._add(state, action, following, reward, terminal)
-        self.returns.add(*real)
+        sample = self._compared(state, action, following, reward, terminal)
+        self._keep(sample)
+        self.returns.add(sample.here, sample.real.features, *sample.paid)
         self.steps += 1
         due = self.schedule is None or self.schedule.due(self.steps)
         return self.learn() if due else False
 
-    def _add(
-        self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
-    ) -> tuple[np.ndarray, np.ndarray, float, bool]:
-        """Keeps one transition; whatever is wrong with it shows before anything is kept.
-
-        Returns the features before and after, and reward and end as they are believed to be where they are not known.
-        """
+    def _compared(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> Sample:
+        """One transition beside what the simulator says; whatever is wrong with it shows here, and nothing is kept."""
         state, following = self.planner.accept(state, "state"), self.planner.accept(following, "next_state")
         if not 0 <= action < self.planner.num_actions:
             raise ValueError(f"action is {action}; {self.name} has the actions 0 to {self.planner.num_actions - 1}")
@@ -318,12 +324,17 @@ class SimulatorMind:
             if not 0 <= own < np.inf:
                 raise ValueError(f"discrepancy returned {own!r}; it must be a finite number of at least 0")
         real = Outcome(self.planner.features(following), reward, terminal)
-        self.experience.add(here, self.planner.inputs(state), int(action), believed, real, own)
         paid = believed.reward if reward is None else float(reward)
         over = believed.terminal if terminal is None else bool(terminal)
         assert paid is not None and over is not None  # noqa: S101, PT018 (a simulator says both)
-        self.planner.remember(state, int(action), following, Outcome(real.features, paid, over))
-        return here, real.features, paid, over
+        inputs = self.planner.inputs(state)
+        return Sample(state, int(action), following, here, inputs, believed, real, own, (paid, over))
+
+    def _keep(self, sample: Sample) -> None:
+        """Learns from it later, and plans with it if there is a memory."""
+        self.experience.add(sample.here, sample.inputs, sample.action, sample.believed, sample.real, sample.own)
+        outcome = Outcome(sample.real.features, *sample.paid)
+        self.planner.remember(sample.state, sample.action, sample.following, outcome)
 
     def _same(self, features: np.ndarray, action: int, believed: Outcome) -> None:
         """Refuses a simulator that says another thing of a transition than it did before."""
@@ -350,24 +361,13 @@ class SimulatorMind:
         )  # fmt: skip
         self.planner.believe(self.doubt)
 
-    def seed_with(self, samples: Any) -> int:
+    def seed_with(self, samples: Iterable[tuple]) -> int:
         """Takes in what is known already; all of it or nothing."""
-        before = Experience.of(self.experience.arrays())
-        count = 0
-        try:
-            for sample in samples:
-                if not 3 <= len(sample) <= 5:
-                    raise ValueError(
-                        f"sample {count} has {len(sample)} entries; give (state, action, next_state), and reward and "
-                        "terminal behind them where they are known"
-                    )
-                self._add(*sample, *(None,) * (5 - len(sample)))
-                count += 1
-        except BaseException:
-            self.experience = before
-            raise
+        known = [self._compared(*completed(number, sample)) for number, sample in enumerate(samples)]
+        for sample in known:
+            self._keep(sample)
         self._fit()
-        return count
+        return len(known)
 
     def report(self, most: int) -> Report:
         return judged(self.experience, self.measure, self._predicted, most, self.steps, self.action_names)

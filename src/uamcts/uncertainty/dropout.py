@@ -15,8 +15,8 @@ import optax
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam
-from uamcts.uncertainty.sampled import Sampled, at_least, cautious, descended, largest_target, share
+from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descended
+from uamcts.uncertainty.sampled import Sampled, at_least, cautious, largest_target, share
 
 
 class Dropout(Sampled):

@@ -8,7 +8,7 @@ A sample of the very same state outweighs all others.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 import equinox as eqx
 import jax
@@ -16,10 +16,10 @@ import jax.numpy as jnp
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.sampled import Sampled, Surprise, at_least, grouped
+from uamcts.uncertainty.sampled import FittedAtOnce, Surprise, at_least, grouped
 
 
-class Nearest(Sampled):
+class Nearest(FittedAtOnce):
     """Remembers the latest different samples, as many with U > 0 as with U = 0 at most: `places` in all."""
 
     points: jax.Array
@@ -28,7 +28,6 @@ class Nearest(Sampled):
     """Their actions, [places]; -1 where nothing is remembered."""
     values: jax.Array
     """Their U, [places]."""
-    surprise: Surprise
     radius: float = eqx.field(static=True)
 
     @classmethod
@@ -51,10 +50,10 @@ class Nearest(Sampled):
             jnp.int32(0),
             encode,
             num_actions,
+            Surprise.none(),
             jnp.zeros((places, size)),
             jnp.full(places, -1),
             jnp.zeros(places),
-            Surprise.none(),
             radius,
         )
 
@@ -67,10 +66,6 @@ class Nearest(Sampled):
         doubtful = jnp.where(self.values > 0, weight, 0.0)
         mean = jnp.sum(doubtful * self.values) / jnp.maximum(jnp.sum(doubtful), 1e-9)
         return jnp.where(2 * jnp.sum(doubtful) > jnp.sum(weight), mean, 0.0)
-
-    def absorb(self, state: PyTree, action: jax.Array, target: jax.Array, copies: Any = 1) -> Self:
-        surprise = self.surprise.more(self.predict(state, action), target, copies)
-        return eqx.tree_at(lambda one: one.surprise, super().absorb(state, action, target, copies), surprise)
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         del key

@@ -102,17 +102,13 @@ class Regression(eqx.Module):
         """After `minibatches` steps of Adam, and their mean loss."""
         numbers = self.buffer.sample(key, (self.minibatches, BATCH))
 
-        def step(carry: tuple, numbers: jax.Array) -> tuple:
-            network, optimiser = carry
+        def loss(network: Any, numbers: jax.Array) -> jax.Array:
             states, actions, targets = self.buffer.rows(numbers)
-            inputs = jax.vmap(self.encode)(states)
-            loss, gradients = jax.value_and_grad(squared_error)(network, self.link, inputs, actions, targets)
-            updates, optimiser = adam().update(gradients, optimiser)
-            return (eqx.apply_updates(network, updates), optimiser), loss
+            return squared_error(network, self.link, jax.vmap(self.encode)(states), actions, targets)
 
-        (network, optimiser), losses = jax.lax.scan(step, (self.network, self.optimiser), numbers)  # type: ignore[var-annotated]
+        network, optimiser, mean = descended(self.network, self.optimiser, loss, numbers)
         fitted = type(self)(network, optimiser, self.buffer, self.rounds + 1, self.encode, self.link, self.minibatches)
-        return fitted, jnp.mean(losses)
+        return fitted, mean
 
 
 def raw_features(domain: Domain) -> Callable[[PyTree], jax.Array]:
@@ -122,6 +118,21 @@ def raw_features(domain: Domain) -> Callable[[PyTree], jax.Array]:
 
 def adam() -> optax.GradientTransformation:
     return optax.adam(STEP_SIZE)
+
+
+def descended(
+    network: Any, optimiser: optax.OptState, loss: Callable[[Any, Any], jax.Array], batches: Any
+) -> tuple[Any, optax.OptState, jax.Array]:
+    """A network after a step of Adam on each of `batches`, and the mean of `loss(network, batch)`."""
+
+    def step(carry: tuple, batch: Any) -> tuple:
+        network, optimiser = carry
+        value, gradients = jax.value_and_grad(loss)(network, batch)
+        updates, optimiser = adam().update(gradients, optimiser, network)
+        return (eqx.apply_updates(network, updates), optimiser), value
+
+    (network, optimiser), losses = jax.lax.scan(step, (network, optimiser), batches)  # type: ignore[var-annotated]
+    return network, optimiser, jnp.mean(losses)
 
 
 def squared_error(network: Any, link: Callable, inputs: jax.Array, actions: jax.Array, targets: jax.Array) -> jax.Array:

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple, Self
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.estimator import Estimator
-from uamcts.uncertainty.network import adam
 from uamcts.uncertainty.recall import Recall, fingerprint
 
 
@@ -62,6 +60,16 @@ class Sampled(Estimator):
         return Recall(self.predict, self.num_actions)
 
 
+class FittedAtOnce(Sampled):
+    """One that is fitted anew in every round; its loss is what it did not expect since the last one."""
+
+    surprise: Surprise
+
+    def absorb(self, state: PyTree, action: jax.Array, target: jax.Array, copies: Any = 1) -> Self:
+        surprise = self.surprise.more(self.predict(state, action), target, copies)
+        return eqx.tree_at(lambda one: one.surprise, super().absorb(state, action, target, copies), surprise)
+
+
 class Groups(NamedTuple):
     """Samples of the same state and action, as one. Arrays [rows of the buffer]; groups first, then `size` 0."""
 
@@ -99,21 +107,6 @@ def balanced(key: jax.Array, groups: Groups, shape: tuple[int, ...]) -> jax.Arra
     edges = jnp.cumsum(weight)
     drawn = jnp.searchsorted(edges, jax.random.uniform(key, shape) * edges[-1], side="right")
     return jnp.minimum(drawn, jnp.maximum(jnp.sum(groups.size > 0) - 1, 0))
-
-
-def descended(
-    network: Any, optimiser: optax.OptState, loss: Callable[[Any, Any], jax.Array], batches: Any
-) -> tuple[Any, optax.OptState, jax.Array]:
-    """A network after a step of Adam on each of `batches`, and the mean of `loss(network, batch)`."""
-
-    def step(carry: tuple, batch: Any) -> tuple:
-        network, optimiser = carry
-        value, gradients = jax.value_and_grad(loss)(network, batch)
-        updates, optimiser = adam().update(gradients, optimiser, network)
-        return (eqx.apply_updates(network, updates), optimiser), value
-
-    (network, optimiser), losses = jax.lax.scan(step, (network, optimiser), batches)  # type: ignore[var-annotated]
-    return network, optimiser, jnp.mean(losses)
 
 
 def largest_target(buffer: Buffer) -> jax.Array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.sampled import Sampled, Surprise, at_least, grouped
+from uamcts.uncertainty.sampled import FittedAtOnce, Surprise, at_least, grouped
 
 
 class Nodes(NamedTuple):
@@ -30,7 +30,7 @@ class Nodes(NamedTuple):
     value: jax.Array
 
 
-class Trees(Sampled):
+class Trees(FittedAtOnce):
     """Trees on the inputs with the one-hot action behind them, fitted to every different sample once."""
 
     nodes: Nodes
@@ -38,7 +38,6 @@ class Trees(Sampled):
     """Of the next fit."""
     fits: jax.Array
     """Rounds whose trees are fitted."""
-    surprise: Surprise
     depth: int = eqx.field(static=True)
 
     @classmethod
@@ -64,20 +63,16 @@ class Trees(Sampled):
             jnp.int32(0),
             encode,
             num_actions,
+            Surprise.none(),
             Nodes(whole, jnp.zeros(shape), whole, whole, jnp.zeros(shape)),
             jnp.uint32(0),
             jnp.int32(0),
-            Surprise.none(),
             depth,
         )
 
     def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
         answers = evaluated(self.nodes, with_action(self.encode(state), action, self.num_actions), self.depth)
         return jnp.where(2 * jnp.sum(answers > 0) > answers.size, jnp.mean(answers), 0.0)
-
-    def absorb(self, state: PyTree, action: jax.Array, target: jax.Array, copies: Any = 1) -> Self:
-        surprise = self.surprise.more(self.predict(state, action), target, copies)
-        return eqx.tree_at(lambda one: one.surprise, super().absorb(state, action, target, copies), surprise)
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         """Only says that trees are to be fitted: `settled` does it. (A call of the host from within a compiled program

@@ -17,8 +17,8 @@ import optax
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam
-from uamcts.uncertainty.sampled import Groups, Sampled, at_least, balanced, descended, grouped, largest_target, share
+from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descended
+from uamcts.uncertainty.sampled import Groups, Sampled, at_least, balanced, grouped, largest_target, share
 
 
 class TwoPart(Sampled):
