@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from uamcts.lab import experiments, runner, units
+from uamcts.lab import batches, experiments, runner
 from uamcts.lab.engines import engine_of
 from uamcts.lab.experiments import EXPERIMENTS, NAMES, pairs, quick
 from uamcts.lab.grid import offline_grid, online_grid, run_grid
@@ -254,7 +254,7 @@ def test_lanes_and_turns_change_nothing(monkeypatch):
     )  # fmt: skip
     found = []
     for lanes in (3, 10, 16):
-        monkeypatch.setattr(units, "lanes_of", lambda jobs, devices, lanes=lanes: lanes)
+        monkeypatch.setattr(batches, "lanes_of", lambda jobs, devices, lanes=lanes: lanes)
         found.append(unit.compute(lambda share, words: None, None))
     assert same(found[0], found[1])
     assert same(found[0], found[2])

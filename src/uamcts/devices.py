@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from jax.sharding import Mesh, PartitionSpec
 from uamcts.types import PyTree
 
 
-def spread(function: Callable[..., Any], devices: list | None = None) -> Callable[..., Any]:
+def spread(function: Callable[..., Any], devices: list | None = None) -> jax.stages.Wrapped:
     """`function` of arguments with an axis of lanes in front, run on all devices, each with its share of the lanes.
 
     Lanes must not depend on each other. Where they do not divide evenly, the last one is computed more than once.
@@ -23,8 +24,9 @@ def spread(function: Callable[..., Any], devices: list | None = None) -> Callabl
         return jax.jit(function)
     mesh = Mesh(np.array(devices), ("lanes",))
     lanes = PartitionSpec("lanes")
-    shared = jax.jit(jax.shard_map(function, mesh=mesh, in_specs=lanes, out_specs=lanes, check_vma=False))
+    shared = jax.shard_map(function, mesh=mesh, in_specs=lanes, out_specs=lanes, check_vma=False)
 
+    @jax.jit
     def run(*arguments: PyTree) -> Any:
         number = jax.tree.leaves(arguments)[0].shape[0]
         missing = -number % len(devices)
@@ -35,3 +37,11 @@ def spread(function: Callable[..., Any], devices: list | None = None) -> Callabl
         return jax.tree.map(lambda leaf: leaf[:number], found)
 
     return run
+
+
+def on_a_core() -> Any:
+    """A context in which JAX computes on a core: small things, such as single searches, are quicker there."""
+    try:
+        return jax.default_device(jax.devices("cpu")[0])
+    except RuntimeError:  # JAX was told to look for accelerators only
+        return nullcontext()

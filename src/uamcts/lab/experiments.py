@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from uamcts.paper import ALGORITHMS, EXPLORATION, ONLINE, OnlineSettings, usual_c
 
 GAMES = ("space_invaders", "freeway", "breakout")
+Options = tuple[tuple[str, Any], ...]
+"""Of a domain, by name."""
 SINGLE_LEARNERS = ("transition_linear", "transition_8_units", "transition_16_units", "transition_linear_residual")
 
 
@@ -38,13 +41,21 @@ class Online:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of the paper's experiments: where, and which of the two scenarios."""
+    """Where, and which of the two scenarios."""
 
     name: str
     title: str
     domain: str
     offline: tuple[Offline, ...] = ()
     online: tuple[Online, ...] = ()
+    options: Options = ()
+    """Of the domain, where they are not its defaults."""
+    drawn: bool = False
+    """Whether each run offline is in a world of its own: the domain takes a `seed`, and gets that of the run."""
+    family: str = ""
+    """Experiments of one family are shown together, in one table or figure."""
+    level: float | None = None
+    """Where a family is a range of something, the place in it."""
 
 
 def _game(name: str, title: str) -> Experiment:

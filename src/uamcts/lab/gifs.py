@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jax
 
+from uamcts.devices import on_a_core
 from uamcts.domains import make
 from uamcts.episode import moves
 from uamcts.lab.store import Episodes
@@ -31,7 +32,8 @@ def draw_typical(out: Path, episodes: Episodes) -> None:
             folder.mkdir(exist_ok=True)
             tau = float(episodes["tau"][mine][0])
             mean = float(episodes["reward"][mine & (episodes["tau"] == tau)].mean())
-            _draw(path, str(episodes["domain"][mine][0]), algorithm, tau, mean)
+            with on_a_core():
+                _draw(path, str(episodes["domain"][mine][0]), algorithm, tau, mean)
 
 
 def _draw(path: Path, name: str, algorithm: str, tau: float, mean: float) -> None:

@@ -16,6 +16,8 @@ import numpy as np
 from uamcts import files
 from uamcts.devices import spread
 from uamcts.domains import make
+from uamcts.domains.base import Domain
+from uamcts.lab.experiments import Options
 from uamcts.lab.learners import check_learner, make_learner
 from uamcts.learner import settled
 from uamcts.mcts.entry import raise_flags
@@ -42,10 +44,16 @@ class Experiment:
     seed: int = 0
     interval: Any = None
     minibatches: Any = None
+    options: Options = ()
+    """Of the domain."""
+
+    def made(self) -> Domain:
+        """The domain."""
+        return make(self.domain, **dict(self.options))
 
     def complete(self) -> Experiment:
         """With the paper's settings in the places of None; wrong ones are refused."""
-        domain = make(self.domain)
+        domain = self.made()
         settings = online_settings(domain)
         config = search_config(domain, self.algorithm, rules=self.rules)
         papers = {
@@ -92,7 +100,7 @@ class Runs:
 
     def __init__(self, experiment: Experiment):
         self.experiment = experiment = experiment.complete()
-        self.domain = planned_in(make(experiment.domain), experiment.algorithm)
+        self.domain = planned_in(experiment.made(), experiment.algorithm)
         settings = online_settings(self.domain)
         self.copies = settings.terminal_copies
         self.schedule = replace(settings.schedule, interval=experiment.interval)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,8 @@ from uamcts.lab import bandit, claims, report, runner
 from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, quick
 from uamcts.lab.gifs import draw_typical
 from uamcts.lab.store import Store
-from uamcts.lab.units import OfflineUnit, Unit
+from uamcts.lab.units import Unit, guess
 from uamcts.paper import RULES
-
-CORE_SECONDS = {
-    "space_invaders": (0.02, 0.0035), "freeway": (0.02, 0.0014), "breakout": (0.06, 0.0012),
-    "two_way": (0.003, 0.002), "two_way_icy": (0.003, 0.002),
-}  # fmt: skip
-"""What an offline episode, and an online step with its share of training, take one core: for a first guess."""
 
 
 class Bars:
@@ -59,14 +53,6 @@ class Bars:
         )
 
 
-def guess(unit: Unit) -> float:
-    """Core seconds, roughly."""
-    episode, step = CORE_SECONDS.get(unit.domain, (0.05, 0.005))
-    if isinstance(unit, OfflineUnit):
-        return 5 + episode * unit.seeds * len(unit.pairs)
-    return 5 + step * unit.runs * unit.steps
-
-
 def chosen(names: Sequence[str], is_quick: bool, scenario: str) -> list[Experiment]:
     """The experiments of these names, all by default."""
     for name in names:
@@ -78,8 +64,7 @@ def chosen(names: Sequence[str], is_quick: bool, scenario: str) -> list[Experime
     found = [quick(experiment) if is_quick else experiment for experiment in found]
     keep_offline, keep_online = scenario != "online", scenario != "offline"
     return [
-        Experiment(e.name, e.title, e.domain, e.offline if keep_offline else (), e.online if keep_online else ())
-        for e in found
+        replace(e, offline=e.offline if keep_offline else (), online=e.online if keep_online else ()) for e in found
     ]
 
 

@@ -27,7 +27,7 @@ from uamcts.lab.cells import best_c, cells
 from uamcts.lab.experiments import Experiment, pairs
 from uamcts.lab.statistics import curves, summarise
 from uamcts.lab.store import SCHEMA, Episodes, Store, as_parquet, commit, joined
-from uamcts.lab.units import OfflineUnit, OnlineUnit, Progress, Unit
+from uamcts.lab.units import OfflineUnit, OnlineUnit, Progress, Unit, guess
 from uamcts.paper import search_config
 
 BLOCK = 50
@@ -49,7 +49,7 @@ def sweep_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list
     return [
         OfflineUnit(
             experiment.name, experiment.domain, rule, part.tau, "sweep", pairs(experiment, part), first,
-            min(BLOCK, part.runs - first), seed, part.budget,
+            min(BLOCK, part.runs - first), seed, part.budget, experiment.options, experiment.drawn,
         )
         for rule in rules
         for part in experiment.offline
@@ -59,11 +59,11 @@ def sweep_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list
 
 def online_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list[Unit]:
     """The online units, by default at the c that the paper found best."""
-    domain = make(experiment.domain)
+    domain = make(experiment.domain, **dict(experiment.options))
     return [
         OnlineUnit(
             experiment.name, experiment.domain, algorithm, learner, rule, float(c), part.runs, part.steps, seed,
-            part.interval, part.minibatches,
+            part.interval, part.minibatches, experiment.options,
         )
         for rule in rules
         for part in experiment.online
@@ -85,7 +85,7 @@ def fresh_units(experiment: Experiment, rules: Sequence[str], seed: int, sweep: 
             units += [
                 OfflineUnit(
                     experiment.name, experiment.domain, rule, part.tau, "fresh", chosen, FRESH + first,
-                    min(BLOCK, part.runs - first), seed, part.budget,
+                    min(BLOCK, part.runs - first), seed, part.budget, experiment.options, experiment.drawn,
                 )
                 for first in range(0, part.runs, BLOCK)
             ]  # fmt: skip
@@ -102,8 +102,13 @@ def compute(unit: Unit, store: Store, work: Callable[[], Episodes]) -> bool:
         if not mine:
             return False
         start = time.perf_counter()
+        about: dict[str, Any] = {}
+        if isinstance(unit, OfflineUnit):
+            unit.prepare()
+            about["compiling"] = time.perf_counter() - start
         episodes = work()
-        store.write(unit.name, episodes, {"unit": asdict(unit), "provenance": provenance(time.perf_counter() - start)})
+        about |= provenance(time.perf_counter() - start)
+        store.write(unit.name, episodes, {"unit": asdict(unit), "provenance": about})
         for leftover in store.units.glob(f"{unit.name}.*"):
             if leftover.suffix in (".runs", ".so-far"):
                 leftover.unlink()
@@ -131,8 +136,16 @@ def interruptible(work: Callable[[], Any]) -> Any:
 
 
 def run_locally(units: Sequence[Unit], store: Store, reporter: Reporter) -> None:
-    """All units, one after the other, each over all devices; those that other processes are at are waited for."""
+    """All units, one after the other, each over all devices; those that other processes are at are waited for.
+
+    On an accelerator, which leaves the cores idle, the programs of later units are compiled while earlier ones are
+    played, and the longest of them come first.
+    """
     left = list(enumerate(units))
+    if jax.default_backend() != "cpu":
+        left = list(enumerate(sorted(units, key=guess, reverse=True)))
+        ahead = [unit for _, unit in left if isinstance(unit, OfflineUnit) and not store.has(unit.name)]
+        threading.Thread(target=_prepare, args=(ahead,), daemon=True).start()
     while left:
         waiting = []
         for number, unit in left:
@@ -142,6 +155,11 @@ def run_locally(units: Sequence[Unit], store: Store, reporter: Reporter) -> None
         if len(waiting) == len(left):
             time.sleep(0.5)
         left = waiting
+
+
+def _prepare(units: Sequence[OfflineUnit]) -> None:
+    for unit in units:
+        unit.prepare()
 
 
 Engine = Callable[[Sequence[Unit], Store, Reporter], None]

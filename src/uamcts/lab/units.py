@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from uamcts.devices import spread
 from uamcts.domains import make
-from uamcts.episode import Score, play_in_turn
+from uamcts.domains.base import Domain
 from uamcts.files import write_whole
 from uamcts.lab import online
+from uamcts.lab.batches import Job, compile_for, play_all
+from uamcts.lab.experiments import Options
 from uamcts.lab.store import Episodes, as_parquet, from_parquet, joined, repeated
-from uamcts.mcts.entry import raise_flags
-from uamcts.paper import planned_in, search_config
-from uamcts.types import SearchConfig
+from uamcts.paper import BUDGETS, planned_in, search_config
 
-LANES = 128
-"""Episodes side by side on one core."""
-WIDE = 1400
-"""The fewest lanes on an accelerator: as many as the paper's largest unit has, 28 pairs on 50 seeds."""
 Progress = Callable[[float, str], None]
 """Told which share of a unit is done, and a few words about it."""
+CORE_SECONDS = {
+    "space_invaders": (0.02, 0.0035), "freeway": (0.02, 0.0014), "breakout": (0.06, 0.0012),
+    "two_way": (0.003, 0.002), "two_way_icy": (0.003, 0.002),
+}  # fmt: skip
+"""What an offline episode, and an online step with its share of training, take one core: for a first guess."""
 
 
 @dataclass(frozen=True)
@@ -48,77 +44,55 @@ class OfflineUnit:
     seed: int
     budget: tuple[tuple[str, int], ...] = ()
     """`iterations`, `rollouts`, `depth` where they are not the paper's."""
+    options: Options = ()
+    """Of the domain."""
+    drawn: bool = False
+    """Whether each seed has a domain of its own, drawn from it."""
 
     @property
     def name(self) -> str:
         words = f"{self.experiment}-offline-{self.rules}-tau{self.tau:g}-{self.purpose}-{self.first_seed}"
         return f"{words}-{_digest(self)}"
 
+    def prepare(self) -> None:
+        """Compiles what `compute` will need, so that it can be done ahead, in another thread."""
+        compile_for(self._jobs(), self.seed)
+
     def compute(self, progress: Progress, scratch: Path) -> Episodes:
         """Plays them, as lanes of one program."""
         del scratch
-        jobs = [(pair, seed) for seed in range(self.first_seed, self.first_seed + self.seeds) for pair in self.pairs]
+        jobs = self._jobs()
         progress(0.0, f"{len(jobs)} episodes")
-        score = self._played(jobs)
-        count = len(jobs)
+        score = play_all(jobs, self.seed)
+        count, seeds = len(jobs), np.array([job.number for job in jobs])
         return {
             **repeated(count, experiment=self.experiment, domain=self.domain, scenario="offline", learner="true"),
             **repeated(count, rules=self.rules, tau=self.tau, purpose=self.purpose),
-            "algorithm": np.array([algorithm for (algorithm, _), _ in jobs], object),
-            "c": np.array([c for (_, c), _ in jobs]),
-            "seed": np.array([seed for _, seed in jobs]),
+            "algorithm": np.array([algorithm for algorithm, _ in self.pairs] * self.seeds, object),
+            "c": np.array([c for _, c in self.pairs] * self.seeds, np.float64),
+            "seed": seeds,
             "episode": np.zeros(count, np.int32),
             "reward": np.asarray(score.reward),
             "steps": np.asarray(score.steps),
             "ended": np.asarray(score.ended),
         }
 
-    def _played(self, jobs: list) -> Score:
-        """The scores of `jobs`. Rules decide what a program looks like: algorithms with others are played apart."""
-        domain = make(self.domain)
+    def _jobs(self) -> list[Job]:
+        """Seed by seed, every pair."""
         settings = {"rules": self.rules, "tau": self.tau, **dict(self.budget)}
-        configs = [search_config(domain, algorithm, **settings, c=c) for (algorithm, c), _ in jobs]
-        rules = np.array([config.rules for config in configs])
-        parts, places = [], []
-        for each in dict.fromkeys(rules.tolist()):
-            places.append(np.flatnonzero(rules == each))
-            parts.append(self._played_together([jobs[i] for i in places[-1]], [configs[i] for i in places[-1]]))
-        order = np.argsort(np.concatenate(places))
-        return jax.tree.map(lambda *leaves: np.concatenate(leaves)[order], *parts)
+        jobs = []
+        for seed in range(self.first_seed, self.first_seed + self.seeds):
+            domain = self._world(seed)
+            jobs += [
+                Job(planned_in(domain, algorithm), search_config(domain, algorithm, **settings, c=c), seed)
+                for algorithm, c in self.pairs
+            ]
+        return jobs
 
-    def _played_together(self, jobs: list, configs: list[SearchConfig]) -> Score:
-        """The scores of `jobs` under one rule set, each lane playing every so many of them."""
-        domain = make(self.domain)
-        devices = len(jax.devices())
-        lanes = lanes_of(len(jobs), devices)
-        turns = math.ceil(len(jobs) / lanes)
-        order = np.arange(lanes * turns).reshape(turns, lanes).T
-        taken = np.minimum(order, len(jobs) - 1)
-        worlds = [planned_in(domain, algorithm) for (algorithm, _), _ in jobs]
-        base = jax.random.key(self.seed)
-        keys = jax.vmap(lambda seed: jax.random.fold_in(base, seed))(jnp.array([seed for _, seed in jobs]))
-        stacked = [jax.tree.map(lambda *leaves: np.stack(leaves)[taken], *trees) for trees in (worlds, configs)]
-        counts = np.sum(order < len(jobs), axis=1).astype(np.int32)
-        score = _program(devices)(keys[taken], *stacked, counts)
-        raise_flags(score)
-        flat = jax.tree.map(lambda leaf: np.asarray(leaf).T.reshape(-1)[: len(jobs)], score)
-        return Score(*flat)
-
-
-def lanes_of(jobs: int, devices: int) -> int:
-    """Episodes side by side: on a CPU a few for each core, in turns; on an accelerator all.
-
-    There, units with fewer have idle lanes instead of a program of their own: compiling takes longer than playing.
-    """
-    if jax.default_backend() == "cpu":
-        return min(LANES * devices, math.ceil(jobs / 4))
-    return max(jobs, WIDE)
-
-
-@functools.cache
-def _program(devices: int) -> Callable:
-    """The compiled program that plays; JAX keeps one for every game, budget and rule set."""
-    return spread(jax.vmap(play_in_turn), jax.devices()[:devices])
+    def _world(self, seed: int) -> Domain:
+        """The domain of one seed."""
+        options = dict(self.options)
+        return make(self.domain, **options, seed=seed) if self.drawn else make(self.domain, **options)
 
 
 @dataclass(frozen=True)
@@ -136,6 +110,8 @@ class OnlineUnit:
     seed: int
     interval: int | None = None
     minibatches: int | None = None
+    options: Options = ()
+    """Of the domain."""
 
     @classmethod
     def of(cls, experiment: str, settings: online.Experiment) -> Self:
@@ -194,6 +170,15 @@ class OnlineUnit:
 
 
 Unit = OfflineUnit | OnlineUnit
+
+
+def guess(unit: Unit) -> float:
+    """Core seconds, roughly."""
+    episode, step = CORE_SECONDS.get(unit.domain, (0.05, 0.005))
+    if isinstance(unit, OnlineUnit):
+        return 5 + step * unit.runs * unit.steps
+    usual = BUDGETS.get(unit.domain, {}).get("iterations", 100)
+    return 5 + episode * unit.seeds * len(unit.pairs) * dict(unit.budget).get("iterations", usual) / usual
 
 
 def _steps_of(episodes: Episodes) -> list[int]:

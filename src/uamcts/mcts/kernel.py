@@ -30,14 +30,14 @@ def usable(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...], consta
 
 @functools.lru_cache(maxsize=256)
 def _lowers(jaxpr: Any, count: int, over: int, per_lane: tuple[bool, ...], dtypes: tuple) -> bool:
-    """Tries it once on a single block."""
+    """Tries it once on a single block. To compile it as well would wait for whatever the GPU is doing."""
     shapes = [
         jax.ShapeDtypeStruct((BLOCK,) if own else (), dtype) for own, dtype in zip(per_lane, dtypes, strict=False)
     ]
     lanes = [jax.ShapeDtypeStruct((BLOCK,), dtype) for dtype in dtypes[len(per_lane) :]]
     program = functools.partial(run, jaxpr, count, over, per_lane)
     try:
-        jax.jit(program).lower(shapes, lanes).compile()
+        jax.jit(program).lower(shapes, lanes)
     except Exception:  # whatever stops the lowering, the plain loop does the same work
         return False
     return True
