@@ -199,11 +199,95 @@ def test_on_ice_one_moves_to_the_right_hand_side():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [({"size": 3}, "size is 3; it must lie between 4"), ({"density": 0.7}, "density is 0.7")]
+    ("name", "options", "message"),
+    [
+        ("hidden_obstacles", {"size": 3}, "size is 3; it must lie between 4"),
+        ("hidden_obstacles", {"density": 0.7}, "density is 0.7: in none of 1000 worlds of size 12"),
+        ("hidden_obstacles", {"density": 1}, "density is 1: in none"),
+        ("slippery", {"density": 1e-9}, "density is 1e-09: in none"),
+        ("slippery", {"density": 1.5}, "density is 1.5; it is a share"),
+        ("slippery", {"seed": -1}, "seed is -1"),
+        ("shortcut", {"size": 1001}, "size is 1001"),
+        ("shortcut", {"door": False, "trap": True}, "trap is True and door is False"),
+    ],
 )
-def test_worlds_that_cannot_be_drawn(options, message):
+def test_worlds_that_cannot_be_drawn(name, options, message):
     with pytest.raises(ValueError, match=message):
-        uamcts.make("hidden_obstacles", **options)
+        uamcts.make(name, **options)
+
+
+@pytest.mark.parametrize("name", ["hidden_obstacles", "slippery"])
+def test_without_density_nothing_is_wrong(name):
+    problem = Problem.of(uamcts.make(name, size=5, density=0))
+    np.testing.assert_array_equal(problem.world, problem.model)
+
+
+def test_everything_may_be_ice():
+    domain = uamcts.make("slippery", size=5, density=1)
+    assert domain.world_rules.ice.all()
+    assert Problem.of(domain).optimum() == 4
+
+
+@pytest.mark.parametrize(("size", "columns"), [(5, [2]), (6, [2, 3])])
+def test_every_way_leads_over_a_belt_of_ice(size, columns):
+    """With nothing but the belt, and with other ice beside it: no way to the goal but over it."""
+    bare = uamcts.make("slippery", size=size, density=0, belt=True).world_rules.ice
+    assert np.flatnonzero(bare.all(axis=0)).tolist() == np.flatnonzero(bare.any(axis=0)).tolist() == columns
+    domain = uamcts.make("slippery", size=size, density=0.2, belt=True, seed=1)
+    ice = domain.world_rules.ice
+    assert np.all(ice >= bare)
+    assert ice.sum() > bare.sum()
+    problem = Problem.of(domain)
+    assert problem.optimum() == size - 1  # for those who know where to turn
+    dry = np.where(ice.reshape(-1)[problem.world], np.arange(size**2)[:, None], problem.world)
+    assert problem.cost_to_go(dry)[problem.start] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("ice", "steps"),
+    [
+        (((2, 3),), 7),  # the paper's: down, right, right, over (2, 3), right, right, up
+        (((2, 2), (2, 4)), 6),  # down, right, over (2, 2), over (2, 4), right, up
+        (tuple((2, column) for column in range(7)), 5),  # down, over (2, 1), over (2, 3), over (2, 5), up
+    ],
+)
+def test_ice_that_cannot_be_avoided(ice, steps):
+    problem = Problem.of(uamcts.make("two_way_icy", broken=((0, 2),), ice=ice))
+    assert problem.optimum() == steps
+    right = np.where(problem.world == problem.model, problem.world, np.arange(21)[:, None])
+    assert problem.cost_to_go(right)[problem.start] == np.inf, "there is a way on which the model is right"
+
+
+# size, then steps around the wall and through the door: 2 size - 3 and size - 1 where size is even
+@pytest.mark.parametrize(("size", "around", "through"), [(4, 5, 3), (5, 8, 4), (12, 21, 11)])
+def test_a_shortcut_is_where_the_planner_sees_a_wall(size, around, through):
+    problem = Problem.of(uamcts.make("shortcut", size=size))
+    assert (problem.cost_to_go(problem.model)[problem.start], problem.optimum()) == (around, through)
+    believed = np.unique(np.argwhere(problem.world != problem.model)[:, 0])
+    middle = size // 2
+    beside = [(middle - 1, middle), (middle, middle - 1), (middle, middle + 1), (middle + 1, middle)]
+    assert set(believed.tolist()) == {size * row + column for row, column in beside if column < size - 1}
+    shut = Problem.of(uamcts.make("shortcut", size=size, door=False))
+    np.testing.assert_array_equal(shut.world, problem.model)
+    np.testing.assert_array_equal(shut.model, problem.model)
+
+
+def test_a_trap_looks_like_a_door_and_leads_back_to_the_start():
+    door, problem = (Problem.of(uamcts.make("shortcut", size=6, trap=trap)) for trap in (False, True))
+    np.testing.assert_array_equal(problem.model, door.model)
+    assert problem.optimum() == 9  # around
+    places, actions = np.nonzero(problem.world != problem.model)
+    assert (problem.world[places, actions] == problem.start).all()
+    assert (6 * 3 + 2, RIGHT) in zip(places.tolist(), actions.tolist(), strict=True)
+
+
+def test_pictures_of_a_shortcut():
+    """The bottom row is free, and the place straight ahead looks like what it is."""
+    worlds = {"▯": {}, "█": {"door": False}, "x": {"trap": True}}
+    for glyph, options in worlds.items():
+        domain = uamcts.make("shortcut", size=4, **options)
+        rows = domain.text(domain.reset(KEY)).split("\n")[1:-1]
+        assert rows == ["│··█·│", "│··█·│", f"│@·{glyph}G│", "│····│"]
 
 
 # The ports

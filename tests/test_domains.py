@@ -100,6 +100,33 @@ def test_other_places_can_be_broken():
     assert int(domain.model_rules) == 1 << 2
 
 
+def places(domain):
+    """The broken places of a game."""
+    return {place for place in range(10) if int(domain.world_rules) >> place & 1}
+
+
+GAMES = {"space_invaders": set(range(10)), "freeway": set(range(1, 9)), "breakout": set(range(10))}
+
+
+@given(st.sampled_from(sorted(GAMES)), st.integers(0, 2**31), st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_the_places_of_a_lower_severity_are_among_those_of_a_higher(name, seed, severities):
+    few, many = (places(uamcts.make(name, severity=severity, seed=seed)) for severity in sorted(severities))
+    assert few <= many <= GAMES[name]
+    assert [len(few), len(many)] == [round(severity * len(GAMES[name])) for severity in sorted(severities)]
+
+
+@pytest.mark.parametrize(("name", "usual"), [("space_invaders", {2, 3, 4, 5, 6}), ("freeway", {1, 2, 3, 5, 6, 7}),
+                                             ("breakout", {2, 4})])  # fmt: skip
+def test_severities_of_nothing_and_everything_and_none(name, usual):
+    assert places(uamcts.make(name)) == usual
+    assert places(uamcts.make(name, seed=3)) == usual
+    assert places(uamcts.make(name, severity=0)) == set()
+    assert places(uamcts.make(name, severity=1)) == GAMES[name]
+    assert int(uamcts.make(name, severity=0.5, model_broken=(3,)).model_rules) == 1 << 3
+    drawn = {frozenset(places(uamcts.make(name, severity=0.5, seed=seed))) for seed in range(20)}
+    assert len(drawn) > 10, "a seed is to draw places of its own"
+
+
 def test_a_lane_of_a_batch_carries_its_own_rules():
     """Ten worlds, each broken in another column, as lanes of one program: the shot jams in one of them only."""
     worlds = [uamcts.make("space_invaders", broken=(column,)) for column in range(10)]
@@ -140,6 +167,11 @@ def test_features_lie_within_their_bounds(domain):
         (lambda: uamcts.make("breakout", broken=2), ["broken is 2", "broken=(2, 4)"]),
         (lambda: uamcts.make("breakout", broken=(2.5,)), ["broken is (2.5,)"]),
         (lambda: uamcts.make("breakout", holes=(2,)), ["no option 'holes'", "broken, model_broken"]),
+        (lambda: uamcts.make("freeway", broken=(2,), severity=0.3), ["broken is (2,)", "severity is 0.3"]),
+        (lambda: uamcts.make("freeway", severity=-0.1), ["severity is -0.1", "share of 8 places"]),
+        (lambda: uamcts.make("breakout", severity=1.1), ["severity is 1.1", "between 0 and 1"]),
+        (lambda: uamcts.make("breakout", severity=float("nan")), ["severity is nan"]),
+        (lambda: uamcts.make("breakout", severity=0.3, seed=-1), ["seed is -1", "at least 0"]),
         (lambda: uamcts.make("two_way", broken=(0, 2)), ["broken holds 0", "broken=((0, 2),)"]),
         (lambda: uamcts.make("two_way", broken=((3, 0),)), ["broken holds 3", "0 to 2"]),
         (lambda: uamcts.make("two_way", broken=((1, 6),)), ["which is the goal"]),

@@ -21,12 +21,16 @@ DOMAINS: dict[str, Callable[..., Domain]] = {
     "two_way_icy": gridworld.make_two_way_icy,
     "hidden_obstacles": random_grid.make_hidden_obstacles,
     "slippery": random_grid.make_slippery,
+    "shortcut": random_grid.make_shortcut,
 }
 """What makes each domain, by name: the paper's in its order, then those of docs/baselines.md."""
 
 
 def make(name: str, **options: Any) -> Domain:
-    """The domain called `name`; `options` break other places than the paper's: `make("breakout", broken=(2, 4))`."""
+    """The domain called `name`; `options` break other places than the paper's.
+
+    `make("breakout", broken=(2, 4))` names them, `make("breakout", severity=0.3, seed=7)` draws 30 % of them.
+    """
     if name not in DOMAINS:
         nearest = difflib.get_close_matches(str(name).lower(), DOMAINS, n=1, cutoff=0.4)
         hint = f"did you mean {nearest[0]!r}? " if nearest else ""

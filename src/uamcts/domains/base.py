@@ -157,3 +157,27 @@ def line(argument: str, values: Iterable[int], length: int) -> tuple[int, ...]:
         if not 0 <= place < length:
             raise ValueError(f"{argument} holds {place}; places run from 0 to {length - 1}")
     return tuple(sorted(set(places)))
+
+
+def generator(seed: int) -> np.random.Generator:
+    """NumPy's generator of a `seed` that is a whole number, so that the same call draws the same world."""
+    if operator.index(seed) < 0:
+        raise ValueError(f"seed is {seed}; it must be a whole number of at least 0")
+    return np.random.default_rng(operator.index(seed))
+
+
+def broken_places(
+    usual: Iterable[int], places: range, broken: Iterable[int] | None, severity: float | None, seed: int
+) -> Iterable[int]:
+    """Where a game is broken: at `broken`, at a share `severity` of its `places`, or, given neither, where `usual`.
+
+    The broken places of a severity are the first so many of one order of all, drawn from `seed`: with the same seed
+    those of a lower severity are among those of a higher one.
+    """
+    if severity is None:
+        return usual if broken is None else broken
+    if broken is not None:
+        raise ValueError(f"broken is {broken!r} and severity is {severity}; give one of the two")
+    if not 0 <= severity <= 1:
+        raise ValueError(f"severity is {severity}; it is a share of {len(places)} places, between 0 and 1")
+    return generator(seed).permutation(np.array(places))[: round(severity * len(places))].tolist()

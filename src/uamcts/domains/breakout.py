@@ -13,11 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, line
+from uamcts.domains.base import Domain, broken_places, line
 from uamcts.domains.bits import Layout, bit, bits_to_rows, mask, ones, rows_to_bits, word
 from uamcts.types import Transition
 
 SIZE = 10
+BROKEN = (2, 4)
+"""The columns with holes in the paper."""
 BRICK_ROWS = 3
 """Bricks stand in rows 1, 2 and 3: thirty bits of one word."""
 NO_BRICK = 31
@@ -126,9 +128,18 @@ class Breakout(Domain):
         return board
 
 
-def make(broken: Iterable[int] = (2, 4), model_broken: Iterable[int] = ()) -> Breakout:
-    """Breakout whose paddle has holes in the columns `broken`; the planner believes in holes in `model_broken`."""
+def make(
+    broken: Iterable[int] | None = None,
+    model_broken: Iterable[int] = (),
+    severity: float | None = None,
+    seed: int = 0,
+) -> Breakout:
+    """Breakout whose paddle has holes in the columns `broken`; the planner believes in holes in `model_broken`.
+
+    `severity` breaks that share of the ten columns instead, drawn from `seed`; given neither, those of the paper.
+    """
+    places = broken_places(BROKEN, range(SIZE), broken, severity, seed)
     return Breakout(
-        world_rules=np.uint32(mask(line("broken", broken, SIZE))),
+        world_rules=np.uint32(mask(line("broken", places, SIZE))),
         model_rules=np.uint32(mask(line("model_broken", model_broken, SIZE))),
     )

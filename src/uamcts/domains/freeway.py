@@ -15,13 +15,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, line
+from uamcts.domains.base import Domain, broken_places, line
 from uamcts.domains.bits import Layout, bit, mask, word
 from uamcts.types import Transition
 
 SIZE = 10
 CARS = 8
 """Car i drives in row i + 1 and has bits 4 i .. 4 i + 3 of each word."""
+BROKEN = (1, 2, 3, 5, 6, 7)
+"""The rows of the paper in which the player drifts."""
 FRAMES = 3
 """Frames of the cars per action; also the stock game's delay between two moves of the player."""
 PLAYER_COLUMN = 4
@@ -160,9 +162,19 @@ def _fields(numbers: jax.Array) -> jax.Array:
     return jnp.sum(word(numbers) << (4 * jnp.arange(CARS, dtype=jnp.uint32)), dtype=jnp.uint32)
 
 
-def make(broken: Iterable[int] = (1, 2, 3, 5, 6, 7), model_broken: Iterable[int] = ()) -> Freeway:
-    """Freeway in which `none` moves the player up in the rows `broken`; the planner believes in `model_broken`."""
+def make(
+    broken: Iterable[int] | None = None,
+    model_broken: Iterable[int] = (),
+    severity: float | None = None,
+    seed: int = 0,
+) -> Freeway:
+    """Freeway in which `none` moves the player up in the rows `broken`; the planner believes in `model_broken`.
+
+    `severity` breaks that share of the eight rows with cars instead, drawn from `seed`; given neither, those of the
+    paper.
+    """
+    places = broken_places(BROKEN, range(1, CARS + 1), broken, severity, seed)
     return Freeway(
-        world_rules=np.uint32(mask(line("broken", broken, SIZE))),
+        world_rules=np.uint32(mask(line("broken", places, SIZE))),
         model_rules=np.uint32(mask(line("model_broken", model_broken, SIZE))),
     )

@@ -1,25 +1,29 @@
-"""Two square gridworlds drawn from a seed, of the kinds that CMAX and CMAX++ were shown on.
+"""Three square gridworlds: two drawn from a seed, of the kinds that CMAX and CMAX++ were shown on, and a shortcut.
 
-World: obstacles that the planner does not know, or ice on which every move turns to the right. Model: neither.
+World: obstacles that the planner does not know, or ice on which every move turns to the right. Model: neither. In the
+third world the error is good news: where the model has nothing but wall, the world has a door.
 """
 
 from __future__ import annotations
 
 import operator
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain
+from uamcts.domains.base import Domain, generator
 from uamcts.domains.bits import word
 from uamcts.domains.gridworld import DOWN, LEFT, REWARD, RIGHT, UP
 from uamcts.types import Transition
 
 LEAST, GREATEST = 4, 1000
+DRAWS = 1000
+"""So many worlds are drawn from a seed in search of one that fits."""
 STEPS_A_ROW = 10
 """The time limit, in real steps for each row of the grid."""
 
@@ -45,7 +49,7 @@ class RandomGrid(Domain):
     """
 
     action_names = ("right", "down", "left", "up")
-    channel_names = ("goal", "unknown_wall", "ice", "agent")
+    channel_names: ClassVar[tuple[str, ...]] = ("goal", "unknown_wall", "ice", "agent")
     glyphs = {"goal": "G", "unknown_wall": "▓", "ice": "~", "agent": "@"}
 
     @property
@@ -124,42 +128,105 @@ class Slippery(RandomGrid):
     summary = "cross a square grid; on ice, which the planner does not know of, one slips to the right-hand side"
 
 
+class ShortcutRules(NamedTuple):
+    """As `Rules`, and the cells from which one is taken back to the start: conditions [size, size]."""
+
+    walls: Any
+    ice: Any
+    traps: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Shortcut(RandomGrid):
+    """The model has a wall where the world has a door, or a trap that looks like one."""
+
+    name = "shortcut"
+    summary = "walk around a long wall; there is a door in it, straight ahead, that the planner takes for wall"
+    channel_names = ("goal", "wall", "door", "trap", "agent")
+    glyphs = {"goal": "G", "wall": "█", "door": "▯", "trap": "x", "agent": "@"}
+
+    def step(self, rules: ShortcutRules, state: State, action: jax.Array) -> Transition:  # type: ignore[override]
+        after = super().step(Rules(rules.walls, rules.ice), state, action)
+        trapped = jnp.asarray(rules.traps).reshape(-1)[after.state.cell]
+        start = word(self.size * (self.size // 2))
+        return after._replace(state=State(jnp.where(trapped, start, after.state.cell)))
+
+    def channels(self, state: State) -> np.ndarray:
+        """The board of the real world; a door is a wall that only the planner believes in."""
+        cells = np.arange(self.size**2).reshape(self.size, self.size)
+        walls, traps = np.asarray(self.world_rules.walls), np.asarray(self.world_rules.traps)
+        doors = np.asarray(self.model_rules.walls) & ~walls & ~traps
+        return np.stack([cells == self.goal, walls, doors, traps, cells == np.asarray(state.cell)], axis=-1)
+
+
 def make_hidden_obstacles(size: int = 12, density: float = 0.3, seed: int = 0) -> HiddenObstacles:
-    """A share `density` of the cells, drawn from `seed`, are obstacles.
+    """A share `density` of the cells, drawn from `seed`, are obstacles; with 0 there are none and nothing is wrong.
 
     Drawn again until there is a way to the goal, and one that is longer than the planner believes.
     """
-    size, generator = _checked(size, density, seed)
+    size = _checked(size)
     nothing = np.zeros((size, size), bool)
-    while True:
-        walls = generator.random((size, size)) < density
+
+    def with_ends(walls: np.ndarray) -> np.ndarray:
         walls[size // 2, [0, -1]] = False
-        if size - 1 < _distance(walls) < np.inf:
-            return HiddenObstacles(Rules(walls, nothing), Rules(nothing, nothing))
+        return walls
+
+    draws = map(with_ends, _draws(size, density, seed))
+    walls = next(walls for walls in draws if density == 0 or size - 1 < _distance(walls) < np.inf)
+    return HiddenObstacles(Rules(walls, nothing), Rules(nothing, nothing))
 
 
-def make_slippery(size: int = 12, density: float = 0.3, seed: int = 0) -> Slippery:
-    """A share `density` of the cells, drawn from `seed`, are ice.
+def make_slippery(size: int = 12, density: float = 0.3, seed: int = 0, belt: bool = False) -> Slippery:
+    """A share `density` of the cells, drawn from `seed`, are ice; with 0 there is none, with 1 there is nothing else.
 
+    `belt`: and so are all cells of the middle column, or of the two middle ones, so that every way leads over ice.
     Drawn again until some of it lies on the straight way. Every cell can still be left in every direction, so that the
-    shortest way is as long as the planner believes, for those who know where to turn.
+    goal can always be reached, and the shortest way is as long as the planner believes, for those who know where to
+    turn.
     """
-    size, generator = _checked(size, density, seed)
+    size = _checked(size)
     nothing = np.zeros((size, size), bool)
-    while True:
-        ice = generator.random((size, size)) < density
-        if ice[size // 2].any():
-            return Slippery(Rules(nothing, ice), Rules(nothing, nothing))
+    middle = nothing.copy()
+    middle[:, [(size - 1) // 2, size // 2]] = belt
+    draws = (ice | middle for ice in _draws(size, density, seed))
+    ice = next(ice for ice in draws if density == 0 or ice[size // 2].any())
+    return Slippery(Rules(nothing, ice), Rules(nothing, nothing))
 
 
-def _checked(size: int, density: float, seed: int) -> tuple[int, np.random.Generator]:
+def make_shortcut(size: int = 12, door: bool = True, trap: bool = False) -> Shortcut:
+    """A wall in the middle column from the top to the last row but one; the planner knows no way but around it.
+
+    `door`: straight ahead the world has none of it, which halves the way. Without a door the planner is right about
+    everything. `trap`: what is there takes one back to the start, and the way around is the only one after all.
+    """
+    size = _checked(size)
+    if trap and not door:
+        raise ValueError("trap is True and door is False; a trap stands in the door's place: give trap with door=True")
+    nothing = np.zeros((size, size), bool)
+    believed, place = nothing.copy(), nothing.copy()
+    believed[:-1, size // 2] = True
+    place[size // 2, size // 2] = door
+    traps = place if trap else nothing
+    return Shortcut(ShortcutRules(believed & ~place, nothing, traps), ShortcutRules(believed, nothing, nothing))
+
+
+def _checked(size: int) -> int:
     if not LEAST <= operator.index(size) <= GREATEST:
         raise ValueError(f"size is {size}; it must lie between {LEAST} and {GREATEST}")
-    if not 0.05 <= density <= 0.4:
-        raise ValueError(
-            f"density is {density}; it must lie between 0.05 and 0.4, else there is hardly ever a way, or nothing in it"
-        )
-    return operator.index(size), np.random.default_rng(operator.index(seed))
+    return operator.index(size)
+
+
+def _draws(size: int, density: float, seed: int) -> Iterator[np.ndarray]:
+    """Conditions [size, size], each with probability `density`, again and again, and at last an error."""
+    if not 0 <= density <= 1:
+        raise ValueError(f"density is {density}; it is a share of the cells, between 0 and 1")
+    drawn = generator(seed)
+    for _ in range(DRAWS):
+        yield drawn.random((size, size)) < density
+    raise ValueError(
+        f"density is {density}: in none of {DRAWS} worlds of size {size} there is both a way and something in it; "
+        "give a density between 0.05 and 0.4, or another seed"
+    )
 
 
 def _distance(walls: np.ndarray) -> float:

@@ -15,11 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, line
+from uamcts.domains.base import Domain, broken_places, line
 from uamcts.domains.bits import Layout, bit, bits_to_rows, highest, mask, ones, rows_to_bits, word
 from uamcts.types import Transition
 
 SIZE = 10
+BROKEN = (2, 3, 4, 5, 6)
+"""The columns of the paper in which the cannon jams."""
 ROWS = 3
 """Rows of the board in one word."""
 FULL = 2 ** (ROWS * SIZE) - 1
@@ -240,9 +242,18 @@ def _cells(cells: Map) -> jax.Array:
     return bits_to_rows(jnp.stack(cells), ROWS * SIZE).reshape(-1)[: SIZE * SIZE]
 
 
-def make(broken: Iterable[int] = (2, 3, 4, 5, 6), model_broken: Iterable[int] = ()) -> SpaceInvaders:
-    """Space Invaders whose cannon jams in the columns `broken`; the planner believes in `model_broken`."""
+def make(
+    broken: Iterable[int] | None = None,
+    model_broken: Iterable[int] = (),
+    severity: float | None = None,
+    seed: int = 0,
+) -> SpaceInvaders:
+    """Space Invaders whose cannon jams in the columns `broken`; the planner believes in `model_broken`.
+
+    `severity` breaks that share of the ten columns instead, drawn from `seed`; given neither, those of the paper.
+    """
+    places = broken_places(BROKEN, range(SIZE), broken, severity, seed)
     return SpaceInvaders(
-        world_rules=np.uint32(mask(line("broken", broken, SIZE))),
+        world_rules=np.uint32(mask(line("broken", places, SIZE))),
         model_rules=np.uint32(mask(line("model_broken", model_broken, SIZE))),
     )
