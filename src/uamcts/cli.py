@@ -1,4 +1,4 @@
-"""The command line: `uamcts domains | play | run | reproduce | report | bench`."""
+"""The command line: `uamcts domains | play | run | reproduce | beyond | report | bench`."""
 
 from __future__ import annotations
 
@@ -116,6 +116,27 @@ def reproduce(
             print(f"does not hold: {claim['text']} ({claim['rules']})", file=sys.stderr)
         if check and wrong:
             raise typer.Exit(1)
+
+
+@app.command()
+def beyond(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="Default: all of them.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs, small budgets: some minutes.")] = False,
+    scenario: Annotated[str, typer.Option(help="`offline`, `online` or `both`.")] = "both",
+    seed: Annotated[int, typer.Option(help="Another seed, other runs.")] = 0,
+    out: Out = Path("results/beyond"),
+    engine: EngineName = "local",
+    address: Address = None,
+) -> None:
+    """Runs what the paper does not have: planners, severity, mandatory, shortcut, budget."""
+    with told_plainly(out):
+        prepare_jax(device_a_core=True)
+        from uamcts.lab import beyond as lab
+        from uamcts.lab.engines import engine_of
+        from uamcts.lab.reproduce import run_all
+
+        experiments = lab.chosen(names or [], quick, scenario)
+        _tell(run_all(experiments, False, quick, "released", seed, out, engine_of(engine, address), console), out)
 
 
 @app.command()

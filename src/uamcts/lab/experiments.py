@@ -107,6 +107,17 @@ def quick(experiment: Experiment) -> Experiment:
     return replace(experiment, offline=offline, online=online)
 
 
+def only(experiment: Experiment, scenario: str) -> Experiment:
+    """One of the two scenarios of an experiment, or `both`."""
+    if scenario not in ("both", "offline", "online"):
+        raise ValueError(f"scenario is {scenario!r}; there are both, offline, online")
+    return replace(
+        experiment,
+        offline=experiment.offline if scenario != "online" else (),
+        online=experiment.online if scenario != "offline" else (),
+    )
+
+
 def pairs(experiment: Experiment, part: Offline) -> tuple[tuple[str, float], ...]:
     """Every algorithm with every c; without an `exploration` of its own, with the c that the paper found best."""
     return tuple(

@@ -64,14 +64,24 @@ class Findings:
     gifs: dict[str, Path]
     """The moving pictures, by `<experiment>_<algorithm>`."""
 
+    def declared(self) -> dict[str, Entry]:
+        """The declarations of the experiments, by name, as far as they were kept."""
+        settings = self.provenance.get("settings")
+        declared = settings.get("experiments") if isinstance(settings, dict) else None
+        return {k: v for k, v in declared.items() if isinstance(v, dict)} if isinstance(declared, dict) else {}
+
     def experiments(self) -> list[tuple[str, str]]:
-        """(experiment, domain) of every experiment, in the order of the rows; those with curves only come last."""
+        """(experiment, domain) of every experiment without a family, in the order of the rows.
+
+        Those with curves only come last.
+        """
         pairs = [(row["experiment"], row["domain"]) for row in self.rows]
         known = {experiment for experiment, _ in pairs}
         pairs += [
             (curve["experiment"], curve["experiment"]) for curve in self.curves if curve["experiment"] not in known
         ]
-        return list(dict.fromkeys(pairs))
+        declared = self.declared()
+        return [pair for pair in dict.fromkeys(pairs) if not declared.get(pair[0], {}).get("family")]
 
     def rule_sets(self, experiment: str) -> list[str]:
         """The rule sets an experiment was run under."""

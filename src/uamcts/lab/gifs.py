@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import jax
@@ -16,13 +17,13 @@ from uamcts.show import frame, write_gif
 TRIES, LONGEST = 5, 150
 
 
-def draw_typical(out: Path, episodes: Episodes) -> None:
-    """For each experiment with offline episodes: an episode of the corrupted and one of the combined agent.
+def draw_typical(out: Path, episodes: Episodes, experiments: Collection[str]) -> None:
+    """For those experiments that have offline episodes: an episode of the corrupted and one of the combined agent.
 
     Typical: of a few seeds, the one whose reward comes nearest to the mean of the runs.
     """
     folder = out / "gifs"
-    for experiment in dict.fromkeys(episodes["experiment"].tolist()):
+    for experiment in experiments:
         offline = (episodes["experiment"] == experiment) & (episodes["scenario"] == "offline")
         for algorithm in ("corrupted", "combined"):
             mine = offline & (episodes["algorithm"] == algorithm) & (episodes["rules"] == "released")

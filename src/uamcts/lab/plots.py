@@ -33,9 +33,10 @@ COLOURS = {
     "expansion": "#56b4e9",
     "simulation": "#8a8a8a",
     "combined": "#2a7fbf",
+    "trust": "#9467bd",
 }
 """Okabe and Ito's palette, told apart also by the colour-blind; its blue a little lighter, for dark pages."""
-OTHERS = ("#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a", "#b59f00", "#9467bd")
+OTHERS = ("#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a", "#b59f00", "#7f5539")
 MARKERS = {
     "true": "s",
     "corrupted": "X",
@@ -44,6 +45,7 @@ MARKERS = {
     "expansion": "D",
     "simulation": "P",
     "combined": "o",
+    "trust": "*",
 }
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (4, 1.2, 1, 1.2)))
 NAMES = {
@@ -77,7 +79,7 @@ def who(algorithm: str, learner: str) -> str:
     if learner.startswith("transition_"):
         return f"transition, {learner.removeprefix('transition_').replace('_', ' ')}"
     if algorithm in ("true", "corrupted"):
-        return f"MCTS, {algorithm} model"
+        return f"MCTS, {algorithm} model" + ("" if learner in ("none", "true") else f", {learner}")
     if algorithm == "trust":
         return "trust" if learner in ("none", "true") else f"trust, learned U ({learner})"
     adapted = "UA-MCTS" if algorithm == "combined" else f"UA-{algorithm}"
@@ -177,6 +179,25 @@ def against_c(rows: Sequence[Entry], experiment: str, rules: str) -> Figure:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: exploration(value)))
     _below(axes, columns=3)
+    return figure
+
+
+def against_level(points: dict[float, dict[str, Entry]], title: str, axis: str, logarithmic: bool) -> Figure:
+    """Reward against a level, a line a planner; `points` holds the row of each planner at each level."""
+    figure, axes = _axes(title, axis, "mean reward, 95% interval", (SIZE[0], 3.9))
+    for planner in dict.fromkeys(planner for found in points.values() for planner in found):
+        rows = {level: found[planner] for level, found in points.items() if planner in found}
+        mean = [row["mean"] for row in rows.values()]
+        lengths = np.array([_distance(row) for row in rows.values()])[:, :, 0].T
+        _band(
+            axes, list(rows), mean, mean - lengths[0], mean + lengths[1], color=COLOURS.get(planner, OTHERS[3]),
+            marker=MARKERS.get(planner, "o"), markersize=6, label=who(planner, "true"),
+        )  # fmt: skip
+    if logarithmic:
+        axes.set_xscale("log")
+        _logarithmic(axes.xaxis)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    _below(axes)
     return figure
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from uamcts.files import write_whole
 from uamcts.lab import page, plots
+from uamcts.lab.families import families_of, family_section, title_of_family
 from uamcts.lab.findings import Findings, known, read, shown_rows
 from uamcts.lab.page import Cell
 from uamcts.lab.sections import (
@@ -43,10 +44,15 @@ def build(out: Path) -> Path:
     out = Path(out)
     found = read(out)
     body = [page.heading(1, TITLE), page.paragraph(_in_words(found), "lead"), _contents(found)]
-    body += _claims(found)
+    families = families_of(found)
+    if found.claims or not families:
+        body += _claims(found)
+    for name, declared in families.items():
+        body += family_section(found, name, declared, out / "figures")
     for experiment, domain in found.experiments():
         body += experiment_section(found, experiment, domain, out / "figures")
-    body += bandit_section(found, out / "figures")
+    if found.bandit or not families:
+        body += bandit_section(found, out / "figures")
     body += _footer(found)
     path = out / "index.html"
     write_whole(path, page.document(f"uamcts: {TITLE}", body).encode())
@@ -91,6 +97,7 @@ def _score(found: Findings, experiment: str, domain: str) -> str:
 
 def _contents(found: Findings) -> str:
     links = [("claims", "Claims")] if found.claims else []
+    links += [(plots.slug([name]), title_of_family(name)) for name in families_of(found)]
     links += [(anchor_of(*pair), title_of(*pair)) for pair in found.experiments()]
     links += [("bandit", "Corrupted bandits")] if found.bandit else []
     links += [("provenance", "Provenance")]
@@ -148,7 +155,7 @@ def _footer(found: Findings) -> Iterator[str]:
     yield "<footer>" + page.heading(3, "Provenance", "provenance")
     plain = {key: value for key, value in found.provenance.items() if key not in ("settings", "command")}
     settings = found.provenance.get("settings")
-    names = {experiment for experiment, _ in found.experiments()}
+    names = {"experiments", *(experiment for experiment, _ in found.experiments())}
     general = {k: v for k, v in settings.items() if k not in names} if isinstance(settings, dict) else {}
     yield page.pairs({key: worded(value) for key, value in (plain | general).items()})
     yield page.code(str(found.provenance.get("command", "the command was not recorded")))

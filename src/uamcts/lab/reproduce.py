@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from uamcts.lab import bandit, claims, report, runner
-from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, quick
+from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, only, quick
 from uamcts.lab.gifs import draw_typical
 from uamcts.lab.store import Store
 from uamcts.lab.units import Unit, guess
@@ -58,14 +58,9 @@ def chosen(names: Sequence[str], is_quick: bool, scenario: str) -> list[Experime
     for name in names:
         if name not in NAMES:
             raise ValueError(f"unknown experiment {name!r}; there are {', '.join(NAMES)}")
-    if scenario not in ("both", "offline", "online"):
-        raise ValueError(f"scenario is {scenario!r}; there are both, offline, online")
     found = [EXPERIMENTS[name] for name in names or NAMES if name in EXPERIMENTS]
     found = [quick(experiment) if is_quick else experiment for experiment in found]
-    keep_offline, keep_online = scenario != "online", scenario != "offline"
-    return [
-        replace(e, offline=e.offline if keep_offline else (), online=e.online if keep_online else ()) for e in found
-    ]
+    return [only(experiment, scenario) for experiment in found]
 
 
 def reproduce(
@@ -134,7 +129,8 @@ def finish(
         claim for index, rule in enumerate(rules) for claim in claims.judge(table, rule, found if index == 0 else None)
     ]
     summary = runner.conclude(out, table, judged, about)
-    draw_typical(out, table)
+    declared = about["settings"]["experiments"]
+    draw_typical(out, table, [name for name, experiment in declared.items() if not experiment["family"]])
     report.build(out)
     return summary
 
