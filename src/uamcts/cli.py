@@ -170,6 +170,10 @@ def run(
     rules: Rules = "released",
     interval: Annotated[int | None, typer.Option(help="online: real steps between two rounds.", min=1)] = None,
     minibatches: Annotated[int | None, typer.Option(help="online: minibatches of a round.", min=1)] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the domain, NAME=VALUE: severity=0.5, broken=[2,4]; give several."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Another seed, other runs.")] = 0,
     out: Annotated[Path | None, typer.Option(help="A folder to keep everything in; runs go on from there.")] = None,
     engine: EngineName = "local",
@@ -183,18 +187,21 @@ def run(
         prepare_jax(device_a_core=True)
         if scenario not in ("online", "offline"):
             raise ValueError(f"scenario is {scenario!r}; there are online and offline")
+        from uamcts.lab import grid
+
+        options = grid.domain_options(option or [])
         several = max(len(given or [0]) for given in (domain, algorithm, learner, c)) > 1 or rules == "both"
         if scenario == "offline" or several or engine != "local":
-            from uamcts.lab import grid
             from uamcts.lab.engines import engine_of
 
             folder = out or Path("results/run")
             if scenario == "offline":
                 algorithms, taus = algorithm or ["true", "corrupted", "combined"], tau or [0.1]
-                experiments = grid.offline_grid(domain, algorithms, c or [], taus, iterations or [], runs or 100)
+                given = (algorithms, c or [], taus, iterations or [], runs or 100)
+                experiments = grid.offline_grid(domain, *given, options)
             else:
-                given = (algorithm or ["combined"], learner or [], c or [], runs, steps, interval, minibatches)
-                experiments = grid.online_grid(domain, *given)
+                chosen = (algorithm or ["combined"], learner or [], c or [], runs, steps, interval, minibatches)
+                experiments = grid.online_grid(domain, *chosen, options)
             _tell(grid.run_grid(experiments, rules, seed, folder, engine_of(engine, address), console), folder)
             return
         from uamcts.lab.online import Experiment
@@ -202,7 +209,7 @@ def run(
 
         experiment = Experiment(
             domain[0], (algorithm or ["combined"])[0], learner[0] if learner else None, rules, c[0] if c else None,
-            runs, steps, seed, interval=interval, minibatches=minibatches,
+            runs, steps, seed, interval=interval, minibatches=minibatches, options=options,
         )  # fmt: skip
         print(second_half(run_online(experiment, out, console)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from uamcts.domains import make
-from uamcts.lab.experiments import Experiment, Offline, Online
+from uamcts.lab.experiments import Experiment, Offline, Online, Options
 from uamcts.lab.learners import check_learner
 from uamcts.lab.reproduce import run_all
 from uamcts.lab.runner import Engine
@@ -23,6 +24,7 @@ def offline_grid(
     taus: Sequence[float],
     iterations: Sequence[int],
     runs: int,
+    options: Options = (),
 ) -> list[Experiment]:
     """Every algorithm with every c and tau in every domain, at every budget; without any c, each at the paper's."""
     experiments = []
@@ -31,11 +33,11 @@ def offline_grid(
             budget = () if number is None else (("iterations", number),)
             for algorithm in algorithms:  # before anything runs: a wrong one is refused by name
                 for tau in taus:
-                    search_config(make(name), algorithm, tau=tau, **dict(budget))
+                    search_config(make(name, **dict(options)), algorithm, tau=tau, **dict(budget))
             parts = tuple(Offline(tuple(algorithms), tuple(exploration), tau, runs, budget) for tau in taus)
             title = name if number is None else f"{name}, {number} iterations"
             label = f"run_{name}" if len(iterations) < 2 else f"run_{name}_{number}"
-            experiments.append(Experiment(label, f"{title}: a grid of your own", name, parts))
+            experiments.append(Experiment(label, f"{title}: a grid of your own", name, parts, options=options))
     return experiments
 
 
@@ -48,11 +50,12 @@ def online_grid(
     steps: int | None,
     interval: int | None,
     minibatches: int | None,
+    options: Options = (),
 ) -> list[Experiment]:
     """Every algorithm with every learner and every c in every domain; what is not given is the paper's."""
     experiments = []
     for name in domains:
-        domain = make(name)
+        domain = make(name, **dict(options))
         usual = online_settings(domain)
         for algorithm in algorithms:
             search_config(domain, algorithm)
@@ -60,8 +63,26 @@ def online_grid(
             check_learner(learner)
         pairs = tuple((algorithm, learner) for algorithm in algorithms for learner in learners or (usual.estimator,))
         part = Online(pairs, runs or usual.runs, steps or usual.steps, tuple(exploration), interval, minibatches)
-        experiments.append(Experiment(f"run_{name}", f"{name}: a grid of your own", name, (), (part,)))
+        experiments.append(Experiment(f"run_{name}", f"{name}: a grid of your own", name, (), (part,), options))
     return experiments
+
+
+def domain_options(given: Sequence[str]) -> Options:
+    """Options of a domain from words like `severity=0.5`, `belt=true` or `broken=[2, 4]`: values are JSON."""
+    options = {}
+    for words in given:
+        name, equals, value = words.partition("=")
+        try:
+            options[name] = _tuples(json.loads(value))
+        except ValueError:
+            equals = ""
+        if not equals or not name:
+            raise ValueError(f"option is {words!r}; give NAME=VALUE, like severity=0.5, belt=true or broken=[2,4]")
+    return tuple(options.items())
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def run_grid(

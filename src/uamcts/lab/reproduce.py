@@ -125,11 +125,14 @@ def finish(
 ) -> dict[str, Any]:
     """Judges what is there, and writes tables, pictures and the page."""
     table = episodes if episodes is not None else runner.nothing()
+    declared = about["settings"]["experiments"]
     judged = [
-        claim for index, rule in enumerate(rules) for claim in claims.judge(table, rule, found if index == 0 else None)
+        claim
+        for index, rule in enumerate(rules)
+        for claim in claims.judge(table, rule, found if index == 0 else None)
+        if claim["experiment"] in declared or (claim["experiment"] == "bandit" and found is not None)
     ]
     summary = runner.conclude(out, table, judged, about)
-    declared = about["settings"]["experiments"]
     draw_typical(out, table, [name for name, experiment in declared.items() if not experiment["family"]])
     report.build(out)
     return summary
