@@ -10,10 +10,10 @@ import numpy as np
 import uamcts
 from uamcts.baselines import AdaptiveCmaxPlus, Cmax, CmaxPlus, PlainAstar, Problem, repetitions
 
-WORLDS = ("two_way", "two_way_icy", "hidden_obstacles", "slippery")
+WORLDS = ("two_way", "two_way_icy", "hidden_obstacles", "slippery", "shortcut")
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("domain", nargs="?", default="hidden_obstacles", choices=WORLDS)
-parser.add_argument("--size", type=int, default=12, help="of a world that is drawn at random")
+parser.add_argument("--size", type=int, default=12, help="of any world but the first two")
 parser.add_argument("--worlds", type=int, default=10, help="so many seeds of a world that is drawn at random")
 parser.add_argument("--repetitions", type=int, default=20)
 parser.add_argument("--expansions", type=int, default=10, help="of each search")
@@ -22,6 +22,8 @@ arguments = parser.parse_args()
 
 if arguments.domain.startswith("two_way"):
     domains = [uamcts.make(arguments.domain)]
+elif arguments.domain == "shortcut":
+    domains = [uamcts.make(arguments.domain, size=arguments.size)]
 else:
     domains = [uamcts.make(arguments.domain, size=arguments.size, seed=seed) for seed in range(arguments.worlds)]
 problems = [Problem.of(domain) for domain in domains]

@@ -381,6 +381,42 @@ def test_a_penalty_of_nothing_is_plain_mcts_and_others_cost_what_they_say(grid):
     assert np.any(values != others)
 
 
+WRONG = [(1, RIGHT), (3, 2), (9, UP)]
+"""Where 2-Way's model errs, by half a cell squared."""
+OPTIONS = {"capacity": 40, "minibatches": 5, "most_copies": 10}
+
+
+def test_a_bonus_pays_for_what_is_doubtful(grid):
+    domain, says = grid
+    given = says(Doubter(make_estimator("none", KEY, domain)))
+    found = says(make_learner("true+bonus=3", KEY, domain, OPTIONS))
+    np.testing.assert_array_equal(found.reward, given.reward + 3.0 * 0.5 * only(WRONG))
+    np.testing.assert_array_equal(found.state.cell, given.state.cell)
+
+
+@pytest.mark.parametrize("name", ["true+bonus=3+memory", "true+memory+bonus=3"])
+def test_there_is_no_bonus_for_what_is_known(grid, name):
+    """Run into the wall once: that it is there is a fact, and pays no more than it did; the other two still do."""
+    domain, says = grid
+    given = says(Doubter(make_estimator("none", KEY, domain)))
+    learner = make_learner(name, KEY, domain, OPTIONS)
+    before, after = says(learner), says(walked(domain, learner, STEPS[:3]))
+    np.testing.assert_array_equal(before.reward, given.reward + 1.5 * only(WRONG))
+    np.testing.assert_array_equal(after.reward, given.reward + 1.5 * only(WRONG[1:]))
+    assert (int(before.state.cell[1, RIGHT]), int(after.state.cell[1, RIGHT])) == (2, 1)
+
+
+def test_a_bonus_for_what_was_never_tried(grid):
+    """Also where the model is right, as `unseen` cannot know: a transition pays the bonus until it is made."""
+    domain, says = grid
+    given = says(Doubter(make_estimator("none", KEY, domain)))
+    learner = make_learner("unseen+bonus=0.5+memory", KEY, domain, OPTIONS)
+    tried = only([(7, UP), (0, RIGHT), (1, RIGHT)])
+    np.testing.assert_array_equal(says(learner).reward, given.reward + 0.5)
+    after = says(walked(domain, learner, STEPS))
+    np.testing.assert_array_equal(after.reward, given.reward + np.where(tried, 0.0, 0.5))
+
+
 def test_a_residual_reaches_as_far_as_its_radius(grid):
     """Seen: from (0, 1) `right` stays. So does `right` from (0, 0) and (0, 2), which were not seen; nothing further."""
     domain, says = grid
@@ -409,16 +445,17 @@ def test_a_residual_model_keeps_no_more_than_it_can_look_at():
 
 def test_learners_by_name():
     domain = uamcts.make("two_way")
-    options = {"capacity": 40, "minibatches": 5, "most_copies": 10}
-    made = make_learner("linear+penalty=2+memory", KEY, domain, options)
+    made = make_learner("linear+penalty=2+memory", KEY, domain, OPTIONS)
     assert made.facts.capacity == 4
     assert made.learner.weight == 2.0
     assert isinstance(made.learner.learner, Doubter)
-    assert isinstance(make_learner("cmax_plus", KEY, domain, options), CmaxPlusMcts)
-    assert make_learner("none+penalty", KEY, domain, options).weight == 1.0
+    assert isinstance(make_learner("cmax_plus", KEY, domain, OPTIONS), CmaxPlusMcts)
+    assert make_learner("none+penalty", KEY, domain, OPTIONS).weight == 1.0
+    assert make_learner("none+bonus", KEY, domain, OPTIONS).weight == -1.0
 
 
-@pytest.mark.parametrize("name", ["memori", "linear+memory+", "linear+penalty=x", "linear+penalty=-1", "+memory"])
+@pytest.mark.parametrize("name", ["memori", "linear+memory+", "linear+penalty=x", "linear+penalty=-1", "+memory",
+                                  "linear+bonus=-1", "linear+bonuses"])  # fmt: skip
 def test_names_that_nobody_has(name):
     with pytest.raises(ValueError, match=r"unknown learner .* cmax_plus"):
         check_learner(name)

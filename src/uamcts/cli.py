@@ -157,7 +157,8 @@ def run(
         list[str] | None,
         typer.Option(
             help="online: an estimator (docs/estimators.md), true, none, a transition_..., a baseline "
-            "(docs/baselines.md); behind any of them +memory or +penalty=WEIGHT; give several. Default: the paper's."
+            "(docs/baselines.md); behind any of them +memory, +penalty=WEIGHT or +bonus=WEIGHT; give several. "
+            "Default: the paper's."
         ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs side by side; default: the paper's.", min=1)] = None,

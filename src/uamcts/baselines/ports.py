@@ -2,7 +2,7 @@
 
 CMAX      a transition that was seen to be wrong is avoided: in planning it ends the episode at the worst value
 CMAX++    it is worth a learned Q(s, a) = r + V(s'), whatever the model says comes after it
-penalty   every transition pays r - lambda U-hat(s, a)
+penalty   every transition pays r - lambda U-hat(s, a); with a lambda below 0 it is a bonus for what is doubtful
 nearest   the model's prediction is corrected by the residual of the nearest transition seen with the same action
 """
 
@@ -111,11 +111,14 @@ class CmaxPlusMcts(Teachable):
 
 
 class Penalised(eqx.Module):
-    """Plain MCTS where every transition pays r - weight * U-hat(s, a), with U-hat of another learner."""
+    """Plain MCTS where every transition pays r - weight * U-hat(s, a), with U-hat of another learner.
+
+    Below 0 the weight is a bonus: the planner seeks what it doubts. Inside of `Patched` facts pay what they paid.
+    """
 
     learner: Any
     weight: Any
-    """lambda, a number."""
+    """lambda, a number of either sign."""
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
         model, doubt = self.learner.planner(domain)

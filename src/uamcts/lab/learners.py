@@ -1,4 +1,4 @@
-"""What can learn in a run, by name: `network`, `memory`, `network+memory`, `linear+penalty=2`, `cmax`."""
+"""What can learn in a run, by name: `network`, `memory`, `linear+penalty=2`, `linear+bonus+memory`, `cmax`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from uamcts.learner import Doubter, Learner
 from uamcts.memory import Patched
 from uamcts.transition import HIDDEN, TransitionLearner
 from uamcts.uncertainty import ESTIMATORS, GATE, GATED, make_estimator
+from uamcts.uncertainty.estimator import Everything
 
 TRANSITION = "transition_"
 """Begins the names of those that learn the transition function: `transition_8_units`, `transition_linear_residual`."""
@@ -24,25 +25,28 @@ BASELINES: dict[str, Callable[[Domain, Any, int], Learner]] = {
     "cmax": lambda domain, state, steps: CmaxMcts.fresh(state, steps),
     "cmax_plus": lambda domain, state, steps: CmaxPlusMcts.fresh(state, steps),
     "nearest_residual": lambda domain, state, steps: NearestResidual.fresh(domain, capacity=steps),
+    "unseen": lambda domain, state, steps: Doubter(Everything()),
 }
-"""Those that estimate nothing: functions of a domain, a state of it and the number of real steps there will be."""
+"""Those that learn no U-hat: functions of a domain, a state of it and the number of real steps there will be."""
 
 TRANSITIONS = tuple(f"{TRANSITION}{size}{end}" for end in ("", "_residual") for size in HIDDEN)
 LEARNERS = (*ESTIMATORS, *TRANSITIONS, *BASELINES)
-MEMORY, PENALTY = "memory", "penalty"
-"""What may stand behind a learner's name and a plus: facts override it; its U-hat is taken off the rewards."""
+MEMORY = "memory"
+"""May stand behind a learner's name and a plus: facts override it."""
+SIGNS = {"penalty": 1.0, "bonus": -1.0}
+"""And so may these: its U-hat is taken off the rewards, or added to them."""
 
 
 def check_learner(name: str) -> None:
     """Refuses a name that nobody has."""
     first, rest = _parts(name)
-    wrong = [part for part in rest if part != MEMORY and not _is_penalty(part)]
+    wrong = [part for part in rest if part != MEMORY and not _is_weighted(part)]
     if first not in (*LEARNERS, *GATED) or wrong:
         nearest = difflib.get_close_matches(first, LEARNERS, n=1, cutoff=0.6) if first not in LEARNERS else []
         hint = f"did you mean {nearest[0]!r}? " if nearest else ""
         raise ValueError(
             f"unknown learner {name!r}; {hint}there are {', '.join(LEARNERS)}, and behind any of them "
-            f"{GATE} (estimators only), +{MEMORY}, +{PENALTY} or +{PENALTY}=WEIGHT"
+            f"{GATE} (estimators only), +{MEMORY}, " + ", ".join(f"+{word} or +{word}=WEIGHT" for word in SIGNS)
         )
 
 
@@ -54,10 +58,10 @@ def _parts(name: str) -> tuple[str, list[str]]:
     return first, rest
 
 
-def _is_penalty(part: str) -> bool:
+def _is_weighted(part: str) -> bool:
     word, equals, weight = part.partition("=")
     try:
-        return word == PENALTY and (not equals or 0 <= float(weight) < float("inf"))
+        return word in SIGNS and (not equals or 0 <= float(weight) < float("inf"))
     except ValueError:
         return False
 
@@ -71,7 +75,8 @@ def make_learner(name: str, key: jax.Array, domain: Domain, options: dict[str, i
         if part == MEMORY:
             learner = Patched.fresh(state, learner, _steps(options))
         else:
-            learner = Penalised(learner, jnp.float32(part.partition("=")[2] or 1.0))
+            word, _, weight = part.partition("=")
+            learner = Penalised(learner, jnp.float32(SIGNS[word] * float(weight or 1.0)))
     return learner
 
 
