@@ -115,8 +115,8 @@ def _shortcut() -> tuple[Experiment, ...]:
 
 
 def _budget() -> tuple[Experiment, ...]:
-    most = {"space_invaders": 1000, "breakout": 10_000, "freeway": 100_000, "two_way": 10_000, "two_way_icy": 10_000}
-    runs = {10: 100, 100: 100, 1000: 100, 10_000: 20, 100_000: 10}
+    most = {"space_invaders": 1000, "breakout": 1000, "freeway": 100_000, "two_way": 10_000, "two_way_icy": 10_000}
+    runs = {10: 100, 100: 100, 1000: 40, 10_000: 10, 100_000: 10}
     return tuple(
         Experiment(
             f"budget_{name}_{number}", NAMES[name], name,
@@ -153,7 +153,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "budget": Family(
         "What more iterations buy",
-        "U is known; 100 runs up to 1,000 iterations a move, 20 at 10,000 and 10 at 100,000.",
+        "U is known; 100 runs up to 100 iterations a move, 40 at 1,000, then 10.",
         "iterations a move",
         True,
         experiments=_budget(),
