@@ -11,32 +11,15 @@ seconds are those that the process had the core to itself.
 
 import argparse
 import json
-import os
-import statistics
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-PEER = "ns_gym==1.0.12"
+from peer import FOLDER, PEER, asked, one_core, peer_python, rate
+
 ENVIRONMENTS = {"FrozenLake": ("FrozenLake-v1", {"is_slippery": False}), "CartPole": ("CartPole-v1", {})}
 C = 1.44
 
 
-def rate(search, simulations, seconds):
-    """Simulations a second: the median of five stretches, after one search that is not counted."""
-    search(0)
-    rates = []
-    for _ in range(5):
-        start, searches = time.process_time(), 0
-        while searches == 0 or time.process_time() - start < seconds / 5:
-            searches += 1
-            search(searches)
-        rates.append(simulations * searches / (time.process_time() - start))
-    return statistics.median(rates)
-
-
-def peer(name, simulations, depth, seconds):
+def theirs_on(name, simulations, depth, seconds):
     """In ns-gym's environment: its MCTS on Gymnasium's environment as it is, and inside of its own wrapper."""
     import warnings
 
@@ -120,32 +103,19 @@ def compiled(simulations, depth, seconds, lanes):
     return single, batch
 
 
-def peer_python(folder):
-    """The Python of ns-gym's virtual environment, which is made if it is missing."""
-    python = folder / "bin" / "python"
-    if not (folder / "ready").exists():
-        print(f"installing {PEER} into {folder} (once; some minutes)", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)  # noqa: S603
-        subprocess.run([str(python), "-m", "pip", "install", "-q", PEER], check=True)  # noqa: S603
-        (folder / "ready").touch()
-    return python
-
-
 def main():
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uamcts" / "ns_gym"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulations", type=int, default=200)
     parser.add_argument("--depth", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each figure")
     parser.add_argument("--lanes", type=int, default=128, help="compiled searches side by side")
-    parser.add_argument("--peer-venv", type=Path, default=cache, help="where ns-gym is or shall be installed")
+    parser.add_argument("--peer-venv", type=Path, default=FOLDER, help="where ns-gym is or shall be installed")
     parser.add_argument("--peer", choices=list(ENVIRONMENTS), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     size = (arguments.simulations, arguments.depth, arguments.seconds)
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    one_core()
     if arguments.peer:
-        print(json.dumps(peer(arguments.peer, *size)))
+        print(json.dumps(theirs_on(arguments.peer, *size)))
         return
     python = peer_python(arguments.peer_venv)
     from uamcts.startup import prepare_jax
@@ -154,9 +124,7 @@ def main():
     rows = []
     for name in ENVIRONMENTS:
         given = [f"--{key}={value}" for key, value in zip(("simulations", "depth", "seconds"), size, strict=True)]
-        command = [str(python), "-W", "ignore", __file__, "--peer", name, *given]
-        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
-        theirs = json.loads(output.splitlines()[-1])
+        theirs = asked(python, __file__, "--peer", name, *given)
         best = max(theirs.values())
         figures = {"plain engine": plain(name, *size)}
         if name == "CartPole":

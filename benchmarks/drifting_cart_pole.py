@@ -1,0 +1,325 @@
+"""A cart pole that has changed, planned for in the old model: steps upright beside ns-gym's MCTS; prints JSON.
+
+python benchmarks/drifting_cart_pole.py                # exploration constant 1.44
+python benchmarks/drifting_cart_pole.py --c 15
+
+At the first step of an episode the pole's mass or gravity changes; the planner is not told and goes on planning with
+the old ones. For ns-gym world and planning environment are its own (`NSClassicControlWrapper`, `get_planning_env`). All
+search with as many simulations a move, one random rollout of at most `--depth` steps each, and once more with as many
+as they can do in ns-gym's time for a move: that of the faster of its two ways, on the bare environment or on its
+wrapper. 50 simulations to a depth of 15, c 1.44 and gamma 0.999 are what ns-gym's own example of a cart pole has.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+from peer import FOLDER, PEER, asked, one_core, peer_python, rate
+
+NORMAL = {"masspole": 0.1, "gravity": 9.8}
+CHANGES = {
+    "mass10": {"masspole": 1.0},
+    "gravity6": {"gravity": 58.8},
+    "mass10_gravity4": {"masspole": 1.0, "gravity": 39.2},
+}
+OFF = dict.fromkeys(("selection", "expansion", "simulation", "backpropagation"), False)
+
+
+# ns-gym, in its own virtual environment
+
+
+def theirs(change, chosen):
+    """Steps upright of ns-gym's MCTS, told of the change or not."""
+    import gymnasium
+    import ns_gym
+    import numpy
+    from ns_gym.benchmark_algorithms import MCTS
+
+    at_once, told = ns_gym.schedulers.DiscreteScheduler({0}), chosen.told
+    updates = {
+        name: ns_gym.update_functions.IncrementUpdate(at_once, value - NORMAL[name]) for name, value in change.items()
+    }
+    world = ns_gym.wrappers.NSClassicControlWrapper(
+        gymnasium.make("CartPole-v1"), updates, change_notification=told, delta_change_notification=told
+    )
+    rewards = []
+    for seed in range(chosen.seed, chosen.seed + chosen.episodes):
+        random.seed(seed)
+        numpy.random.seed(seed)  # noqa: NPY002 (it is where ns-gym draws from)
+        observation, _ = world.reset(seed=seed)
+        total, over = 0.0, False
+        while not over and total < chosen.longest:
+            plan = world.get_planning_env()
+            action, _ = MCTS(plan, observation, chosen.depth, chosen.simulations, chosen.c, chosen.gamma).search()
+            observation, reward, over, _, _ = world.step(int(action))
+            total += reward
+        rewards.append(total)
+    really = {name: float(getattr(world.unwrapped, name)) for name in NORMAL}
+    planned = {name: float(getattr(plan.unwrapped, name)) for name in NORMAL}
+    return {"rewards": rewards, "world": really, "model": planned}
+
+
+def their_rates(chosen):
+    """Simulations a second of ns-gym's MCTS on the bare environment and inside of its wrapper."""
+    import gymnasium
+    import ns_gym
+    from ns_gym.benchmark_algorithms import MCTS
+
+    never = ns_gym.update_functions.NoUpdate(scheduler=ns_gym.schedulers.ContinuousScheduler())
+    bare, inner = gymnasium.make("CartPole-v1"), gymnasium.make("CartPole-v1")
+    wrapped = ns_gym.wrappers.NSClassicControlWrapper(inner, tunable_params={"masspole": never})
+    found = {}
+    for kind, env in (("bare", bare), ("wrapped", wrapped)):
+        observation, _ = env.reset(seed=chosen.seed)
+
+        def search(number, env=env, observation=observation):
+            MCTS(env, observation, chosen.depth, chosen.simulations, chosen.c, chosen.gamma).search()
+
+        found[kind] = rate(search, chosen.simulations, chosen.seconds)
+    return found
+
+
+# ours
+
+
+def cart_pole(masspole=NORMAL["masspole"], gravity=NORMAL["gravity"]):
+    """A step of Gymnasium's CartPole-v1 in JAX: states are [4], position, speed, angle and turn of the pole."""
+    import jax.numpy as jnp
+
+    import uamcts
+
+    length, force, seconds, mass = 0.5, 10.0, 0.02, 1.0 + masspole
+    far, tilted = 2.4, 12 * 2 * jnp.pi / 360
+
+    def over(state):
+        return (jnp.abs(state[0]) > far) | (jnp.abs(state[2]) > tilted)
+
+    def step(state, action):
+        _, speed, angle, turn = state
+        cosine, sine = jnp.cos(angle), jnp.sin(angle)
+        push = (jnp.where(action == 1, force, -force) + masspole * length * turn**2 * sine) / mass
+        swing = (gravity * sine - cosine * push) / (length * (4 / 3 - masspole * cosine**2 / mass))
+        pull = push - masspole * length * swing * cosine / mass
+        ended = over(state)
+        after = jnp.where(ended, state, state + seconds * jnp.stack([speed, pull, turn, swing]))
+        return uamcts.Transition(after, jnp.where(ended, 0.0, 1.0), over(after))
+
+    return step
+
+
+def gymnasium_cart_pole(masspole=NORMAL["masspole"], gravity=NORMAL["gravity"]):
+    """Gymnasium's own environment with another pole and another gravity."""
+    import gymnasium
+
+    env = gymnasium.make("CartPole-v1").unwrapped
+    env.masspole, env.gravity = masspole, gravity
+    env.total_mass, env.polemass_length = masspole + env.masscart, masspole * env.length
+    return env
+
+
+def starts(chosen, episodes):
+    """The states in which episodes begin, [episodes, 4]: those of ns-gym with the same seeds."""
+    import numpy as np
+
+    env = gymnasium_cart_pole()
+    found = []
+    for seed in range(chosen.seed, chosen.seed + episodes):
+        env.reset(seed=seed)
+        found.append(env.state)
+    return np.array(found, np.float32)
+
+
+def settings(chosen, rules, simulations, **switches):
+    import uamcts
+
+    shape = {"iterations": simulations, "rollouts": 1, "depth": chosen.depth, "tree_depth": 64, "rules": rules}
+    return uamcts.SearchConfig(**shape, c=chosen.c, gamma=chosen.gamma, **switches)
+
+
+def compiled(chosen, model, world, config, episodes):
+    """Steps upright of the compiled search, all episodes side by side; world and model are in JAX."""
+    import jax
+    import jax.numpy as jnp
+
+    import uamcts
+
+    def episode(start, key):
+        def going(carry):
+            return ~carry[1] & (carry[2] < chosen.longest)
+
+        def move(carry):
+            state, _, steps = carry
+            luck = jax.random.fold_in(key, steps)
+            action = uamcts.search(luck, state, model, None, config, num_actions=2).action
+            state, _, over = world(state, action)
+            return state, over, steps + 1
+
+        return jax.lax.while_loop(going, move, (start, jnp.bool_(False), jnp.int32(0)))[2]
+
+    keys = jax.random.split(jax.random.key(chosen.seed), episodes)
+    return jax.jit(jax.vmap(episode))(starts(chosen, episodes), keys)
+
+
+def plain(chosen, model, world, config, episodes):
+    """Steps upright of the plain engine; world and model are Gymnasium's."""
+    import uamcts.gym
+
+    model, world = uamcts.gym.Simulator(model), uamcts.gym.Simulator(world)
+    rewards = []
+    for seed in range(chosen.seed, chosen.seed + episodes):
+        state, over, steps, luck = world.reset(seed=seed), False, 0, random.Random(seed)  # noqa: S311
+        while not over and steps < chosen.longest:
+            action = uamcts.reference.search(luck, state, model, None, config).action
+            state, _, over = world.step(state, action)
+            steps += 1
+        rewards.append(steps)
+    return rewards
+
+
+def trusting(chosen, simulator, world, config):
+    """Steps upright of agents that learn where the model is wrong: first and second episode, and seconds a move.
+
+    An agent begins with nothing learned and lives through two episodes. Moves in which something is compiled do not
+    count: the seconds are the median.
+    """
+    import jax
+    import numpy as np
+
+    import uamcts
+
+    move = jax.jit(world)
+    rewards, seconds = [], []
+    begin = starts(chosen, 2 * chosen.episodes)
+    for number in range(chosen.episodes):
+        agent, lived = uamcts.Agent(simulator, config=config, seed=chosen.seed + number), []
+        for start in (begin[number], begin[chosen.episodes + number]):
+            state, over, steps = start, False, 0
+            while not over and steps < chosen.longest:
+                clock = time.process_time()
+                action = agent.act(state)
+                thought = time.process_time() - clock
+                after, reward, over = move(state, action)
+                after, reward, over = np.asarray(after), float(reward), bool(over)
+                clock = time.process_time()
+                agent.observe(state, action, after, reward=reward, terminal=over)
+                seconds.append(thought + time.process_time() - clock)
+                state, steps = after, steps + 1
+            lived.append(steps)
+        rewards.append(lived)
+    return np.array(rewards), float(np.median(seconds))
+
+
+def our_rates(chosen):
+    """Simulations a second of the plain engine and of one compiled search."""
+    import jax
+    import jax.numpy as jnp
+
+    import uamcts.gym
+
+    simulator, many = uamcts.gym.Simulator(gymnasium_cart_pole()), 1000
+    start, config = simulator.reset(seed=chosen.seed), settings(chosen, "pseudocode", chosen.simulations, **OFF)
+    large, state = settings(chosen, "pseudocode", many, **OFF), jnp.array(start, jnp.float32)
+    one = jax.jit(lambda key: uamcts.search(key, state, cart_pole(), None, large, num_actions=2).visits)
+    return {
+        "plain engine": rate(
+            lambda n: uamcts.reference.search(n, start, simulator, None, config), chosen.simulations, chosen.seconds
+        ),
+        "compiled": rate(lambda n: jax.block_until_ready(one(jax.random.key(n))), many, chosen.seconds),
+    }
+
+
+def summary(rewards):
+    import numpy as np
+
+    rewards = np.asarray(rewards, float)
+    error = rewards.std(ddof=1) / len(rewards) ** 0.5 if len(rewards) > 1 else float("nan")
+    return {"mean": round(float(rewards.mean()), 1), "error": round(float(error), 1), "episodes": len(rewards)}
+
+
+def measured(name, chosen, python, budget, speeds):
+    """All rows of one change of the world."""
+    import jax.numpy as jnp
+
+    import uamcts
+
+    change, few, many = CHANGES[name], chosen.episodes, chosen.cheap_episodes
+    values = {"equal": chosen.simulations, **{kind: max(1, int(speed * budget)) for kind, speed in speeds.items()}}
+    old, new, old_gym, new_gym = (make(**given) for make in (cart_pole, gymnasium_cart_pole) for given in ({}, change))
+    same = settings(chosen, "pseudocode", chosen.simulations, **OFF)
+
+    def row(algorithm, simulations, rewards, seconds=None):
+        found = {"world": name, "algorithm": algorithm, "simulations": simulations, **summary(rewards)}
+        found |= {} if seconds is None else {"ms a move": round(1000 * seconds, 1)}
+        print(json.dumps(found), file=sys.stderr, flush=True)
+        rows.append(found)
+
+    rows = []
+    for label, flags in (("old model", ()), ("true model", ("--told",))):
+        if chosen.peer_rows:
+            given = [f"--{key.replace('_', '-')}={getattr(chosen, key)}" for key in PASSED_ON]
+            found = asked(python, __file__, "--peer", name, *given, *flags)
+            if found["world"] != {**NORMAL, **change} or found["model"] != (found["world"] if flags else NORMAL):
+                raise RuntimeError(f"ns-gym's world or model is another one: {found}")
+            row(f"ns-gym, {label}", chosen.simulations, found["rewards"])
+    row("plain engine, old model", chosen.simulations, plain(chosen, old_gym, new_gym, same, many))
+    row("compiled, old model", chosen.simulations, compiled(chosen, old, new, same, many))
+    row("compiled, true model", chosen.simulations, compiled(chosen, new, new, same, many))
+    scaled = settings(chosen, "released", chosen.simulations, **OFF)
+    row("compiled, old model, values scaled", chosen.simulations, compiled(chosen, old, new, scaled, many))
+    faster = settings(chosen, "pseudocode", values["plain engine"], **OFF)
+    row("plain engine, old model, equal time", values["plain engine"], plain(chosen, old_gym, new_gym, faster, few))
+    faster = settings(chosen, "pseudocode", values["compiled"], **OFF)
+    row("compiled, old model, equal time", values["compiled"], compiled(chosen, old, new, faster, few))
+    simulator = uamcts.JaxSimulator(old, 2, jnp.zeros(4), name="cart pole", action_names=("left", "right"))
+    simulations = chosen.simulations
+    for label in ("", ", equal time"):
+        lives, seconds = trusting(chosen, simulator, new, settings(chosen, "trust", simulations))
+        row(f"trust, first episode{label}", simulations, lives[:, 0], seconds)
+        row(f"trust, second episode{label}", simulations, lives[:, 1], seconds)
+        simulations = max(1, int(simulations * budget / seconds))
+    return rows
+
+
+PASSED_ON = ("simulations", "depth", "c", "gamma", "longest", "episodes", "seed", "seconds")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--changes", default="gravity6,mass10_gravity4", help=f"some of {','.join(CHANGES)}")
+    parser.add_argument("--simulations", type=int, default=50)
+    parser.add_argument("--depth", type=int, default=15, help="of a rollout")
+    parser.add_argument("--c", type=float, default=1.44, help="how much to explore; values are not scaled")
+    parser.add_argument("--gamma", type=float, default=0.999)
+    parser.add_argument("--longest", type=int, default=200, help="steps after which an episode is cut")
+    parser.add_argument("--episodes", type=int, default=20, help="of ns-gym, of trust, and in equal time")
+    parser.add_argument("--cheap-episodes", type=int, default=100, help="of the others")
+    parser.add_argument("--seed", type=int, default=0, help="of the first episode; the next has the next number")
+    parser.add_argument("--seconds", type=float, default=3.0, help="for each measurement of speed")
+    parser.add_argument("--no-peer-rows", dest="peer_rows", action="store_false", help="ns-gym's speed only")
+    parser.add_argument("--peer-venv", type=Path, default=FOLDER, help="where ns-gym is or shall be installed")
+    parser.add_argument("--peer", choices=["rates", *CHANGES], help=argparse.SUPPRESS)
+    parser.add_argument("--told", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments)
+    one_core()
+    if chosen.peer:
+        print(json.dumps(their_rates(chosen) if chosen.peer == "rates" else theirs(CHANGES[chosen.peer], chosen)))
+        return
+    python = peer_python(chosen.peer_venv)
+    from uamcts.startup import prepare_jax
+
+    prepare_jax()
+    given = [f"--{key.replace('_', '-')}={getattr(chosen, key)}" for key in PASSED_ON]
+    their_speed, speeds = asked(python, __file__, "--peer", "rates", *given), our_rates(chosen)
+    budget = chosen.simulations / max(their_speed.values())
+    about = {"peer": PEER, **{key: getattr(chosen, key) for key in PASSED_ON}, "ms a move": round(1000 * budget, 1)}
+    about["simulations a second"] = {key: round(speed) for key, speed in {**their_speed, **speeds}.items()}
+    print(json.dumps(about), file=sys.stderr, flush=True)
+    rows = [row for name in chosen.changes.split(",") for row in measured(name, chosen, python, budget, speeds)]
+    print(json.dumps({**about, "rows": rows}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
