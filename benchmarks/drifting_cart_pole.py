@@ -212,23 +212,36 @@ def trusting(chosen, simulator, world, config):
     return np.array(rewards), float(np.median(seconds))
 
 
-def our_rates(chosen):
-    """Simulations a second of the plain engine and of one compiled search."""
+def fitting(chosen, budget):
+    """How many simulations the plain engine and one compiled search can do in `budget` seconds, by name.
+
+    The more there are, the deeper the tree and the longer each takes: so the number is looked for, not computed.
+    """
     import jax
     import jax.numpy as jnp
 
     import uamcts.gym
 
-    simulator, many = uamcts.gym.Simulator(gymnasium_cart_pole()), 1000
-    start, config = simulator.reset(seed=chosen.seed), settings(chosen, "pseudocode", chosen.simulations, **OFF)
-    large, state = settings(chosen, "pseudocode", many, **OFF), jnp.array(start, jnp.float32)
-    one = jax.jit(lambda key: uamcts.search(key, state, cart_pole(), None, large, num_actions=2).visits)
-    return {
-        "plain engine": rate(
-            lambda n: uamcts.reference.search(n, start, simulator, None, config), chosen.simulations, chosen.seconds
-        ),
-        "compiled": rate(lambda n: jax.block_until_ready(one(jax.random.key(n))), many, chosen.seconds),
-    }
+    simulator = uamcts.gym.Simulator(gymnasium_cart_pole())
+    start = simulator.reset(seed=chosen.seed)
+    state = jnp.array(start, jnp.float32)
+
+    def plainly(config):
+        return lambda number: uamcts.reference.search(number, start, simulator, None, config)
+
+    def in_one(config):
+        one = jax.jit(lambda key: uamcts.search(key, state, cart_pole(), None, config, num_actions=2).visits)
+        return lambda number: jax.block_until_ready(one(jax.random.key(number)))
+
+    found = {}
+    for name, search, first in (("plain engine", plainly, 500), ("compiled", in_one, 3000)):
+        simulations = first
+        for _ in range(4):
+            config = settings(chosen, "pseudocode", simulations, **OFF)
+            could = rate(search(config), simulations, chosen.seconds / 3) * budget
+            simulations = max(1, int((simulations * could) ** 0.5))
+        found[name] = simulations
+    return found
 
 
 def summary(rewards):
@@ -239,14 +252,13 @@ def summary(rewards):
     return {"mean": round(float(rewards.mean()), 1), "error": round(float(error), 1), "episodes": len(rewards)}
 
 
-def measured(name, chosen, python, budget, speeds):
-    """All rows of one change of the world."""
+def measured(name, chosen, python, budget, most):
+    """All rows of one change of the world; `most` are the simulations that there is time for."""
     import jax.numpy as jnp
 
     import uamcts
 
     change, few, many = CHANGES[name], chosen.episodes, chosen.cheap_episodes
-    values = {"equal": chosen.simulations, **{kind: max(1, int(speed * budget)) for kind, speed in speeds.items()}}
     old, new, old_gym, new_gym = (make(**given) for make in (cart_pole, gymnasium_cart_pole) for given in ({}, change))
     same = settings(chosen, "pseudocode", chosen.simulations, **OFF)
 
@@ -258,37 +270,48 @@ def measured(name, chosen, python, budget, speeds):
 
     rows = []
     for label, flags in (("old model", ()), ("true model", ("--told",))):
-        if chosen.peer_rows:
-            given = [f"--{key.replace('_', '-')}={getattr(chosen, key)}" for key in PASSED_ON]
-            found = asked(python, __file__, "--peer", name, *given, *flags)
+        if "peer" in chosen.rows:
+            found = asked(python, __file__, "--peer", name, *passed_on(chosen), *flags)
             if found["world"] != {**NORMAL, **change} or found["model"] != (found["world"] if flags else NORMAL):
                 raise RuntimeError(f"ns-gym's world or model is another one: {found}")
             row(f"ns-gym, {label}", chosen.simulations, found["rewards"])
-    row("plain engine, old model", chosen.simulations, plain(chosen, old_gym, new_gym, same, many))
-    row("compiled, old model", chosen.simulations, compiled(chosen, old, new, same, many))
-    row("compiled, true model", chosen.simulations, compiled(chosen, new, new, same, many))
-    scaled = settings(chosen, "released", chosen.simulations, **OFF)
-    row("compiled, old model, values scaled", chosen.simulations, compiled(chosen, old, new, scaled, many))
-    faster = settings(chosen, "pseudocode", values["plain engine"], **OFF)
-    row("plain engine, old model, equal time", values["plain engine"], plain(chosen, old_gym, new_gym, faster, few))
-    faster = settings(chosen, "pseudocode", values["compiled"], **OFF)
-    row("compiled, old model, equal time", values["compiled"], compiled(chosen, old, new, faster, few))
-    simulator = uamcts.JaxSimulator(old, 2, jnp.zeros(4), name="cart pole", action_names=("left", "right"))
-    simulations = chosen.simulations
-    for label in ("", ", equal time"):
-        lives, seconds = trusting(chosen, simulator, new, settings(chosen, "trust", simulations))
-        row(f"trust, first episode{label}", simulations, lives[:, 0], seconds)
-        row(f"trust, second episode{label}", simulations, lives[:, 1], seconds)
-        simulations = max(1, int(simulations * budget / seconds))
+    if "equal" in chosen.rows:
+        row("plain engine, old model", chosen.simulations, plain(chosen, old_gym, new_gym, same, many))
+        row("compiled, old model", chosen.simulations, compiled(chosen, old, new, same, many))
+        row("compiled, true model", chosen.simulations, compiled(chosen, new, new, same, many))
+        scaled = settings(chosen, "released", chosen.simulations, **OFF)
+        row("compiled, old model, values scaled", chosen.simulations, compiled(chosen, old, new, scaled, many))
+    if "time" in chosen.rows:
+        number = most["compiled"]
+        faster = settings(chosen, "pseudocode", number, **OFF)
+        row("compiled, old model, equal time", number, compiled(chosen, old, new, faster, few))
+        row("compiled, true model, equal time", number, compiled(chosen, new, new, faster, few))
+        number = most["plain engine"]
+        faster = settings(chosen, "pseudocode", number, **OFF)
+        row("plain engine, old model, equal time", number, plain(chosen, old_gym, new_gym, faster, few))
+    if "trust" in chosen.rows:
+        simulator = uamcts.JaxSimulator(old, 2, jnp.zeros(4), name="cart pole", action_names=("left", "right"))
+        simulations = chosen.simulations
+        for label in ("", ", equal time"):
+            lives, seconds = trusting(chosen, simulator, new, settings(chosen, "trust", simulations))
+            row(f"trust, first episode{label}", simulations, lives[:, 0], seconds)
+            row(f"trust, second episode{label}", simulations, lives[:, 1], seconds)
+            simulations = max(1, int(simulations * budget / seconds))
     return rows
 
 
 PASSED_ON = ("simulations", "depth", "c", "gamma", "longest", "episodes", "seed", "seconds")
+ROWS = ("peer", "equal", "time", "trust")
+
+
+def passed_on(chosen):
+    """The options that ns-gym's process is given too."""
+    return [f"--{key}={getattr(chosen, key)}" for key in PASSED_ON]
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--changes", default="gravity6,mass10_gravity4", help=f"some of {','.join(CHANGES)}")
+    parser.add_argument("--changes", default="gravity6", help=f"some of {','.join(CHANGES)}")
     parser.add_argument("--simulations", type=int, default=50)
     parser.add_argument("--depth", type=int, default=15, help="of a rollout")
     parser.add_argument("--c", type=float, default=1.44, help="how much to explore; values are not scaled")
@@ -298,7 +321,7 @@ def main(arguments=None):
     parser.add_argument("--cheap-episodes", type=int, default=100, help="of the others")
     parser.add_argument("--seed", type=int, default=0, help="of the first episode; the next has the next number")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each measurement of speed")
-    parser.add_argument("--no-peer-rows", dest="peer_rows", action="store_false", help="ns-gym's speed only")
+    parser.add_argument("--rows", default=",".join(ROWS), help="ns-gym's, as many simulations, as much time, trust")
     parser.add_argument("--peer-venv", type=Path, default=FOLDER, help="where ns-gym is or shall be installed")
     parser.add_argument("--peer", choices=["rates", *CHANGES], help=argparse.SUPPRESS)
     parser.add_argument("--told", action="store_true", help=argparse.SUPPRESS)
@@ -311,13 +334,14 @@ def main(arguments=None):
     from uamcts.startup import prepare_jax
 
     prepare_jax()
-    given = [f"--{key.replace('_', '-')}={getattr(chosen, key)}" for key in PASSED_ON]
-    their_speed, speeds = asked(python, __file__, "--peer", "rates", *given), our_rates(chosen)
-    budget = chosen.simulations / max(their_speed.values())
+    speeds = asked(python, __file__, "--peer", "rates", *passed_on(chosen))
+    budget = chosen.simulations / max(speeds.values())
+    most = fitting(chosen, budget) if "time" in chosen.rows else {}
     about = {"peer": PEER, **{key: getattr(chosen, key) for key in PASSED_ON}, "ms a move": round(1000 * budget, 1)}
-    about["simulations a second"] = {key: round(speed) for key, speed in {**their_speed, **speeds}.items()}
+    about["ns-gym, simulations a second"] = {kind: round(speed) for kind, speed in speeds.items()}
+    about["simulations in equal time"] = most
     print(json.dumps(about), file=sys.stderr, flush=True)
-    rows = [row for name in chosen.changes.split(",") for row in measured(name, chosen, python, budget, speeds)]
+    rows = [row for name in chosen.changes.split(",") for row in measured(name, chosen, python, budget, most)]
     print(json.dumps({**about, "rows": rows}, indent=2))
 
 
