@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import uamcts
 from uamcts import simulator
-from uamcts.experience import Experience, Measure, Outcome, Returns
+from uamcts.experience import Experience, Measure, Outcome, Report, Returns
 from uamcts.minds.states import as_json, from_json
 
 BUDGET = {"iterations": 30, "rollouts": 3, "depth": 12, "gamma": 0.95}
@@ -577,3 +577,9 @@ def test_doubt_is_no_better_than_a_danger_that_is_known(config):
     assert agent.mind._worst() <= -3.0
     given = uamcts.Agent(Ledge(firm=True), config=replace(TRUST, worst=0.0), memory=False)
     assert given.mind.config.worst == 0.0  # what is given stays
+
+
+def test_a_report_warns_where_nearly_everything_is_wrong():
+    assert "correct the simulator" in str(Report((), 30, 40, 25))
+    assert "correct the simulator" not in str(Report((), 30, 40, 24))
+    assert "correct the simulator" not in str(Report((), 10, 40, 10)), "ten transitions are too few to tell"

@@ -11,6 +11,9 @@ import numpy as np
 PARTS = ("state", "reward", "terminal")
 """What a simulator may be wrong about. The paper looks at the state alone."""
 
+ENOUGH, NEARLY_ALL = 20, 0.8
+"""A report warns of a simulator that was wrong in more than this share of so many different transitions."""
+
 
 class Outcome(NamedTuple):
     """What a step led to: the features of the state, what it paid, whether the episode was over; None: not known."""
@@ -243,6 +246,11 @@ class Report:
         if not self.seen:
             return "nothing was observed yet: call agent.observe(state, action, next_state) after every real step"
         head = f"the simulator was wrong in {self.wrong} of {self.seen} different transitions ({self.steps} real steps)"
+        if self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
+            head += (
+                "; where nearly all is doubtful there is no elsewhere to go, and doubt may harm: correct the simulator, "
+                "or leave small differences out with features=, discrepancy= or tolerance="
+            )
         if not self.lies:
             return head
         table = [("learned U", "seen U", "times", "state", "action", "the simulator says", "really")]
