@@ -248,7 +248,7 @@ class Report:
         head = f"the simulator was wrong in {self.wrong} of {self.seen} different transitions ({self.steps} real steps)"
         if self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
             head += (
-                "; where nearly all is doubtful there is no elsewhere to go, and doubt may harm: correct the simulator, "
+                "; where nearly all is doubtful there is no elsewhere, and doubt may harm: correct the simulator, "
                 "or leave small differences out with features=, discrepancy= or tolerance="
             )
         if not self.lies:
