@@ -56,7 +56,7 @@ def _planners() -> tuple[Experiment, ...]:
         Experiment(f"planners_{name}", NAMES[name], name, offline, _online(name, 10_000, 10, penalty.get(name, ())))
         for name in GAMES
     ]
-    others = (("corrupted", "linear+penalty"), ("corrupted", "nearest_residual"))
+    others = (("corrupted", "linear+penalty"),)
     grids = [
         Experiment(f"planners_{name}", NAMES[name], name, offline, _online(name, 3000, 10, others)) for name in GRIDS
     ]
