@@ -125,7 +125,7 @@ def finish(
 ) -> dict[str, Any]:
     """Judges what is there, and writes tables, pictures and the page."""
     table = episodes if episodes is not None else runner.nothing()
-    declared = about["settings"]["experiments"]
+    declared = about.get("settings", {}).get("experiments", {})
     judged = [
         claim
         for index, rule in enumerate(rules)
