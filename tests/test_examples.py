@@ -20,7 +20,11 @@ def _in_reach():
     sys.path.remove(str(FOLDER))
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+SLOW = ("cart_pole",)
+"""They compile for long."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in SLOW else n for n in EXAMPLES])
 def test_an_example_in_a_reduced_form(name, capsys):
     found = importlib.import_module(name).main(REDUCED)
     printed = capsys.readouterr().out.splitlines()

@@ -330,6 +330,7 @@ def late(experiment):
     return terminal[chosen], reward[chosen], length[chosen]
 
 
+@pytest.mark.long
 def test_online_two_way_finds_the_goal():
     """30 runs of 1,500 steps: at least 97 % of late episodes reach the goal, at most 80 % with the corrupted model.
 
