@@ -1,14 +1,17 @@
 """Experiments that the paper does not have: their declarations, their units, and their sections of the report."""
 
 import json
+import threading
 from dataclasses import asdict, replace
 
+import jax
 import numpy as np
 import pytest
 from rich.console import Console
 
 from uamcts.domains import make
-from uamcts.lab import beyond, report, runner
+from uamcts.episode import Move
+from uamcts.lab import beyond, gifs, online, report, runner
 from uamcts.lab.engines import engine_of
 from uamcts.lab.experiments import Experiment, Offline
 from uamcts.lab.grid import domain_options, offline_grid, online_grid
@@ -16,6 +19,7 @@ from uamcts.lab.learners import check_learner
 from uamcts.lab.reproduce import run_all
 from uamcts.lab.units import OfflineUnit
 from uamcts.paper import switches
+from uamcts.show import frame, write_gif
 
 TINY = (("iterations", 3), ("rollouts", 2), ("depth", 6))
 
@@ -28,7 +32,8 @@ def test_every_declaration_can_be_run():
         options = dict(experiment.options)
         make(experiment.domain, **(options | {"seed": 3} if experiment.drawn else options))
         for part in experiment.offline:
-            assert all(switches(algorithm) is not None for algorithm in part.algorithms)
+            for algorithm in part.algorithms:
+                switches(algorithm)
         for part in experiment.online:
             for algorithm, learner in part.learners:
                 switches(algorithm)
@@ -76,10 +81,51 @@ def test_options_of_a_domain_in_words():
 def test_options_reach_the_learning_runs():
     experiment = next(e for e in beyond.chosen(["mandatory"], False, "online") if e.name == "mandatory_two")
     unit = runner.online_units(experiment, ("released",), 0)[0]
-    from uamcts.lab.online import Experiment as Online
-
-    domain = Online("two_way_icy", options=unit.options).complete().made()
+    domain = online.Experiment("two_way_icy", options=unit.options).complete().made()
     assert int(domain.world_rules.ice) == 1 << (14 + 2) | 1 << (14 + 4)
+
+
+def test_pictures_show_the_world_of_the_experiment(tmp_path, monkeypatch):
+    """A wall at (2, 3) instead of the paper's (0, 2): it stands in the first picture."""
+    domain = make("two_way", broken=((2, 3),))
+
+    def one_move(key, domain, config, limit):
+        state = domain.reset(key)
+        yield Move(state, None, 0, 0.0, state, False)
+
+    monkeypatch.setattr(gifs, "moves", one_move)
+    episodes = {"experiment": ["run_two_way"], "scenario": ["offline"], "algorithm": ["combined"], "tau": [0.1],
+                "rules": ["released"], "domain": ["two_way"], "reward": [0.0]}  # fmt: skip
+    table = {name: np.array(values) for name, values in episodes.items()}
+    gifs.draw_typical(tmp_path, table, {"run_two_way": (("broken", ((2, 3),)),)})
+    state = domain.reset(jax.random.key(0))
+    pictures = []
+    for number, shown in enumerate((domain, make("two_way"))):
+        write_gif(tmp_path / f"{number}.gif", [frame(shown, [state], 12)] * 2)
+        pictures.append((tmp_path / f"{number}.gif").read_bytes())
+    drawn = (tmp_path / "gifs" / "run_two_way_combined.gif").read_bytes()
+    assert drawn == pictures[0] != pictures[1]
+
+
+def test_what_another_thread_has_compiled_is_not_compiled_again():
+    unit = OfflineUnit(
+        "a", "two_way", "released", 0.1, "sweep", (("corrupted", 1.0), ("combined", 1.0)), 0, 3, 0,
+        (("iterations", 3), ("rollouts", 2), ("depth", 7)),
+    )  # fmt: skip
+    compilations = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, *_, **__: compilations.append(event) if event.endswith("backend_compile_duration") else None
+    )
+    try:
+        thread = threading.Thread(target=unit.prepare)
+        thread.start()
+        thread.join()
+        before = len(compilations)
+        assert before >= 1
+        assert len(unit.compute(lambda share, words: None, None)["reward"]) == 6
+        assert len(compilations) == before
+    finally:
+        jax.monitoring.clear_event_listeners()
 
 
 def test_a_family_from_the_first_unit_to_the_page(tmp_path):
@@ -137,4 +183,4 @@ def test_planners_side_by_side(tmp_path):
     assert "–" in lines[1]
     assert "trust" in lines[2]
     assert "3.25 [2.25, 4.25] in 20" in page
-    assert np.count_nonzero([line.count("7.75") for line in lines]) == 1
+    assert [line.count("7.75 in 20") for line in lines] == [1, 0, 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from uamcts.lab.experiments import GAMES, Experiment, Offline, Online, Options, only
+from uamcts.lab.experiments import GAMES, IN_WORDS, Experiment, Offline, Online, Options, only
 from uamcts.paper import ONLINE, OnlineSettings
 
 PLANNERS = ("true", "corrupted", "combined", "trust")
@@ -22,10 +22,6 @@ LEARNING = (
 BASE = (("true", "none"), ("corrupted", "none"))
 GRIDS = ("two_way", "two_way_icy")
 DRAWN = ("hidden_obstacles", "slippery")
-NAMES = {
-    "space_invaders": "Space Invaders", "freeway": "Freeway", "breakout": "Breakout", "two_way": "2-Way",
-    "two_way_icy": "Icy 2-Way", "hidden_obstacles": "Hidden obstacles", "slippery": "Slippery", "shortcut": "Shortcut",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,15 +49,16 @@ def _planners() -> tuple[Experiment, ...]:
     offline = (Offline(PLANNERS, (), runs=100),)
     penalty = {"space_invaders": (("corrupted", "two_part+penalty"),)}  # in the others it takes hours on a CPU
     games = [
-        Experiment(f"planners_{name}", NAMES[name], name, offline, _online(name, 10_000, 10, penalty.get(name, ())))
+        Experiment(f"planners_{name}", IN_WORDS[name], name, offline, _online(name, 10_000, 10, penalty.get(name, ())))
         for name in GAMES
     ]
     others = (("corrupted", "linear+penalty"),)
     grids = [
-        Experiment(f"planners_{name}", NAMES[name], name, offline, _online(name, 3000, 10, others)) for name in GRIDS
+        Experiment(f"planners_{name}", IN_WORDS[name], name, offline, _online(name, 3000, 10, others)) for name in GRIDS
     ]
     drawn = [
-        Experiment(f"planners_{name}", NAMES[name], name, offline, _online(name, 1200, 5), drawn=True) for name in DRAWN
+        Experiment(f"planners_{name}", IN_WORDS[name], name, offline, _online(name, 1200, 5), drawn=True)
+        for name in DRAWN
     ]
     return tuple(replace(experiment, family="planners") for experiment in (*games, *grids, *drawn))
 
@@ -73,7 +70,7 @@ def _severity() -> tuple[Experiment, ...]:
     }
     return tuple(
         Experiment(
-            f"severity_{name}_{round(100 * share)}", NAMES[name], name, (Offline(PLANNERS, (), runs=100),),
+            f"severity_{name}_{round(100 * share)}", IN_WORDS[name], name, (Offline(PLANNERS, (), runs=100),),
             options=((option, share),), drawn=True, family="severity", level=100 * share,
         )
         for name, (option, shares) in ranges.items()
@@ -119,7 +116,7 @@ def _budget() -> tuple[Experiment, ...]:
     runs = {10: 100, 100: 100, 1000: 40, 10_000: 10, 100_000: 10}
     return tuple(
         Experiment(
-            f"budget_{name}_{number}", NAMES[name], name,
+            f"budget_{name}_{number}", IN_WORDS[name], name,
             (Offline(PLANNERS, (), runs=count, budget=(("iterations", number),)),), family="budget", level=number,
         )
         for name, limit in most.items()

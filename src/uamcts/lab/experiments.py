@@ -8,6 +8,12 @@ from typing import Any
 from uamcts.paper import ALGORITHMS, EXPLORATION, ONLINE, OnlineSettings, usual_c
 
 GAMES = ("space_invaders", "freeway", "breakout")
+IN_WORDS = {
+    "space_invaders": "Space Invaders", "freeway": "Freeway", "breakout": "Breakout", "two_way": "2-Way GridWorld",
+    "icy": "Icy 2-Way GridWorld", "two_way_icy": "Icy 2-Way GridWorld", "hidden_obstacles": "Hidden obstacles",
+    "slippery": "Slippery", "shortcut": "Shortcut",
+}  # fmt: skip
+"""Experiments and domains as a report calls them."""
 Options = tuple[tuple[str, Any], ...]
 """Of a domain, by name."""
 SINGLE_LEARNERS = ("transition_linear", "transition_8_units", "transition_16_units", "transition_linear_residual")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
 
 import jax
 
 from uamcts.devices import on_a_core
 from uamcts.domains import make
+from uamcts.domains.base import Domain
 from uamcts.episode import moves
+from uamcts.lab.experiments import Options
 from uamcts.lab.store import Episodes
 from uamcts.paper import planned_in, search_config
 from uamcts.show import frame, write_gif
@@ -17,13 +19,15 @@ from uamcts.show import frame, write_gif
 TRIES, LONGEST = 5, 150
 
 
-def draw_typical(out: Path, episodes: Episodes, experiments: Collection[str]) -> None:
+def draw_typical(out: Path, episodes: Episodes, worlds: Mapping[str, Options]) -> None:
     """For those experiments that have offline episodes: an episode of the corrupted and one of the combined agent.
+
+    `worlds` holds the options of each experiment's domain, by the experiment's name.
 
     Typical: of a few seeds, the one whose reward comes nearest to the mean of the runs.
     """
     folder = out / "gifs"
-    for experiment in experiments:
+    for experiment, options in worlds.items():
         offline = (episodes["experiment"] == experiment) & (episodes["scenario"] == "offline")
         for algorithm in ("corrupted", "combined"):
             mine = offline & (episodes["algorithm"] == algorithm) & (episodes["rules"] == "released")
@@ -34,11 +38,11 @@ def draw_typical(out: Path, episodes: Episodes, experiments: Collection[str]) ->
             tau = float(episodes["tau"][mine][0])
             mean = float(episodes["reward"][mine & (episodes["tau"] == tau)].mean())
             with on_a_core():
-                _draw(path, str(episodes["domain"][mine][0]), algorithm, tau, mean)
+                _draw(path, make(str(episodes["domain"][mine][0]), **dict(options)), algorithm, tau, mean)
 
 
-def _draw(path: Path, name: str, algorithm: str, tau: float, mean: float) -> None:
-    domain = planned_in(make(name), algorithm)
+def _draw(path: Path, world: Domain, algorithm: str, tau: float, mean: float) -> None:
+    domain = planned_in(world, algorithm)
     config = search_config(domain, algorithm, tau=tau)
     played = [list(moves(jax.random.key(seed), domain, config, LONGEST)) for seed in range(TRIES)]
     typical = min(played, key=lambda episode: abs(sum(move.reward for move in episode) - mean))

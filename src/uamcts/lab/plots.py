@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from uamcts.files import write_whole
+from uamcts.lab.experiments import IN_WORDS
 from uamcts.lab.findings import Entry, best_rows, known, shown_rows
 from uamcts.paper import EXPLORATION
 
@@ -48,14 +49,6 @@ MARKERS = {
     "trust": "*",
 }
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (4, 1.2, 1, 1.2)))
-NAMES = {
-    "space_invaders": "Space Invaders",
-    "freeway": "Freeway",
-    "breakout": "Breakout",
-    "two_way": "2-Way GridWorld",
-    "icy": "Icy 2-Way GridWorld",
-    "two_way_icy": "Icy 2-Way GridWorld",
-}
 SHORT = {"backpropagation": "Backprop."}
 SIZE = (5.2, 3.4)
 POINTS = 400
@@ -64,7 +57,7 @@ POINTS = 400
 
 def name(experiment: str) -> str:
     """An experiment or a domain in words."""
-    return NAMES.get(experiment, experiment.replace("_", " "))
+    return IN_WORDS.get(experiment, experiment.replace("_", " "))
 
 
 def exploration(c: Any) -> str:

@@ -133,7 +133,8 @@ def finish(
         if claim["experiment"] in declared or (claim["experiment"] == "bandit" and found is not None)
     ]
     summary = runner.conclude(out, table, judged, about)
-    draw_typical(out, table, [name for name, experiment in declared.items() if not experiment["family"]])
+    alone = {name: experiment for name, experiment in declared.items() if not experiment["family"]}
+    draw_typical(out, table, {name: experiment["options"] for name, experiment in alone.items()})
     report.build(out)
     return summary
 
