@@ -109,7 +109,8 @@ def run_all(
     devices = len(jax.devices())
     minutes = sum(guess(unit) for unit in missing) / devices / 60
     kept = f", {len(first) - len(missing)} units are there already" if len(missing) < len(first) else ""
-    print(f"{', '.join(e.name for e in experiments) or 'bandit'}: about {max(1, round(minutes))} min on {devices} x "
+    names = ", ".join(dict.fromkeys(e.family or e.name for e in experiments)) or "bandit"
+    print(f"{names}: about {max(1, round(minutes))} min on {devices} x "
           f"{jax.default_backend()} (a first guess){kept}", flush=True)  # fmt: skip
     bars = Bars(console, {unit.name: guess(unit) for unit in first})
     with bars.bar:
