@@ -50,17 +50,17 @@ def test_equal_values_leave_only_the_certain_ones():
 
 
 def test_returns_of_rollouts():
-    """Rewards 1, 2, 4 with gamma 1/2; the second rollout's first step is doubtful, the third's first two are."""
+    """Rewards 1, 2, 4 with gamma 1/2; the second rollout's first step is doubtful, the third's last two are."""
     rewards = jnp.array([[1.0, 2.0, 4.0]] * 3)
-    doubt = jnp.array([[0.0, 0.0, 0.5], [0.5, 0.0, 0.0], [0.5, 0.5, 0.0]])
+    doubt = jnp.array([[0.0, 0.0, 0.5], [0.5, 0.0, 0.0], [0.0, 0.5, 0.5]])
     config = replace(TRUST, rho=0.75, gamma=0.5)
-    # 1 + 2/2 + 4/4;  1 + (2/2 + 4/4) / 4;  1 + 2/2/4 + 4/4/16
-    assert trust.returns(rewards, doubt, config).tolist() == [3.0, 1.5, 1.3125]
+    # 1 + 2/2 + 4/4;  1 + (2/2 + 4/4) / 4;  1 + 2/2 + 4/4 / 4
+    assert trust.returns(rewards, doubt, config).tolist() == [3.0, 1.5, 2.25]
     assert trust.returns(rewards, doubt, replace(config, simulation=False)).tolist() == [3.0, 3.0, 3.0]
-    # With V_min = -8 every doubtful step adds 3/4 of it, discounted, times what was kept before it:
-    # -8 * 3/4 / 8 after the third step;  -8 * 3/4 / 2 after the first;  that and -8 * 3/4 / 4 / 4 after the second
+    # With V_min = -8 the first doubtful step adds 3/4 of it, discounted:
+    # -8 * 3/4 / 8 after the third step;  -8 * 3/4 / 2 after the first;  -8 * 3/4 / 4 after the second
     worst = trust.returns(rewards, doubt, replace(config, worst=-8.0))
-    assert worst.tolist() == [3.0 - 0.75, 1.5 - 3.0, 1.3125 - 3.0 - 0.375]
+    assert worst.tolist() == [3.0 - 0.75, 1.5 - 3.0, 2.25 - 1.5]
 
 
 SIBLINGS = {
@@ -105,29 +105,48 @@ def test_backpropagation_by_hand():
 
 CHAIN = table({(0, 0): (1, 1.0, 0.5), (1, 0): (2, 2.0, 0.0), (2, 0): (3, 4.0, 0.5), (3, 0): (4, 8.0, 0.0)}, 5, 1)
 """One action, four steps that pay 1, 2, 4, 8; the first and the third are doubtful."""
+LATE = table({(0, 0): (1, 1.0, 0.0), (1, 0): (2, 2.0, 0.5), (2, 0): (3, 4.0, 0.5), (3, 0): (4, 8.0, 0.0)}, 5, 1)
+"""The same with the second and the third in doubt."""
 
 
 @pytest.mark.parametrize(
-    ("switched", "value"),
-    [
-        (PHASES, 1 + (2 + 4 + 8 / 4) / 4),
-        ((), 15.0),
-        (("backpropagation",), 1 + (2 + 4 + 8) / 4),  # the first step is in the tree, the third in a rollout
-        (("simulation",), 1 + 2 + 4 + 8 / 4),
-        (("selection", "expansion"), 15.0),
+    ("chain", "switched", "value"),
+    [  # one iteration: the first step is in the tree, the others in rollouts
+        (CHAIN, PHASES, 1 + (2 + 4 + 8) / 4),
+        (CHAIN, (), 15.0),
+        (CHAIN, ("backpropagation",), 1 + (2 + 4 + 8) / 4),
+        (CHAIN, ("simulation",), 1 + 2 + 4 + 8 / 4),
+        (CHAIN, ("selection", "expansion"), 15.0),
+        (LATE, PHASES, 1 + 2 + (4 + 8) / 4),
+        (LATE, ("backpropagation",), 15.0),
+        (LATE, ("simulation",), 1 + 2 + (4 + 8) / 4),
     ],
 )
-def test_a_chain_in_both_engines(switched, value):
+def test_a_chain_in_both_engines(chain, switched, value):
     config = replace(TRUST, iterations=1, rho=0.75, **{phase: phase in switched for phase in PHASES})
-    assert float(find(jax.random.key(0), CHAIN, config).values[0]) == pytest.approx(value)
-    assert reference.search(0, 0, Simulator(CHAIN), CHAIN.plain_doubt, config).values == [pytest.approx(value)]
+    assert float(find(jax.random.key(0), chain, config).values[0]) == pytest.approx(value)
+    assert reference.search(0, 0, Simulator(chain), chain.plain_doubt, config).values == [pytest.approx(value)]
+    assert reference.search(0, 0, Simulator(chain), Doubts(chain), config).values == [pytest.approx(value)]
 
 
-def test_the_worst_in_both_engines():
-    """V_min = -16: 1 + (2 + 4 + (8 - 48) / 4) / 4 - 12, the first step in the tree and the third in a rollout."""
-    config, value = replace(TRUST, iterations=1, rho=0.75, worst=-16.0), 1 + (2 + 4 + 8 / 4 - 12) / 4 - 12
-    assert float(find(jax.random.key(0), CHAIN, config).values[0]) == pytest.approx(value)
-    assert reference.search(0, 0, Simulator(CHAIN), CHAIN.plain_doubt, config).values == [pytest.approx(value)]
+@pytest.mark.parametrize("iterations", [1, 2, 3, 4])
+def test_a_second_doubt_takes_nothing_away_in_the_tree_either(iterations):
+    """However deep the tree is, the mean of equal values is the value: 1 and a quarter of the rest."""
+    config = replace(TRUST, iterations=iterations, rho=0.75)
+    found = find(jax.random.key(0), CHAIN, config)
+    assert float(found.values[0]) == pytest.approx(1 + (2 + 4 + 8) / 4)
+    assert np.asarray(found.tree.share)[1 : iterations + 1, 0].tolist() == [0.25, 1.0, 1.0, 1.0][:iterations]
+    plain = reference.search(0, 0, Simulator(CHAIN), CHAIN.plain_doubt, config)
+    assert plain.values == [pytest.approx(1 + (2 + 4 + 8) / 4)]
+
+
+@pytest.mark.parametrize(("chain", "value"), [(CHAIN, 1 + 14 / 4 - 12), (LATE, 3 + 12 / 4 - 12)])
+def test_the_worst_in_both_engines(chain, value):
+    """V_min = -16, three quarters of which come once."""
+    config = replace(TRUST, iterations=1, rho=0.75, worst=-16.0)
+    assert float(find(jax.random.key(0), chain, config).values[0]) == pytest.approx(value)
+    for doubt in (chain.plain_doubt, Doubts(chain)):
+        assert reference.search(0, 0, Simulator(chain), doubt, config).values == [pytest.approx(value)]
 
 
 class Simulator:
@@ -149,11 +168,6 @@ class Doubts:
 
     def batch(self, states, actions):
         return [self.one(state, action) for state, action in zip(states, actions, strict=True)]
-
-
-def test_the_plain_engines_lockstep_weighs_as_well():
-    config = replace(TRUST, iterations=1, rho=0.75)
-    assert reference.search(0, 0, Simulator(CHAIN), Doubts(CHAIN), config).values == [pytest.approx(3.0)]
 
 
 # Properties.
@@ -267,6 +281,28 @@ def test_where_no_reward_is_in_sight_the_certain_action_is_taken():
     for seed in range(5):
         found = find(jax.random.key(seed), nothing, TRUST)
         assert found.visits.tolist() == [1, TRUST.iterations - 1]
+
+
+def test_one_doubt_on_the_way_is_as_bad_as_three():
+    """Both ways lead to a reward of 8, action 0's over one doubtful transition and action 1's over three.
+
+    Of both a quarter counts, less what exploring costs. Were every doubt counted, action 1 would have at most 1/8.
+    """
+    one = {(0, 0): (1, 0.0, 0.5), (1, 0): (2, 0.0, 0.0), (2, 0): (5, 8.0, 0.0)}
+    three = {(0, 1): (3, 0.0, 0.5), (3, 0): (4, 0.0, 0.5), (4, 0): (5, 8.0, 0.5)}
+    ways = table({**one, **three, **{(state, 1): (5, 0.0, 0.0) for state in (1, 2, 3, 4)}}, 6, 2)
+    config = replace(TRUST, iterations=200, rho=0.75, c=4.0)
+    for found in (find(jax.random.key(0), ways, config), reference.search(0, 0, ways, ways.plain_doubt, config)):
+        assert all(0.5 < float(value) <= 2.0 for value in found.values)
+
+
+def test_of_equally_visited_actions_the_better_one_is_taken():
+    better = table({(0, 0): (1, 1.0, 0.0), (0, 1): (1, 2.0, 0.0)}, 2, 2)
+    config = replace(TRUST, iterations=2)
+    assert {int(find(jax.random.key(seed), better, config).action) for seed in range(8)} == {1}
+    assert {reference.search(seed, 0, better, better.plain_doubt, config).action for seed in range(8)} == {1}
+    released = replace(config, rules="released", **OFF)
+    assert {int(find(jax.random.key(seed), better, released).action) for seed in range(8)} == {0, 1}
 
 
 # Settings.

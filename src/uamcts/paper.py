@@ -29,7 +29,7 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
 RULES = ("released", "pseudocode")
 """The rule sets that the paper's experiments are run under."""
 
-TRUST: dict[str, Any] = {"rules": "trust", "c": 2.0, "rho": 0.99, "penalty": 0.5, "doubt_threshold": 0.01}
+TRUST: dict[str, Any] = {"rules": "trust", "c": 4.0, "rho": 0.99, "penalty": 0.75, "doubt_threshold": 0.01}
 """The algorithm `trust` (docs/trust.md), the same in every domain. It has rules of its own."""
 
 EXPLORATION = (0.5, 1.0, 2.0**0.5, 2.0)

@@ -31,8 +31,8 @@ class PythonModel(Protocol):
 class Node:
     """A node v of the tree: S(v), r(v), U(v) of the transition into it, N(v), Q(v), and its children Ch(v)."""
 
-    __slots__ = ("action", "children", "damping", "deleted", "reward", "share", "state", "terminal", "total",
-                 "uncertainty", "visits", "weight")  # fmt: skip
+    __slots__ = ("action", "children", "damping", "deleted", "doubted", "reward", "share", "state", "terminal",
+                 "total", "uncertainty", "visits", "weight")  # fmt: skip
 
     def __init__(self, action: int | None, state: Any, reward: float, terminal: bool, uncertainty: float):
         self.action = action
@@ -43,8 +43,9 @@ class Node:
         self.visits = 0
         self.total = 0.0
         self.weight = 0.0  # sum over the children of share * N
-        self.damping = 1.0  # 1 - softmax(U / tau) among the siblings, if UA-Selection is on
+        self.damping = 1.0  # 1 - softmax(U / tau) among the siblings, if UA-Selection is on; trust: the penalty or 0
         self.share = 1.0  # softmax(-U / tau) among the siblings, if UA-Backpropagation is on; trust: 1 - rho or 1
+        self.doubted = False  # trust: a transition on the way here counts less already
         self.children: list[Node] = []
         self.deleted: Node | None = None
 
@@ -165,12 +166,8 @@ class _Search:
 
     def certain(self, children: list[Node]) -> list[Node]:
         """trust: those with the least penalty, which are the certain ones, or all."""
-        least = min(self.penalty(child) for child in children)
-        return [child for child in children if self.penalty(child) == least]
-
-    def penalty(self, node: Node) -> float:
-        """trust: what is taken from a child's score."""
-        return self.config.penalty if self.config.selection and self.doubts(node) else 0.0
+        least = min(child.damping for child in children)
+        return [child for child in children if child.damping == least]
 
     def best(self, node: Node) -> Node:
         """argmax of x_i + c sqrt(ln N(v) / N(v_i)), damped by 1 - softmax(U / tau)_i; ties: the first action.
@@ -190,7 +187,7 @@ class _Search:
                 continue
             exploration = c * math.sqrt(log_visits / child.visits)
             if self.trust:
-                score = value + exploration - self.penalty(child)
+                score = value + exploration - child.damping
             elif self.released:
                 score = (value + exploration) * child.damping
             else:
@@ -210,10 +207,6 @@ class _Search:
         value = self.value(node)
         return (node.share * value + (1.0 - node.share) * self.config.v_min if self.trust else value) + node.reward
 
-    def doubts(self, node: Node) -> bool:
-        """trust: whether the transition into the node is doubtful."""
-        return node.uncertainty > self.config.doubt_threshold
-
     # Expansion
 
     def expand(self, node: Node, expansion: int) -> None:
@@ -225,7 +218,10 @@ class _Search:
             node.children.append(Node(action, following, checked_reward(reward), terminal, checked(doubt)))
         if self.trust:
             for child in node.children:
-                child.share = 1.0 - config.rho if config.backpropagation and self.doubts(child) else 1.0
+                doubtful = child.uncertainty > config.doubt_threshold and not node.doubted
+                child.damping = config.penalty if config.selection and doubtful else 0.0
+                child.share = 1.0 - config.rho if config.backpropagation and doubtful else 1.0
+                child.doubted = node.doubted or child.share < 1.0
             return
         if not node.children:
             return
@@ -253,25 +249,26 @@ class _Search:
             return 0.0
         batched = hasattr(self.model, "step_batch") and self.legal is None
         if batched and (not self.config.simulation or self.uncertainty is None or hasattr(self.uncertainty, "batch")):
-            returns, doubts = self.rollouts_in_lockstep(node.state, iteration)
+            returns, doubts = self.rollouts_in_lockstep(node, iteration)
         else:
-            rollouts = self.rollouts(node.state, iteration)
+            rollouts = self.rollouts(node, iteration)
             returns, doubts = [g for g, _ in rollouts], [sigma for _, sigma in rollouts]
         if not self.config.simulation or self.trust:
             return sum(returns) / len(returns)
         weights = softmax([-doubt for doubt in doubts], self.config.tau)
         return sum(weight * returned for weight, returned in zip(weights, returns, strict=True))
 
-    def rollouts(self, state: Any, iteration: int) -> list[tuple[float, float]]:
+    def rollouts(self, node: Node, iteration: int) -> list[tuple[float, float]]:
         """g and sigma of each rollout. An uncertainty that has `many(states, actions)` is asked once for all."""
+        state, rho = node.state, self.rho(node)
         streams = [self.draws.rollout(iteration, number) for number in range(self.config.rollouts)]
         uncertainty: Any = self.uncertainty if self.config.simulation else None
         if not hasattr(uncertainty, "many"):
-            return [self.weighed(self.walk(state, below), uncertainty) for below in streams]
+            return [self.weighed(self.walk(state, below), uncertainty, rho) for below in streams]
         walks = [list(self.walk(state, below)) for below in streams]
         steps = [step for walk in walks for step in walk]
         answers = iter(uncertainty.many([state for state, _, _ in steps], [action for _, action, _ in steps]))
-        return [self.weighed(walk, lambda state, action: next(answers)) for walk in walks]
+        return [self.weighed(walk, lambda state, action: next(answers), rho) for walk in walks]
 
     def walk(self, state: Any, below: Callable[[int], int]) -> Iterator[tuple[Any, int, float]]:
         """Random steps from a state: the state before each, the action and the reward."""
@@ -289,38 +286,39 @@ class _Search:
                 return
             state = following
 
-    def weighed(self, walk: Iterable[tuple[Any, int, float]], uncertainty: Callable | None) -> tuple[float, float]:
+    def weighed(
+        self, walk: Iterable[tuple[Any, int, float]], uncertainty: Callable | None, rho: float
+    ) -> tuple[float, float]:
         """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step.
 
-        trust: everything after a doubtful step counts 1 - rho of what it would.
+        trust: everything after the first doubtful step counts 1 - rho of what it would.
         """
         gamma = self.config.gamma
-        returned, doubt, discount = 0.0, 0.0, 1.0
+        returned, doubt, discount, kept = 0.0, 0.0, 1.0, 1.0
         for state, action, reward in walk:
             doubted = 0.0 if uncertainty is None else uncertainty(state, action)
             if doubted:
                 doubt += discount * checked(doubted)
             if reward:
-                returned += discount * reward
+                returned += discount * kept * reward
             discount *= gamma
-            if doubted and self.trust:
-                kept = self.kept(doubted)
-                returned += discount * (1.0 - kept) * self.config.v_min
-                discount *= kept
+            if rho and kept == 1.0 and doubted > self.config.doubt_threshold:
+                kept = 1.0 - rho
+                returned += discount * rho * self.config.v_min
         return checked_reward(returned), doubt
 
-    def kept(self, doubt: float) -> float:
-        """trust: what is left of everything that comes after a rollout's step with this uncertainty."""
-        return 1.0 - self.config.rho if self.trust and doubt > self.config.doubt_threshold else 1.0
+    def rho(self, node: Node) -> float:
+        """trust: how much less counts what comes after a rollout's first doubtful step; nothing, if that was before."""
+        return self.config.rho if self.trust and not node.doubted else 0.0
 
-    def rollouts_in_lockstep(self, state: Any, iteration: int) -> tuple[list[float], list[float]]:
+    def rollouts_in_lockstep(self, node: Node, iteration: int) -> tuple[list[float], list[float]]:
         """All rollouts at once. `step_batch` gets a list of equal states first, then what it returned last."""
-        config, model = self.config, self.model
+        config, model, rho = self.config, self.model, self.rho(node)
         streams = [self.draws.rollout(iteration, number) for number in range(config.rollouts)]
         returns, doubts, over = ([zero] * config.rollouts for zero in (0.0, 0.0, False))
         doubtful = config.simulation and self.uncertainty is not None
-        states, lanes = [state] * config.rollouts, range(config.rollouts)
-        discount = [1.0] * config.rollouts
+        states, lanes = [node.state] * config.rollouts, range(config.rollouts)
+        discount, kept = [1.0] * config.rollouts, [1.0] * config.rollouts
         for _ in range(config.depth):
             actions = [below(len(self.actions)) for below in streams]
             doubted = self.uncertainty.batch(states, actions) if doubtful else None  # type: ignore[union-attr]
@@ -328,11 +326,12 @@ class _Search:
             for lane in lanes:
                 if not over[lane]:
                     doubt = checked(doubted[lane]) if doubted is not None else 0.0
-                    kept = self.kept(doubt)
-                    returned = checked_reward(rewards[lane]) + config.gamma * (1.0 - kept) * config.v_min
-                    returns[lane] += discount[lane] * returned
+                    returns[lane] += discount[lane] * kept[lane] * checked_reward(rewards[lane])
                     doubts[lane] += discount[lane] * doubt
-                    discount[lane] *= config.gamma * kept
+                    discount[lane] *= config.gamma
+                    if rho and kept[lane] == 1.0 and doubt > config.doubt_threshold:
+                        kept[lane] = 1.0 - rho
+                        returns[lane] += discount[lane] * rho * config.v_min
                     over[lane] = bool(terminals[lane])
             if all(over):
                 break
@@ -364,6 +363,9 @@ class _Search:
             raise ValueError("the root has no legal action, or the search was too short to try one")
         most = max(child.visits for child in root.children)
         ties = [child for child in root.children if child.visits == most]
+        if self.trust:
+            best = max(self.worth(child) for child in ties)
+            ties = [child for child in ties if self.worth(child) == best]
         chosen = ties[self.draws.tie(len(ties))]
         found = {child.action: child for child in root.children}
         everyone = found if root.deleted is None else {**found, root.deleted.action: root.deleted}

@@ -95,8 +95,8 @@ class SearchConfig:
     root_visits: Any = 0
     """What the root's visit count starts from where it is expanded first: under all rules but the printed ones."""
     rho: Any = 0.99
-    """trust: which share of what lies beyond a doubtful transition does not count."""
-    penalty: Any = 0.5
+    """trust: which share of what lies beyond the first doubtful transition does not count."""
+    penalty: Any = 0.75
     """trust: by how much UA-Selection lowers the score of a doubtful child."""
     doubt_threshold: Any = 0.0
     """trust: a transition is doubtful where its uncertainty is above this."""

@@ -26,7 +26,7 @@ class SearchResult(NamedTuple):
     """What a search found. Arrays over [actions] where nothing else is said."""
 
     action: jax.Array
-    """The most visited action; ties are broken at random. int32, no axis."""
+    """The most visited action; ties are broken at random, under the trust rules by value first. int32, no axis."""
     visits: jax.Array
     """How often each action was tried; 0 for deleted and illegal ones. int32."""
     values: jax.Array
@@ -58,34 +58,39 @@ def tree_search(
 ) -> SearchResult:
     """One search from `state`: pure and unbatched."""
     released = config.rules != "pseudocode"  # trust changes what is counted, not the loop
+    trusting = config.rules == "trust"
     seed = seed_of(key)
     longest = longest_path(config, num_actions, legal is not None)
-    parts: Any = (model, uncertainty, legal, num_actions, config)
     if memory is None and isinstance(uncertainty, BatchedUncertainty):
         memory = uncertainty.memory()
+
+    def parts(settings: SearchConfig) -> Any:
+        return model, uncertainty, legal, num_actions, settings
 
     def iteration(carry: tuple, index: jax.Array) -> tuple:
         tree, flags, memory = carry
         block = index + (2 if released else 1)
         path = select(tree, config, longest)
-        leaf_state, over, stats = _read(tree, path.leaf)
+        leaf_state, over, stats, doubted = _read(tree, path, trusting)
 
         ripe = (stats[VISITS] > 0) & ~over & (path.length <= longest)
-        children, memory = expand(seed, block, leaf_state, *parts, memory=memory, wanted=ripe)
+        below = trust.below(config, doubted) if trusting else config
+        children, memory = expand(seed, block, leaf_state, *parts(below), memory=memory, wanted=ripe)
         grows = ripe & jnp.any(children.exists)
         tree = _link(write(tree, block, children), path.leaf, block, grows)
         first = _first(seed, index, children, config)
         child = jax.tree.map(lambda leaf: leaf[first], (children.state, children.terminal))
         start, over = jax.tree.map(lambda a, b: jnp.where(grows, a, b), child, (leaf_state, over))
 
-        rollouts = simulate(seed, index, start, over, *parts, memory=memory)
+        below = trust.below(below, grows & trust.counts_less(children.share[first])) if trusting else config
+        rollouts = simulate(seed, index, start, over, *parts(below), memory=memory)
         end = block * num_actions + first.astype(jnp.int32)
         path = _extended(path, end, grows)
         tree = backpropagate(tree, path, value(rollouts, config), (stats[VISITS] > 0) & ~grows, config)
         flags = flags | jnp.where(grows, _flags(children.uncertainty, children.reward), 0)
         return (tree, flags | _flags(rollouts.uncertainty, rollouts.returns), rollouts.memory), None
 
-    start = _planted(seed, state, parts, memory, released)
+    start = _planted(seed, state, parts(config), memory, released)
     (tree, flags, memory), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
     return _result(seed, tree, flags, config)._replace(memory=memory)
 
@@ -120,18 +125,21 @@ def _planted(seed: jax.Array, state: PyTree, parts: Any, memory: PyTree, release
     return tree, _flags(children.uncertainty, children.reward), memory
 
 
-def _read(tree: Tree, node: jax.Array) -> tuple:
-    """State, end and statistics of a node, read once and before the tree is written to.
+def _read(tree: Tree, path: Path, trusting: bool) -> tuple:
+    """State, end and statistics of a path's leaf, and, if trusting, whether there is doubt on the way to it.
 
-    Left to itself the compiler reads them anew wherever they are used, also after the write, and for that copies the
-    whole tree in every iteration. What a loop of one round gives cannot be computed anew.
+    All is read once and before the tree is written to. Left to itself the compiler reads anew wherever something is
+    used, also after the write, and for that copies the whole tree in every iteration. What a loop of one round gives
+    cannot be computed anew.
     """
 
     def look(carry: tuple) -> tuple:
-        return node >= 0, jax.tree.map(lambda leaf: tree.node(leaf, node), (tree.state, tree.terminal, tree.stats))
+        leaf = jax.tree.map(lambda leaf: tree.node(leaf, path.leaf), (tree.state, tree.terminal, tree.stats))
+        return path.leaf >= 0, (*leaf, trust.on_the_way(tree, path) if trusting else jnp.bool_(False))
 
     unread = jax.tree.map(lambda leaf: leaf[0, 0], (tree.state, tree.terminal, tree.stats))
-    return jax.lax.while_loop(lambda carry: ~carry[0], look, (jnp.bool_(False), unread))[1]
+    start = (jnp.bool_(False), (*unread, jnp.bool_(False)))
+    return jax.lax.while_loop(lambda carry: ~carry[0], look, start)[1]
 
 
 def _link(tree: Tree, parent: jax.Array, block: jax.Array, grows: jax.Array) -> Tree:
@@ -159,6 +167,8 @@ def _result(seed: jax.Array, tree: Tree, flags: jax.Array, config: SearchConfig)
     visits = jnp.where(exists, tree.stats[block, :, VISITS], 0.0)
     found = worth(tree.stats[block], tree.reward[block], tree.share[block], config)
     best = exists & (visits == jnp.max(jnp.where(exists, visits, -1.0)))
+    if config.rules == "trust":
+        best = best & (found == jnp.max(jnp.where(best, found, -jnp.inf)))
     return SearchResult(
         action=pick(draw(seed, TIE, jnp.int32(0)), best),
         visits=visits.astype(jnp.int32),

@@ -4,7 +4,7 @@ g_i     = sum_k gamma^(k-1) r_k                            return of rollout i
 sigma_i = sum_k gamma^(k-1) U(s_k, a_k)                    its uncertainty, s_k the state before the step
 plain:          G = mean of g
 UA-Simulation:  G = sum_i softmax(-sigma / tau)_i g_i
-trust:          G = mean of g, each reward times kept(s_j, a_j) of all steps j before it (`mcts/trust.py`)
+trust:          G = mean of g, a reward times 1 - rho if any step before it is doubtful (`mcts/trust.py`)
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Rollout(NamedTuple):
     returned: jax.Array
     doubt: Any
     discount: jax.Array | None
+    kept: Any
+    """trust: what is left of the worth of what comes."""
 
 
 def simulate(
@@ -115,10 +117,11 @@ def rolled(
     numbers = index * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
     trusting = config.rules == "trust"
     weighed = trusting and doubt is not None
-    discounted = weighed or not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
+    discounted = not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
 
     def step(k: jax.Array, rollout: Rollout) -> tuple[Rollout, tuple]:
-        state, over, doubted, discount = rollout.state, rollout.over, rollout.doubt, rollout.discount
+        state, over, doubted = rollout.state, rollout.over, rollout.doubt
+        discount, kept = rollout.discount, rollout.kept
         bits = following(rollout.stream, k)
         if legal is None:
             action = below(bits, num_actions)
@@ -127,29 +130,29 @@ def rolled(
             action, over = pick(bits, allowed), over | ~jnp.any(allowed)
         after = model(state, action)
         count = 1.0 if discount is None else discount
-        onward_count: Any = None if discount is None else discount * config.gamma
+        onward_count: Any = 1.0 if discount is None else discount * config.gamma
         paid = count * after.reward
         if doubt is not None:
             met = checked(doubt(state, action))
             doubted = doubted + jnp.where(over, 0.0, count * met)
             if weighed:
-                left = trust.kept(met, config, config.simulation)
-                paid = paid + onward_count * (1.0 - left) * config.v_min
-                onward_count = onward_count * left
+                left = jnp.minimum(kept, trust.kept(met, config, config.simulation))
+                paid, kept = kept * paid + onward_count * (kept - left) * config.v_min, left
         onward = Rollout(
             stream=rollout.stream,
             state=after.state,
             over=over | after.terminal,
             returned=rollout.returned + jnp.where(over, 0.0, paid),
             doubt=doubted,
-            discount=onward_count,
+            discount=None if discount is None else onward_count,
+            kept=kept,
         )
         record = (state, action, ~over, *((after.reward.astype(float),) if trusting else ()))
         return onward, record if records else ()
 
     one, zero = jnp.ones((), float), jnp.zeros((), float)
     doubtless = None if doubt is None else zero
-    start = Rollout(zero, state, terminal, zero, doubtless, one if discounted else None)
+    start = Rollout(zero, state, terminal, zero, doubtless, one if discounted else None, one if weighed else None)
     lanes = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (config.rollouts, *jnp.shape(leaf))), start)
     lanes = lanes._replace(stream=draw(seed, ROLLOUT, numbers))
     return recorded(step, lambda rollout: rollout.over, config.depth, lanes)
