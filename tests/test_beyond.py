@@ -45,7 +45,7 @@ def test_quick_is_small_and_a_scenario_is_one_of_two():
     assert not any(e.online for e in quick)
     assert max(dict(part.budget).get("iterations", 0) for e in quick for part in e.offline) <= 1000
     assert not any(e.offline for e in beyond.chosen([], False, "online"))
-    with pytest.raises(ValueError, match="unknown experiment 'severe'; there are planners, severity"):
+    with pytest.raises(ValueError, match="unknown experiment 'severe'; there are planners, estimators, severity"):
         beyond.chosen(["severe"], False, "both")
     with pytest.raises(ValueError, match="scenario is 'on'"):
         beyond.chosen([], False, "on")

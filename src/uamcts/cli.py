@@ -128,7 +128,7 @@ def beyond(
     engine: EngineName = "local",
     address: Address = None,
 ) -> None:
-    """Runs what the paper does not have: planners, severity, mandatory, shortcut, budget."""
+    """Runs what the paper does not have: planners, estimators, severity, mandatory, shortcut, budget."""
     with told_plainly(out):
         prepare_jax(device_a_core=True)
         from uamcts.lab import beyond as lab
@@ -158,7 +158,7 @@ def run(
         typer.Option(
             help="online: an estimator (docs/estimators.md), true, none, a transition_..., a baseline "
             "(docs/baselines.md); behind any of them +memory, +penalty=WEIGHT or +bonus=WEIGHT; give several. "
-            "Default: the paper's."
+            "Default: the paper's; with trust two_part+memory."
         ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs side by side; default: the paper's.", min=1)] = None,

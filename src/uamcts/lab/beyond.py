@@ -19,6 +19,8 @@ LEARNING = (
     ("corrupted", "cmax_plus"),
 )
 """Online: who plans, and what learns."""
+ESTIMATORS = ("network", "network+gate", "two_part", "bayes", "trees", "nearest", "ensemble", "dropout")
+"""Online: what learns U, behind the same search."""
 BASE = (("true", "none"), ("corrupted", "none"))
 GRIDS = ("two_way", "two_way_icy")
 DRAWN = ("hidden_obstacles", "slippery")
@@ -61,6 +63,18 @@ def _planners() -> tuple[Experiment, ...]:
         for name in DRAWN
     ]
     return tuple(replace(experiment, family="planners") for experiment in (*games, *grids, *drawn))
+
+
+def _estimators() -> tuple[Experiment, ...]:
+    learners = tuple(("trust", name) for name in ESTIMATORS)
+    return tuple(
+        Experiment(
+            f"estimators_{name}", IN_WORDS[name], name, (),
+            (Online(learners, 5, 10_000 if name in GAMES else 3000, interval=500, minibatches=1000),),
+            family="estimators",
+        )
+        for name in (*GAMES, *GRIDS)
+    )  # fmt: skip
 
 
 def _severity() -> tuple[Experiment, ...]:
@@ -131,6 +145,12 @@ FAMILIES: dict[str, Family] = {
         "Offline U is known: 100 runs, each planner at its usual c. Online it is learned: the second half of each "
         "run's episodes. MCTS on the true model knows the world and is what can be reached with this search.",
         experiments=_planners(),
+    ),
+    "estimators": Family(
+        "What learns U",
+        "Trust search with one estimator after the other and no memory, all in the same rounds of training: the second "
+        "half of each run's episodes.",
+        experiments=_estimators(),
     ),
     "severity": Family(
         "How much of the model is wrong",

@@ -52,17 +52,18 @@ def online_grid(
     minibatches: int | None,
     options: Options = (),
 ) -> list[Experiment]:
-    """Every algorithm with every learner and every c in every domain; what is not given is the paper's."""
+    """Every algorithm with every learner and every c in every domain; what is not given is usual there."""
     experiments = []
     for name in domains:
         domain = make(name, **dict(options))
-        usual = online_settings(domain)
+        usual = {algorithm: online_settings(domain, algorithm) for algorithm in algorithms}
         for algorithm in algorithms:
             search_config(domain, algorithm)
         for learner in learners:
             check_learner(learner)
-        pairs = tuple((algorithm, learner) for algorithm in algorithms for learner in learners or (usual.estimator,))
-        part = Online(pairs, runs or usual.runs, steps or usual.steps, tuple(exploration), interval, minibatches)
+        pairs = tuple((one, learner) for one in algorithms for learner in learners or (usual[one].estimator,))
+        most = usual[algorithms[0]]  # runs and steps are the domain's
+        part = Online(pairs, runs or most.runs, steps or most.steps, tuple(exploration), interval, minibatches)
         experiments.append(Experiment(f"run_{name}", f"{name}: a grid of your own", name, (), (part,), options))
     return experiments
 

@@ -32,7 +32,7 @@ PIECE = 250
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is to be run; what is None is the paper's for the domain."""
+    """What is to be run; what is None is the usual for the domain and the algorithm."""
 
     domain: str
     algorithm: str = "combined"
@@ -52,11 +52,11 @@ class Experiment:
         return make(self.domain, **dict(self.options))
 
     def complete(self) -> Experiment:
-        """With the paper's settings in the places of None; wrong ones are refused."""
+        """With the usual settings in the places of None; wrong ones are refused."""
         domain = self.made()
-        settings = online_settings(domain)
+        settings = online_settings(domain, self.algorithm)
         config = search_config(domain, self.algorithm, rules=self.rules)
-        papers = {
+        usual = {
             "learner": settings.estimator,
             "c": config.c,
             "runs": settings.runs,
@@ -64,7 +64,7 @@ class Experiment:
             "interval": settings.schedule.interval,
             "minibatches": settings.minibatches,
         }
-        full = replace(self, **{name: value for name, value in papers.items() if getattr(self, name) is None})
+        full = replace(self, **{name: value for name, value in usual.items() if getattr(self, name) is None})
         for name in ("runs", "steps", "interval", "minibatches"):
             if getattr(full, name) < 1:
                 raise ValueError(f"{name} is {getattr(full, name)}; it must be at least 1")
