@@ -47,7 +47,7 @@ def episode(agent, world):
 
 budget = {"iterations": 100, "rollouts": 4, "depth": 20, "gamma": 0.9}
 papers = uamcts.SearchConfig(**budget)
-trust = uamcts.SearchConfig(**budget, rules="trust", c=2.0)
+trust = uamcts.SearchConfig(**budget, rules="trust", c=4.0)
 print(f"{arguments.runs} agents of {arguments.episodes} episodes, cut at {arguments.longest} steps (the shortest: 8)")
 for name, model, options in (
     ("true simulator, MCTS", Floor(SHELF), {"estimator": "none", "config": papers, "memory": False}),

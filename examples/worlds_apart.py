@@ -48,7 +48,7 @@ def agents(wrong, true, budget):
     """The rows of the table: a name, and what makes the agent of a run."""
     mcts = uamcts.SearchConfig(**budget, **ONLY_MCTS)
     paper = uamcts.SearchConfig(**budget, rules="released", tau=0.1)
-    trust = uamcts.SearchConfig(**budget, rules="trust", c=2.0)
+    trust = uamcts.SearchConfig(**budget, rules="trust", c=4.0)
     return {
         "random": lambda seed: Random(wrong.num_actions, seed),
         "MCTS, wrong model": lambda seed: uamcts.Agent(wrong, "none", mcts, seed=seed, memory=False),

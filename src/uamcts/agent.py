@@ -18,7 +18,7 @@ from uamcts.types import SearchConfig
 from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
 
-DEFAULT = SearchConfig(gamma=0.99, rules="trust", c=2.0)
+DEFAULT = SearchConfig(gamma=0.99, rules="trust", c=4.0)
 """How to search in a simulator: trust search has one setting for everything (docs/trust.md)."""
 AT_ONCE = ("nearest",)
 """Estimators that learn in no time: after every real step, unless there is a schedule."""

@@ -64,10 +64,11 @@ def play_all(jobs: Sequence[Job], seed: int) -> Score:
 def lanes_of(jobs: int, devices: int) -> int:
     """Episodes side by side: on a CPU a few for each core, in turns; on an accelerator all.
 
-    There, units with fewer have idle lanes instead of a program of their own: compiling takes longer than playing.
+    There, units with fewer have idle lanes instead of a program of their own: compiling takes longer than playing. Each
+    core has equally many: else the cores would exchange results at the end, and complain about those that take long.
     """
     if jax.default_backend() == "cpu":
-        return min(LANES * devices, math.ceil(jobs / 4))
+        return devices * min(LANES, math.ceil(jobs / 4 / devices))
     return max(jobs, WIDE)
 
 
