@@ -1,5 +1,6 @@
 """Experiments that the paper does not have: their declarations, their units, and their sections of the report."""
 
+import importlib.util
 import json
 import threading
 from dataclasses import asdict, replace
@@ -49,6 +50,15 @@ def test_quick_is_small_and_a_scenario_is_one_of_two():
         beyond.chosen(["severe"], False, "both")
     with pytest.raises(ValueError, match="scenario is 'on'"):
         beyond.chosen([], False, "on")
+
+
+def test_a_learner_that_is_not_installed_is_refused_before_anything_is_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    experiments = beyond.chosen(["estimators"], True, "online")
+    assert [e.domain for e in experiments] == ["two_way"]
+    with pytest.raises(ValueError, match=r"learner 'trees' needs scikit-learn: pip install 'uamcts\[trees\]'"):
+        run_all(experiments, False, True, "released", 0, tmp_path / "out", engine_of("local"), Console(quiet=True))
+    assert not (tmp_path / "out").exists()
 
 
 def test_every_run_of_a_drawn_experiment_has_a_world_of_its_own():

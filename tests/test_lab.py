@@ -235,7 +235,7 @@ def test_a_grid_of_learners(tmp_path):
     grid = online_grid(["two_way"], ["combined", "trust"], ["none", "memory"], [], 2, 40, 20, 5)
     units = runner.online_units(grid[0], ("released",), 0)
     assert [(unit.algorithm, unit.learner, unit.c) for unit in units] == [
-        ("combined", "none", 2**0.5), ("combined", "memory", 2**0.5), ("trust", "none", 2.0), ("trust", "memory", 2.0)
+        ("combined", "none", 2**0.5), ("combined", "memory", 2**0.5), ("trust", "none", 4.0), ("trust", "memory", 4.0)
     ]  # fmt: skip
     assert {(unit.runs, unit.steps, unit.interval, unit.minibatches) for unit in units} == {(2, 40, 20, 5)}
     with pytest.raises(ValueError, match="unknown learner 'forest'"):
@@ -259,6 +259,15 @@ def test_lanes_and_turns_change_nothing(monkeypatch):
     assert same(found[0], found[1])
     assert same(found[0], found[2])
     assert len(set(found[0]["steps"])) > 2
+
+
+@pytest.mark.parametrize(("jobs", "devices"), [(1, 2), (40, 16), (400, 3), (10_000, 2)])
+def test_every_core_has_equally_many_lanes(jobs, devices):
+    """Else results would be exchanged between the cores, which wait for each other at the end."""
+    lanes = batches.lanes_of(jobs, devices)
+    assert lanes % devices == 0
+    assert devices <= lanes <= batches.LANES * devices
+    assert lanes >= min(jobs / 4, batches.LANES * devices)
 
 
 def test_an_online_unit_goes_on_after_a_crash(tmp_path):

@@ -136,6 +136,7 @@ def test_a_second_doubt_takes_nothing_away_in_the_tree_either(iterations):
     found = find(jax.random.key(0), CHAIN, config)
     assert float(found.values[0]) == pytest.approx(1 + (2 + 4 + 8) / 4)
     assert np.asarray(found.tree.share)[1 : iterations + 1, 0].tolist() == [0.25, 1.0, 1.0, 1.0][:iterations]
+    assert np.asarray(found.tree.damping)[1 : iterations + 1, 0].tolist() == [0.75, 0.0, 0.0, 0.0][:iterations]
     plain = reference.search(0, 0, Simulator(CHAIN), CHAIN.plain_doubt, config)
     assert plain.values == [pytest.approx(1 + (2 + 4 + 8) / 4)]
 
@@ -286,7 +287,7 @@ def test_where_no_reward_is_in_sight_the_certain_action_is_taken():
 def test_one_doubt_on_the_way_is_as_bad_as_three():
     """Both ways lead to a reward of 8, action 0's over one doubtful transition and action 1's over three.
 
-    Of both a quarter counts, less what exploring costs. Were every doubt counted, action 1 would have at most 1/8.
+    Of both a quarter counts, less what exploring costs. Were every doubt counted, action 1 would have at most 1/2.
     """
     one = {(0, 0): (1, 0.0, 0.5), (1, 0): (2, 0.0, 0.0), (2, 0): (5, 8.0, 0.0)}
     three = {(0, 1): (3, 0.0, 0.5), (3, 0): (4, 0.0, 0.5), (4, 0): (5, 8.0, 0.5)}
@@ -339,6 +340,22 @@ def test_the_algorithm_has_one_setting_for_every_domain():
     assert len({tuple(getattr(config, name) for name in leaves) for config in configs}) == 1
     assert switches("trust") == dict.fromkeys(PHASES, True)
     assert search_config(uamcts.make("two_way"), "trust", c=0.5).c == 0.5
+
+
+def test_online_it_learns_by_its_own_settings_and_the_paper_by_the_papers():
+    pytest.importorskip("pyarrow")
+    from uamcts.lab.grid import online_grid
+    from uamcts.lab.online import Experiment
+
+    def learns(**given):
+        full = Experiment("breakout", **given).complete()
+        return full.learner, full.interval, full.minibatches
+
+    assert learns(algorithm="trust") == ("two_part+memory", 500, 1000)
+    assert learns(algorithm="combined") == ("network", 5000, 5000)
+    assert learns(algorithm="trust", learner="bayes", interval=250) == ("bayes", 250, 1000)
+    grid = online_grid(["two_way"], ["combined", "trust"], [], [], None, None, None, None)
+    assert grid[0].online[0].learners == (("combined", "linear"), ("trust", "two_part+memory"))
 
 
 @pytest.mark.long

@@ -97,7 +97,7 @@ class SearchConfig:
     rho: Any = 0.99
     """trust: which share of what lies beyond the first doubtful transition does not count."""
     penalty: Any = 0.75
-    """trust: by how much UA-Selection lowers the score of a doubtful child."""
+    """trust: by how much UA-Selection lowers the score of a doubtful child, unless there was doubt on the way to it."""
     doubt_threshold: Any = 0.0
     """trust: a transition is doubtful where its uncertainty is above this."""
     worst: Any = None

@@ -203,4 +203,5 @@ def quick(experiment: Experiment) -> Experiment:
 
 
 def _is_long(experiment: Experiment) -> bool:
-    return any(dict(part.budget).get("iterations", 0) > 1000 for part in experiment.offline)
+    many = any(dict(part.budget).get("iterations", 0) > 1000 for part in experiment.offline)
+    return many or (experiment.family == "estimators" and experiment.domain != "two_way")

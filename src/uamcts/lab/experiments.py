@@ -39,9 +39,9 @@ class Online:
     runs: int = OnlineSettings().runs
     steps: int = OnlineSettings().steps
     exploration: tuple[float, ...] = ()
-    """Without any, the c that the paper found best."""
+    """Without any, the c that the paper found best, or trust's own."""
     interval: int | None = None
-    """Real steps between two rounds, and minibatches of a round, where they are not the domain's own."""
+    """Real steps between two rounds, and minibatches of a round, where they are not the usual ones."""
     minibatches: int | None = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,8 @@ BASELINES: dict[str, Callable[[Domain, Any, int], Learner]] = {
 
 TRANSITIONS = tuple(f"{TRANSITION}{size}{end}" for end in ("", "_residual") for size in HIDDEN)
 LEARNERS = (*ESTIMATORS, *TRANSITIONS, *BASELINES)
+TREES = "trees"
+"""Fitted by scikit-learn, which the core does without."""
 MEMORY = "memory"
 """May stand behind a learner's name and a plus: facts override it."""
 SIGNS = {"penalty": 1.0, "bonus": -1.0}
@@ -38,7 +41,7 @@ SIGNS = {"penalty": 1.0, "bonus": -1.0}
 
 
 def check_learner(name: str) -> None:
-    """Refuses a name that nobody has."""
+    """Refuses a name that nobody has, and one that needs what is not installed."""
     first, rest = _parts(name)
     wrong = [part for part in rest if part != MEMORY and not _is_weighted(part)]
     if first not in (*LEARNERS, *GATED) or wrong:
@@ -48,6 +51,8 @@ def check_learner(name: str) -> None:
             f"unknown learner {name!r}; {hint}there are {', '.join(LEARNERS)}, and behind any of them "
             f"{GATE} (estimators only), +{MEMORY}, " + ", ".join(f"+{word} or +{word}=WEIGHT" for word in SIGNS)
         )
+    if first in (TREES, TREES + GATE) and importlib.util.find_spec("sklearn") is None:
+        raise ValueError(f"learner {name!r} needs scikit-learn: pip install 'uamcts[trees]'")
 
 
 def _parts(name: str) -> tuple[str, list[str]]:

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from uamcts.lab import bandit, claims, report, runner
 from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, only, quick
 from uamcts.lab.gifs import draw_typical
+from uamcts.lab.learners import check_learner
 from uamcts.lab.store import Store
 from uamcts.lab.units import Unit, guess
 from uamcts.paper import RULES
@@ -91,6 +92,8 @@ def run_all(
     """The same for any experiments."""
     if rules not in (*RULES, "both"):
         raise ValueError(f"rules is {rules!r}; there are {', '.join(RULES)} and both")
+    for learner in dict.fromkeys(learner for e in experiments for part in e.online for _, learner in part.learners):
+        check_learner(learner)
     chosen_rules = RULES if rules == "both" else (rules,)
     settings = {
         "experiments": {e.name: asdict(e) for e in experiments},

@@ -59,7 +59,7 @@ def sweep_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list
 
 
 def online_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list[Unit]:
-    """The online units, by default at the c that the paper found best."""
+    """The online units, by default at the algorithm's usual c."""
     domain = make(experiment.domain, **dict(experiment.options))
     return [
         OnlineUnit(

@@ -168,7 +168,7 @@ def _result(seed: jax.Array, tree: Tree, flags: jax.Array, config: SearchConfig)
     found = worth(tree.stats[block], tree.reward[block], tree.share[block], config)
     best = exists & (visits == jnp.max(jnp.where(exists, visits, -1.0)))
     if config.rules == "trust":
-        best = best & (found == jnp.max(jnp.where(best, found, -jnp.inf)))
+        best = best & ~(found < jnp.max(jnp.where(best, found, -jnp.inf)))
     return SearchResult(
         action=pick(draw(seed, TIE, jnp.int32(0)), best),
         visits=visits.astype(jnp.int32),

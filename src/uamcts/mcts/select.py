@@ -4,7 +4,7 @@ score_i = x_i + c sqrt(ln N(v) / N(v_i))                              UCT (Kocsi
 alpha_i = softmax(U / tau)_i                                          among the siblings
 UA-Selection, released:    score_i <- (1 - alpha_i) score_i           x_i min-max normalised to [0, 1]
 UA-Selection, pseudocode:  only the exploration term times (1 - alpha_i), x_i raw
-UA-Selection, trust:       score_i <- score_i - penalty where U_i is doubtful, x_i min-max normalised
+UA-Selection, trust:       score_i <- score_i - penalty where U_i is the path's first doubt, x_i min-max normalised
 """
 
 from __future__ import annotations

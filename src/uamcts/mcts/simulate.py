@@ -4,7 +4,7 @@ g_i     = sum_k gamma^(k-1) r_k                            return of rollout i
 sigma_i = sum_k gamma^(k-1) U(s_k, a_k)                    its uncertainty, s_k the state before the step
 plain:          G = mean of g
 UA-Simulation:  G = sum_i softmax(-sigma / tau)_i g_i
-trust:          G = mean of g, a reward times 1 - rho if any step before it is doubtful (`mcts/trust.py`)
+trust:          G = mean of g, a reward times 1 - rho if the rollout has doubted before, and the tree has not
 """
 
 from __future__ import annotations

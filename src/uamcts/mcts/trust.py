@@ -1,15 +1,16 @@
-"""`rules="trust"`: what lies beyond a doubtful transition counts less, and nothing else changes.
+"""`rules="trust"`: what lies beyond a doubtful transition counts less, once.
 
 doubtful(s, a) = U(s, a) > doubt_threshold
 kept(s, a)     = 1 - rho where (s, a) is the first doubtful transition on the way from the root, else 1
-selection        x_i = r_i + kept_i value(v_i) + (1 - kept_i) worst;  score_i <- score_i - penalty where doubtful;
+selection        x_i = r_i + kept_i value(v_i) + (1 - kept_i) worst;  score_i <- score_i - penalty where kept_i < 1;
                  where all x_i are equal, and among children never visited, only the certain ones are looked at
 simulation       g = sum_k gamma^(k-1) [prod over j < k of kept(s_j, a_j)] (r_k + gamma (1 - kept(s_k, a_k)) worst);
                  the mean of g
 backpropagation  value <- r(v) + gamma (kept(v) value + (1 - kept(v)) worst)
 the move         of the most visited the one with the best value
-Below a doubtful transition, and everywhere else, this is plain MCTS as released: no child is deleted, and tau is not
-used. docs/trust.md says why.
+Below a transition that counts less, and everywhere else, this is plain MCTS as released: no child is deleted, and tau
+is not used. Where UA-Backpropagation is off, or rho is 0, nothing counts less, and the penalty is for every doubtful
+child. docs/trust.md says why.
 """
 
 from __future__ import annotations
