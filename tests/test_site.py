@@ -108,7 +108,7 @@ def test_the_quickstart_prints_what_it_says(tmp_path, monkeypatch):
 def test_the_readme_says_the_same():
     program = re.search(r"```python\n(import uamcts\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL).group(0)
     (printed,) = blocks.outputs(program)
-    assert printed.startswith("16 steps\nthe simulator was wrong in 3 of ")
+    assert printed.startswith("14 steps\nthe simulator was wrong in 3 of ")
 
 
 def test_the_detour_in_a_reduced_form(monkeypatch, capsys):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
 
 
 def main() -> None:
@@ -13,7 +18,16 @@ def main() -> None:
         if missing.name not in ("typer", "rich"):
             raise
         sys.exit(f"the command line needs {missing.name}: pip install 'uamcts[lab]'")
-    app()
+    try:
+        app()
+    except SystemExit as end:
+        if end.code != INTERRUPTED:
+            raise
+        # A signal may have come in the middle of a line; what cannot be written any more must not change the status.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(INTERRUPTED)
 
 
 if __name__ == "__main__":
