@@ -1,6 +1,7 @@
 """The command line, as a person types it."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -74,7 +75,8 @@ def test_ctrl_c_ends_quietly():
     # Whoever runs the tests may ignore the signal, and that is inherited: as at a terminal, the program must not.
     listen = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", listen, *command], **pipes) as process:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen([sys.executable, "-c", listen, *command], env=environment, **pipes) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         try:

@@ -68,7 +68,7 @@ def watch(
         if not any(advanced):
             break
         if not quiet:
-            print(show.beside([player.panel(with_plan=True) for player in players]) + "\n")
+            print(show.beside([player.panel(with_plan=True) for player in players]) + "\n", flush=True)
             time.sleep(delay)
         if gif is not None:
             frames.append(show.frame(players[0].domain, [p.last.following for p in players if p.last]))
