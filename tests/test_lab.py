@@ -262,12 +262,16 @@ def test_lanes_and_turns_change_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize(("jobs", "devices"), [(1, 2), (40, 16), (400, 3), (10_000, 2)])
-def test_every_core_has_equally_many_lanes(jobs, devices):
-    """Else results would be exchanged between the cores, which wait for each other at the end."""
+def test_every_device_has_equally_many_lanes(jobs, devices, monkeypatch):
+    """Else results would be exchanged between them, and one that is done waits for the others."""
     lanes = batches.lanes_of(jobs, devices)
     assert lanes % devices == 0
     assert devices <= lanes <= batches.LANES * devices
     assert lanes >= min(jobs / 4, batches.LANES * devices)
+    monkeypatch.setattr(batches.jax, "default_backend", lambda: "gpu")
+    wide = batches.lanes_of(jobs, devices)
+    assert wide % devices == 0
+    assert max(jobs, batches.WIDE) <= wide < max(jobs, batches.WIDE) + devices
 
 
 def test_an_online_unit_goes_on_after_a_crash(tmp_path):

@@ -64,12 +64,11 @@ def play_all(jobs: Sequence[Job], seed: int) -> Score:
 def lanes_of(jobs: int, devices: int) -> int:
     """Episodes side by side: on a CPU a few for each core, in turns; on an accelerator all.
 
-    There, units with fewer have idle lanes instead of a program of their own: compiling takes longer than playing. Each
-    core has equally many: else the cores would exchange results at the end, and complain about those that take long.
+    There, units with fewer have idle lanes instead of a program of their own: compiling takes longer than playing. All
+    devices have equally many, so that none waits for another (`devices.spread`).
     """
-    if jax.default_backend() == "cpu":
-        return devices * min(LANES, math.ceil(jobs / 4 / devices))
-    return max(jobs, WIDE)
+    wanted = min(LANES * devices, math.ceil(jobs / 4)) if jax.default_backend() == "cpu" else max(jobs, WIDE)
+    return wanted + -wanted % devices
 
 
 def _batches(jobs: Sequence[Job], seed: int) -> Iterator[Batch]:
