@@ -89,17 +89,17 @@ def test_the_worth_of_a_child():
 
 
 def test_backpropagation_by_hand():
-    """Value 3 at node 5; 3/2/2 + 8 = 8.75 at node 3, whose doubtful reward counts fully; 8.75/2/4 + 2 at the root."""
+    """Value 3 at node 5; 3/2 + 8 = 9.5 at node 3; the step into it is doubtful: 9.5/2/4 + 2 at the root."""
     tree = trees.empty(jnp.int32(0), blocks=3, num_actions=2)._replace(
         children=jnp.array([[1, 0], [0, 2], [0, 0]]),
         exists=jnp.array([[True, False], [True, True], [True, True]]),
         reward=jnp.array([[0.0, 0.0], [1.0, 2.0], [4.0, 8.0]]),
-        share=jnp.array([[1.0, 1.0], [0.75, 0.25], [0.5, 0.5]]),
+        share=jnp.array([[1.0, 1.0], [0.75, 0.25], [1.0, 1.0]]),
     )
     path = select.Path(jnp.array([0, 3, 5, 6, 6]), jnp.int32(3), jnp.int32(5))
     config = replace(TRUST, gamma=0.5)
     found = backpropagate.backpropagate(tree, path, jnp.float32(3.0), jnp.bool_(False), config)
-    np.testing.assert_allclose(np.asarray(found.total)[([2, 1, 0], [1, 1, 0])], [3.0, 8.75, 3.09375])
+    np.testing.assert_allclose(np.asarray(found.total)[([2, 1, 0], [1, 1, 0])], [3.0, 9.5, 3.1875])
     assert np.asarray(found.visits).tolist() == [[1, 0], [0, 1], [0, 1]]
 
 

@@ -128,6 +128,7 @@ class _Search:
 
     def search(self, state: Any, end: float | None) -> Result:
         root = Node(None, state, 0.0, False, 0.0)
+        self.v_min = self.worst_return(root) if self.trust else 0.0
         if self.root_first:
             self.expand(root, 1)
             root.visits = self.config.root_visits
@@ -148,6 +149,26 @@ class _Search:
             self.backpropagate(path, self.simulate(path[-1], iteration))
             iteration += 1
         return self.result(root, iteration)
+
+    def worst_return(self, root: Node) -> float:
+        """trust: V_min, which is `config.worst`, or the worst return of one simulation from the root, at most 0.
+
+        A rollout that is cut at `depth` is taken to go on like that for as many steps as the search can look ahead.
+        """
+        config = self.config
+        if config.worst is not None or self.uncertainty is None:
+            return config.worst or 0.0
+        fewest = 1 if self.legal is not None else max(1, len(self.actions) - 1)
+        longest = min(config.iterations // fewest + 2, config.tree_depth)
+        counts = [config.gamma**step for step in range(config.depth + longest)]
+        rest = sum(counts) / sum(counts[: config.depth])
+        worst = 0.0
+        for number in range(config.rollouts):
+            walk = list(self.walk(root.state, self.draws.rollout(config.iterations, number)))
+            returned = sum(counts[step] * checked_reward(reward) for step, (_, _, reward, _) in enumerate(walk))
+            cut = len(walk) == config.depth and not walk[-1][3]
+            worst = min(worst, returned * (rest if cut else 1.0))
+        return worst
 
     # Selection
 
@@ -203,9 +224,13 @@ class _Search:
         return node.total / max(node.visits, 1)
 
     def worth(self, node: Node) -> float:
-        """x: the value of a child with the reward of the transition into it; trust: less of it where in doubt."""
+        """x = r + gamma value(v) of a child; trust: less of its value where it is doubtful."""
         value = self.value(node)
-        return (node.share * value + (1.0 - node.share) * self.config.v_min if self.trust else value) + node.reward
+        return node.reward + self.config.gamma * (self.pessimistic(value, node.share) if self.trust else value)
+
+    def pessimistic(self, value: float, kept: float) -> float:
+        """trust: P(V, kept) = min(V, kept V + (1 - kept) V_min); a transition never gains by being doubtful."""
+        return min(value, kept * value + (1.0 - kept) * self.v_min)
 
     # Expansion
 
@@ -267,11 +292,11 @@ class _Search:
             return [self.weighed(self.walk(state, below), uncertainty, rho) for below in streams]
         walks = [list(self.walk(state, below)) for below in streams]
         steps = [step for walk in walks for step in walk]
-        answers = iter(uncertainty.many([state for state, _, _ in steps], [action for _, action, _ in steps]))
+        answers = iter(uncertainty.many([step[0] for step in steps], [step[1] for step in steps]))
         return [self.weighed(walk, lambda state, action: next(answers), rho) for walk in walks]
 
-    def walk(self, state: Any, below: Callable[[int], int]) -> Iterator[tuple[Any, int, float]]:
-        """Random steps from a state: the state before each, the action and the reward."""
+    def walk(self, state: Any, below: Callable[[int], int]) -> Iterator[tuple[Any, int, float, bool]]:
+        """Random steps from a state: the state before each, the action, the reward, and whether it was the last."""
         step, legal, count = self.step, self.legal, len(self.actions)
         for _ in range(self.config.depth):
             if legal is None:
@@ -281,31 +306,37 @@ class _Search:
             else:
                 return  # nothing can be done here: a dead end
             following, reward, terminal = step(state, action)
-            yield state, action, reward
+            yield state, action, reward, terminal
             if terminal:
                 return
             state = following
 
     def weighed(
-        self, walk: Iterable[tuple[Any, int, float]], uncertainty: Callable | None, rho: float
+        self, walk: Iterable[tuple[Any, int, float, bool]], uncertainty: Callable | None, rho: float
     ) -> tuple[float, float]:
         """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step.
 
-        trust: everything after the first doubtful step counts 1 - rho of what it would.
+        trust: less of what comes after the first doubtful step, P(return after it, 1 - rho).
         """
-        gamma = self.config.gamma
-        returned, doubt, discount, kept = 0.0, 0.0, 1.0, 1.0
-        for state, action, reward in walk:
+        gamma, threshold = self.config.gamma, self.config.doubt_threshold
+        returned, doubt, discount = 0.0, 0.0, 1.0
+        before, onward = 0.0, 0.0  # trust: the return up to the first doubtful step, and the discount after it
+        for state, action, reward, _ in walk:
             doubted = 0.0 if uncertainty is None else uncertainty(state, action)
             if doubted:
                 doubt += discount * checked(doubted)
             if reward:
-                returned += discount * kept * reward
+                returned += discount * reward
             discount *= gamma
-            if rho and kept == 1.0 and doubted > self.config.doubt_threshold:
-                kept = 1.0 - rho
-                returned += discount * rho * self.config.v_min
+            if rho and not onward and doubted > threshold:
+                before, returned, onward = returned, 0.0, discount
+        if onward:
+            returned = before + self.after_doubt(returned, onward, rho)
         return checked_reward(returned), doubt
+
+    def after_doubt(self, returned: float, discount: float, rho: float) -> float:
+        """trust: what counts of the discounted return after a rollout's first doubtful step."""
+        return min(returned, (1.0 - rho) * returned + rho * discount * self.v_min)
 
     def rho(self, node: Node) -> float:
         """trust: how much less counts what comes after a rollout's first doubtful step; nothing, if that was before."""
@@ -318,7 +349,7 @@ class _Search:
         returns, doubts, over = ([zero] * config.rollouts for zero in (0.0, 0.0, False))
         doubtful = config.simulation and self.uncertainty is not None
         states, lanes = [node.state] * config.rollouts, range(config.rollouts)
-        discount, kept = [1.0] * config.rollouts, [1.0] * config.rollouts
+        discount, before, onward = ([start] * config.rollouts for start in (1.0, 0.0, 0.0))
         for _ in range(config.depth):
             actions = [below(len(self.actions)) for below in streams]
             doubted = self.uncertainty.batch(states, actions) if doubtful else None  # type: ignore[union-attr]
@@ -326,15 +357,17 @@ class _Search:
             for lane in lanes:
                 if not over[lane]:
                     doubt = checked(doubted[lane]) if doubted is not None else 0.0
-                    returns[lane] += discount[lane] * kept[lane] * checked_reward(rewards[lane])
+                    returns[lane] += discount[lane] * checked_reward(rewards[lane])
                     doubts[lane] += discount[lane] * doubt
                     discount[lane] *= config.gamma
-                    if rho and kept[lane] == 1.0 and doubt > config.doubt_threshold:
-                        kept[lane] = 1.0 - rho
-                        returns[lane] += discount[lane] * rho * config.v_min
+                    if rho and not onward[lane] and doubt > config.doubt_threshold:
+                        before[lane], returns[lane], onward[lane] = returns[lane], 0.0, discount[lane]
                     over[lane] = bool(terminals[lane])
             if all(over):
                 break
+        for lane in lanes:
+            if onward[lane]:
+                returns[lane] = before[lane] + self.after_doubt(returns[lane], onward[lane], rho)
         return returns, doubts
 
     # Backpropagation
@@ -351,7 +384,7 @@ class _Search:
             node.weight += below
             below = node.share
             if self.trust:
-                value = node.share * value + (1.0 - node.share) * self.config.v_min
+                value = self.pessimistic(value, node.share)
             value = gamma * value + node.reward
             if self.released:
                 value *= node.share

@@ -101,8 +101,8 @@ class SearchConfig:
     doubt_threshold: Any = 0.0
     """trust: a transition is doubtful where its uncertainty is above this."""
     worst: Any = None
-    """trust: V_min, what is expected of a doubtful transition instead. Below 0 where rewards are negative. None: 0, or
-    what an `Agent` of a simulator expects after all that it has seen."""
+    """trust: V_min, the return expected beyond a doubtful transition. None: the worst return of a few random rollouts
+    from the root, at most 0; an `Agent` of a simulator uses the worst return it has seen."""
 
     def __post_init__(self) -> None:
         for name in ("iterations", "rollouts", "depth", "tree_depth"):

@@ -4,8 +4,7 @@ plain:                         N(v) += 1;  Q(v) += value;          value <- gamm
 alpha = softmax(-U / tau)_v    among v's siblings, 1 for the root
 UA-Backpropagation, released:  N(v) += 1;  Q(v) += value;          value <- alpha (gamma value + r(v))
 UA-Backpropagation, pseudocode: N(v) += 1;  Q(v) += alpha value;   value <- gamma value + r(v)
-UA-Backpropagation, trust:      N(v) += 1;  Q(v) += value;         value <- gamma kept(v) value + r(v), and
-                                gamma (1 - kept(v)) worst where that is not 0
+UA-Backpropagation, trust:      N(v) += 1;  Q(v) += value;         value <- gamma P(value, kept(v)) + r(v)
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from uamcts.mcts import trust
 from uamcts.mcts.select import Path
 from uamcts.mcts.tree import Tree, put
 from uamcts.types import SearchConfig
@@ -26,12 +26,10 @@ def backpropagate(tree: Tree, path: Path, value: jax.Array, revisited: jax.Array
     nodes, places = path.nodes, jnp.arange(path.nodes.size)
     reward = tree.reward.reshape(-1).at[nodes].get(mode="fill", fill_value=0.0)
     share = tree.share.reshape(-1).at[nodes].get(mode="fill", fill_value=1.0)
-    onward = share if config.rules != "pseudocode" else jnp.ones_like(share)
-    paid = share if config.rules == "released" else jnp.ones_like(share)
-    paid = paid * reward
+    scale = share if config.rules == "released" else jnp.ones_like(share)
+    values = climb(value, places < path.length - 1, scale * config.gamma, scale * reward)
     if config.rules == "trust":
-        paid = paid + config.gamma * (1.0 - share) * config.v_min
-    values = climb(value, places < path.length - 1, onward * config.gamma, paid)
+        values = values + _lost_to_doubt(values, share, places, config)
     added = values if config.rules != "pseudocode" else values * share
 
     # A visit of a child adds its share to its parent's weight: the child is one further along the path. A leaf that was
@@ -42,6 +40,17 @@ def backpropagate(tree: Tree, path: Path, value: jax.Array, revisited: jax.Array
     amounts = jnp.stack([jnp.ones_like(added), added, below], axis=-1)
     stats = tree.stats.reshape(-1, 3).at[nodes].add(amounts, mode="drop")
     return tree._replace(stats=stats.reshape(tree.stats.shape))
+
+
+def _lost_to_doubt(values: jax.Array, share: jax.Array, places: jax.Array, config: SearchConfig) -> jax.Array:
+    """What the values along a path lose above its doubtful transition, [n]. A path has at most one with a share < 1.
+
+    So the climb stays linear: what P takes away at that place is missing, discounted, in every place above it.
+    """
+    lost = jnp.where(trust.counts_less(share), trust.pessimistic(values, share, config.v_min) - values, 0.0)
+    doubtful = jnp.argmax(trust.counts_less(share))
+    distance = jnp.maximum(doubtful - places, 0)
+    return jnp.where(places < doubtful, jnp.power(config.gamma, distance) * jnp.sum(lost), 0.0)
 
 
 def climb(value: jax.Array, above: jax.Array, factor: jax.Array, summand: jax.Array) -> jax.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -13,7 +14,7 @@ from uamcts.mcts import trust
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.expand import Children, expand, write
 from uamcts.mcts.select import Path, select, worth
-from uamcts.mcts.simulate import checked, simulate, value
+from uamcts.mcts.simulate import checked, rolled, simulate, value
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.randomness import CHILD, TIE, draw, pick, seed_of
 from uamcts.types import BatchedUncertainty, Legal, Model, PyTree, SearchConfig, Uncertainty
@@ -61,6 +62,8 @@ def tree_search(
     trusting = config.rules == "trust"
     seed = seed_of(key)
     longest = longest_path(config, num_actions, legal is not None)
+    if trusting and config.worst is None:
+        config = replace(config, worst=worst_return(seed, state, model, legal, num_actions, config, longest))
     if memory is None and isinstance(uncertainty, BatchedUncertainty):
         memory = uncertainty.memory()
 
@@ -110,6 +113,31 @@ def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
     """
     fewest = 1 if masked else max(1, num_actions - 1)
     return min(config.iterations // fewest + 2, config.tree_depth)
+
+
+def worst_return(
+    seed: jax.Array,
+    state: PyTree,
+    model: Model,
+    legal: Legal | None,
+    num_actions: int,
+    config: SearchConfig,
+    longest: int,
+) -> jax.Array:
+    """V_min where `worst` is not given: the worst return of one simulation from the root, at most 0.
+
+    A rollout that is cut at `depth` is taken to go on like that for as many steps as the search can look ahead.
+    """
+    index = jnp.int32(config.iterations)  # the simulations of the iterations have the numbers before
+    end, _ = rolled(seed, index, state, jnp.bool_(False), model, legal, num_actions, config)
+    rest = jnp.where(end.over, 1.0, horizon_ratio(config.gamma, config.depth, config.depth + longest))
+    return jnp.minimum(0.0, jnp.min(end.returned * rest))
+
+
+def horizon_ratio(gamma: jax.Array, depth: int, span: int) -> jax.Array:
+    """How many times more a reward of 1 at each of `span` steps is than at each of `depth` steps, discounted."""
+    counts = jnp.power(gamma, jnp.arange(span))
+    return jnp.sum(counts) / jnp.sum(counts[:depth])
 
 
 def _planted(seed: jax.Array, state: PyTree, parts: Any, memory: PyTree, released: bool) -> tuple:

@@ -1,5 +1,6 @@
 """Selection: from the root down to a leaf, along the best scores.
 
+x_i     = r_i + gamma value(v_i)                                      the reward into the child is not in its value
 score_i = x_i + c sqrt(ln N(v) / N(v_i))                              UCT (Kocsis and Szepesvari, 2006)
 alpha_i = softmax(U / tau)_i                                          among the siblings
 UA-Selection, released:    score_i <- (1 - alpha_i) score_i           x_i min-max normalised to [0, 1]
@@ -76,11 +77,11 @@ def values(stats: jax.Array, config: SearchConfig) -> jax.Array:
 
 
 def worth(stats: jax.Array, reward: jax.Array, share: jax.Array, config: SearchConfig) -> jax.Array:
-    """x, the value of each child of a block with the reward of the transition into it."""
+    """x_i = r_i + gamma value(v_i) for each child of a block."""
     found = values(stats, config)
     if config.rules == "trust":
-        found = found * share + (1.0 - share) * config.v_min
-    return found + reward
+        found = trust.pessimistic(found, share, config.v_min)
+    return config.gamma * found + reward
 
 
 def scores(

@@ -4,7 +4,7 @@ g_i     = sum_k gamma^(k-1) r_k                            return of rollout i
 sigma_i = sum_k gamma^(k-1) U(s_k, a_k)                    its uncertainty, s_k the state before the step
 plain:          G = mean of g
 UA-Simulation:  G = sum_i softmax(-sigma / tau)_i g_i
-trust:          G = mean of g, a reward times 1 - rho if the rollout has doubted before, and the tree has not
+trust:          G = mean of g, less of it after a rollout's first doubtful step (trust.py)
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ class Rollout(NamedTuple):
     returned: jax.Array
     doubt: Any
     discount: jax.Array | None
-    kept: Any
-    """trust: what is left of the worth of what comes."""
+    beyond: Any
+    """trust: the return after the first doubtful step, which is not part of `returned`."""
+    onward: Any
+    """trust: the discount of the step after that, 0 before it."""
 
 
 def simulate(
@@ -121,7 +123,7 @@ def rolled(
 
     def step(k: jax.Array, rollout: Rollout) -> tuple[Rollout, tuple]:
         state, over, doubted = rollout.state, rollout.over, rollout.doubt
-        discount, kept = rollout.discount, rollout.kept
+        discount, beyond, onward = rollout.discount, rollout.beyond, rollout.onward
         bits = following(rollout.stream, k)
         if legal is None:
             action = below(bits, num_actions)
@@ -131,31 +133,37 @@ def rolled(
         after = model(state, action)
         count = 1.0 if discount is None else discount
         onward_count: Any = 1.0 if discount is None else discount * config.gamma
-        paid = count * after.reward
+        paid = jnp.where(over, 0.0, count * after.reward)
         if doubt is not None:
             met = checked(doubt(state, action))
             doubted = doubted + jnp.where(over, 0.0, count * met)
             if weighed:
-                left = jnp.minimum(kept, trust.kept(met, config, config.simulation))
-                paid, kept = kept * paid + onward_count * (kept - left) * config.v_min, left
-        onward = Rollout(
+                beyond = beyond + jnp.where(onward > 0, paid, 0.0)
+                paid = jnp.where(onward > 0, 0.0, paid)
+                begins = ~over & (onward == 0) & (trust.kept(met, config, config.simulation) < 1.0)
+                onward = jnp.where(begins, onward_count, onward)
+        following_rollout = Rollout(
             stream=rollout.stream,
             state=after.state,
             over=over | after.terminal,
-            returned=rollout.returned + jnp.where(over, 0.0, paid),
+            returned=rollout.returned + paid,
             doubt=doubted,
             discount=None if discount is None else onward_count,
-            kept=kept,
+            beyond=beyond,
+            onward=onward,
         )
         record = (state, action, ~over, *((after.reward.astype(float),) if trusting else ()))
-        return onward, record if records else ()
+        return following_rollout, record if records else ()
 
     one, zero = jnp.ones((), float), jnp.zeros((), float)
-    doubtless = None if doubt is None else zero
-    start = Rollout(zero, state, terminal, zero, doubtless, one if discounted else None, one if weighed else None)
+    doubtless, nothing = (None if doubt is None else zero), (zero if weighed else None)
+    start = Rollout(zero, state, terminal, zero, doubtless, one if discounted else None, nothing, nothing)
     lanes = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (config.rollouts, *jnp.shape(leaf))), start)
     lanes = lanes._replace(stream=draw(seed, ROLLOUT, numbers))
-    return recorded(step, lambda rollout: rollout.over, config.depth, lanes)
+    end, met = recorded(step, lambda rollout: rollout.over, config.depth, lanes)
+    if weighed:
+        end = end._replace(returned=end.returned + trust.after_doubt(end.beyond, end.onward, config))
+    return end, met
 
 
 def summed(met: tuple, uncertainty: BatchedUncertainty, config: SearchConfig, memory: PyTree) -> tuple[Any, PyTree]:
