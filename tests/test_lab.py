@@ -16,7 +16,8 @@ from uamcts.lab import batches, experiments, runner
 from uamcts.lab.engines import engine_of
 from uamcts.lab.experiments import EXPERIMENTS, NAMES, pairs, quick
 from uamcts.lab.grid import offline_grid, online_grid, run_grid
-from uamcts.lab.store import Store, from_parquet
+from uamcts.lab.store import Store
+from uamcts.lab.tables import from_parquet
 from uamcts.lab.units import OfflineUnit, OnlineUnit
 from uamcts.paper import ALGORITHMS, BEST_C
 

@@ -99,6 +99,11 @@ def switches(algorithm: str) -> dict[str, bool]:
     return {phase: phase in known[algorithm] for phase in PHASES}
 
 
+def rules_of(algorithm: str, rules: str) -> str:
+    """The rule set that an algorithm is searched by where `rules` are asked for: `trust` has rules of its own."""
+    return TRUST["rules"] if algorithm == "trust" else rules
+
+
 def usual_c(name: str, algorithm: str) -> float:
     """The exploration constant of an algorithm in a domain: the paper's best, or sqrt 2 where it gives none."""
     return TRUST["c"] if algorithm == "trust" else BEST_C.get(name, {}).get(algorithm, _ROOT2)
@@ -111,7 +116,7 @@ def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) 
     """
     adapted = switches(algorithm)
     if algorithm == "trust":
-        return SearchConfig(**{**BUDGETS.get(domain.name, {}), **adapted, **TRUST, **settings, "rules": "trust"})
+        return SearchConfig(**{**BUDGETS.get(domain.name, {}), **adapted, **TRUST, **settings, "rules": TRUST["rules"]})
     rules = settings.get("rules", "released")
     program: dict[str, Any] = (
         _GRIDWORLD_PROGRAM if domain.name in ("two_way", "two_way_icy") and rules == "released" else {}

@@ -12,7 +12,7 @@ from uamcts.domains import make
 from uamcts.domains.base import Domain
 from uamcts.episode import moves
 from uamcts.lab.experiments import Options
-from uamcts.lab.store import Episodes
+from uamcts.lab.tables import Episodes
 from uamcts.paper import planned_in, search_config
 from uamcts.show import frame, write_gif
 
