@@ -32,11 +32,12 @@ REMEDY = "remove it, and it will be computed again"
 
 def as_parquet(episodes: Episodes, about: dict[str, Any]) -> bytes:
     """A table of episodes and what it is about as the bytes of a Parquet file."""
-    arrays = [pa.array(episodes[field.name], field.type) for field in SCHEMA]
-    metadata = {ABOUT: json.dumps(about).encode(), SEAL: BLANK}
-    table = pa.Table.from_arrays(arrays, schema=SCHEMA.with_metadata(metadata))
+    table = pa.Table.from_arrays([pa.array(episodes[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", store_schema=False)
+    # Arrow's own copy of the schema would hold the metadata once more, encoded, and blank for ever.
+    with pq.ParquetWriter(sink, SCHEMA, compression="zstd", store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({ABOUT.decode(): json.dumps(about), SEAL.decode(): BLANK.decode()})
     content = sink.getvalue().to_pybytes()
     return content.replace(BLANK, MARK + hashlib.sha256(content).hexdigest().encode())
 
@@ -51,8 +52,9 @@ def from_parquet(path: Path) -> tuple[Episodes, dict[str, Any]]:
         raise ValueError(f"{path} cannot be read ({error.strerror})") from None
     _check(path, content)
     try:
-        table = pq.read_table(pa.BufferReader(content))
-        about = json.loads((table.schema.metadata or {})[ABOUT])
+        file = pq.ParquetFile(pa.BufferReader(content))
+        about = json.loads(file.metadata.metadata[ABOUT])
+        table = file.read()
         episodes = {field.name: table.column(field.name).to_numpy() for field in SCHEMA}
     except (pa.ArrowException, KeyError, ValueError, OSError) as error:
         raise ValueError(f"{path} is not a table of episodes ({error}); {REMEDY}") from None
