@@ -32,6 +32,10 @@ RULES = ("released", "pseudocode")
 TRUST: dict[str, Any] = {"rules": "trust", "c": 4.0, "rho": 0.99, "penalty": 0.75, "doubt_threshold": 0.01}
 """The algorithm `trust` (docs/trust.md), the same in every domain. It has rules of its own."""
 
+TRUST_AGENT: dict[str, Any] = {**TRUST, "gamma": 0.99, "doubt_threshold": 0.0}
+"""The same for an `Agent` of a simulator, with two differences: rewards may come for ever, so later ones count less,
+and what is known of U are the real transitions that the simulator had wrong, so any U above 0 is a doubt."""
+
 EXPLORATION = (0.5, 1.0, 2.0**0.5, 2.0)
 """The values of c that the paper sweeps."""
 

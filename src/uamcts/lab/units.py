@@ -158,13 +158,10 @@ class OnlineUnit:
         Whoever wants to `listen` is told all the news.
         """
         runs = online.Runs(self._settings())
-        kept, table = scratch / f"{self.name}.runs", scratch / f"{self.name}.so-far"
+        kept, table = self._scratch(scratch)
         parts: list[Episodes] = []
         if kept.exists() and table.exists():
-            runs.load(kept)
-            episodes, about = from_parquet(table)
-            check_identity(table, about, self)
-            parts = [_until(episodes, about, runs.steps)]
+            parts = [self._resume(runs, kept, table)]
         over = [int(part) for part in np.asarray(runs.runs.episode)]
         for news in runs.advance():
             progress(news.steps / self.steps, f"tau {news.tau[0]:.2g}, loss {float(np.mean(news.loss)):.2g}")
@@ -175,6 +172,21 @@ class OnlineUnit:
                 write_whole(table, as_parquet(done, {"unit": self.identity, "step": _steps_of(done)}))
                 runs.save(kept)
         return joined(parts)
+
+    def kept(self, scratch: Path) -> Episodes:
+        """The episodes that an interrupted computation of this unit would go on from."""
+        return self._resume(online.Runs(self._settings()), *self._scratch(scratch))
+
+    def _scratch(self, folder: Path) -> tuple[Path, Path]:
+        """The files of a unit that is not finished: its runs, and their episodes so far."""
+        return folder / f"{self.name}.runs", folder / f"{self.name}.so-far"
+
+    def _resume(self, runs: online.Runs, kept: Path, table: Path) -> Episodes:
+        """Takes the runs over from their file; their episodes up to there."""
+        runs.load(kept)
+        episodes, about = from_parquet(table)
+        check_identity(table, about, self)
+        return _until(episodes, about, runs.steps)
 
     def _episodes(self, news: online.News, over: list[int]) -> Episodes:
         """The episodes that ended since the last news; `over` counts those of each run."""
