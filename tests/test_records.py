@@ -1,25 +1,19 @@
 """What is stored says what it is and where it comes from, and nothing that was changed since passes for it."""
 
-import errno
-import fcntl
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from rich.console import Console
 
-from uamcts import atomic, compiled, versions
+from uamcts import versions
 from uamcts.lab import bandit, provenance, runner
-from uamcts.lab.differences import differences, in_words
 from uamcts.lab.engines import engine_of
-from uamcts.lab.gifs import draw_typical
-from uamcts.lab.grid import default_folder, domain_options, offline_grid, online_grid, run_grid
+from uamcts.lab.grid import offline_grid, online_grid, run_grid
+from uamcts.lab.online import Runs
 from uamcts.lab.store import Store
 from uamcts.lab.tables import as_parquet, from_parquet, nothing
 from uamcts.lab.units import OfflineUnit, OnlineUnit
@@ -169,40 +163,51 @@ def interrupted(folder, **other):
     return unit
 
 
+def outcome(unit, runs, folder):
+    """The episodes that a unit would resume from, or why not."""
+    try:
+        return unit._resume(runs, *unit._scratch(folder))
+    except ValueError as error:
+        return str(error)
+
+
 def test_no_flipped_bit_in_what_an_online_unit_resumes_from_goes_unnoticed(tmp_path):
-    """Both files: each change is refused by name, or is one of bytes that mean nothing."""
+    """Both files: a change is refused by name, or it is one of bytes that mean nothing."""
     unit = interrupted(tmp_path)
-    for end in (".so-far", ".runs"):
-        path = tmp_path / f"{unit.name}{end}"
-        whole = path.read_bytes()
+    runs = Runs(unit._settings())
+    whole = outcome(unit, runs, tmp_path)
+    before = runs.runs
+    for path in unit._scratch(tmp_path):
+        content = path.read_bytes()
         refused = 0
-        for bit in range(3, 8 * len(whole), 8 * len(whole) // 60):
-            changed = bytearray(whole)
+        for bit in range(3, 8 * len(content), 8 * len(content) // 60):
+            changed = bytearray(content)
             changed[bit // 8] ^= 1 << bit % 8
             path.write_bytes(changed)
-            try:
-                parts = unit.kept(tmp_path)
-            except ValueError as error:
-                assert str(path) in str(error)
+            found = outcome(unit, runs, tmp_path)
+            if isinstance(found, str):
+                assert path.name in found
                 refused += 1
             else:
-                path.write_bytes(whole)
-                assert same(parts, unit.kept(tmp_path))
+                assert same(found, whole)
+                assert jax.tree.all(jax.tree.map(lambda one, other: bool(jnp.all(one == other)), runs.runs, before))
         assert refused > 40
-        path.write_bytes(whole)
+        path.write_bytes(content)
 
 
 def test_foreign_files_to_resume_from_are_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "other").mkdir()
     mine, other = interrupted(tmp_path / "mine"), interrupted(tmp_path / "other", seed=1)
-    for end in (".so-far", ".runs"):
-        path = tmp_path / "mine" / f"{mine.name}{end}"
-        whole = path.read_bytes()
-        shutil.copy(tmp_path / "other" / f"{other.name}{end}", path)
-        with pytest.raises(ValueError, match="seed"):
-            mine.kept(tmp_path / "mine")
-        path.write_bytes(whole)
+    runs = Runs(mine._settings())
+    pairs = zip(mine._scratch(tmp_path / "mine"), other._scratch(tmp_path / "other"), strict=True)
+    for path, foreign in pairs:
+        content = path.read_bytes()
+        shutil.copy(foreign, path)
+        found = outcome(mine, runs, tmp_path / "mine")
+        assert "seed" in found
+        assert path.name in found
+        path.write_bytes(content)
 
 
 @pytest.fixture
@@ -264,104 +269,6 @@ def test_a_summary_names_the_commits_of_its_units(tmp_path, monkeypatch):
         assert found[name]
 
 
-def git(folder, *words):
-    identity = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-@pytest.fixture
-def checkout(tmp_path):
-    """A small repository of uamcts: its root, its package and its commit."""
-    pytest.importorskip("shutil")
-    if shutil.which("git") is None:
-        pytest.skip("no git")
-    root = tmp_path / "checkout"
-    package = root / "src" / "uamcts"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (root / "pyproject.toml").write_text('[project]\nname = "uamcts"\n')
-    git(root, "init", "-q", "-b", "main")
-    git(root, "add", ".")
-    git(root, "commit", "-qm", "first")
-    provenance.commit.cache_clear()
-    yield root, package, git(root, "rev-parse", "HEAD")
-    provenance.commit.cache_clear()
-
-
-def test_the_commit_of_a_checkout(checkout):
-    root, package, commit = checkout
-    assert provenance.commit(package) == commit
-
-
-@pytest.mark.parametrize("command", [("pack-refs", "--all"), ("checkout", "-q", "--detach"), ("gc", "-q")])
-def test_packed_and_detached(checkout, command):
-    root, package, commit = checkout
-    git(root, *command)
-    assert provenance.commit(package) == commit
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_the_commit_of_a_worktree(checkout, tmp_path, packed):
-    root, _, first = checkout
-    git(root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
-    package = tmp_path / "side" / "src" / "uamcts"
-    (package / "more.py").write_text("")
-    git(tmp_path / "side", "add", ".")
-    git(tmp_path / "side", "commit", "-qm", "second")
-    if packed:
-        git(root, "pack-refs", "--all")
-    found = provenance.commit(package)
-    assert found == git(tmp_path / "side", "rev-parse", "HEAD")
-    assert found != first
-
-
-@pytest.mark.parametrize("name", ["src/uamcts/__init__.py", "src/uamcts/new.py", "pyproject.toml"])
-def test_a_modified_tree_says_so(checkout, name):
-    root, package, commit = checkout
-    with open(root / name, "a") as file:
-        file.write("# changed\n")
-    assert provenance.commit(package) == f"{commit} (modified)"
-
-
-def test_results_written_into_the_tree_do_not_modify_the_package(checkout):
-    root, package, commit = checkout
-    (root / "results").mkdir()
-    (root / "results" / "summary.json").write_text("{}")
-    assert provenance.commit(package) == commit
-
-
-def test_without_git_nobody_knows_whether_the_tree_is_modified(checkout, monkeypatch):
-    root, package, commit = checkout
-    monkeypatch.setenv("PATH", "")
-    assert provenance.commit(package) == f"{commit} (unknown whether modified)"
-
-
-def test_no_commit_of_somebody_elses_repository(checkout):
-    """Installed in an environment inside another project; or copied into one; or not in a repository at all."""
-    root, package, _ = checkout
-    (root / "pyproject.toml").write_text('[project]\nname = "somebodys-robot"\n')
-    installed = root / ".venv" / "lib" / "python3.11" / "site-packages" / "uamcts"
-    shutil.copytree(package, installed)
-    assert provenance.commit(installed) is None
-    assert provenance.commit(package) is None
-    (root / "pyproject.toml").write_text('[project]\nname = "uamcts"\n')
-    assert provenance.commit(installed) is None
-    provenance.commit.cache_clear()
-    shutil.rmtree(root / ".git")
-    assert provenance.commit(package) is None
-
-
-def test_before_the_first_commit(tmp_path):
-    if shutil.which("git") is None:
-        pytest.skip("no git")
-    package = tmp_path / "src" / "uamcts"
-    package.mkdir(parents=True)
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "uamcts"\n')
-    git(tmp_path, "init", "-q")
-    assert provenance.commit(package) is None
-
-
 # Rules
 
 
@@ -389,322 +296,3 @@ def test_online_trust_has_its_own_rules_too():
     assert [(unit.algorithm, unit.rules) for unit in units] == [
         ("combined", "released"), ("trust", "trust"), ("combined", "pseudocode")
     ]  # fmt: skip
-
-
-# Folders
-
-
-def test_folders_are_named_after_their_settings():
-    def folder(rules="released", seed=0, **changes):
-        grid = {"domains": ["breakout"], "algorithms": ["trust"], "exploration": [4.0], "taus": [0.1],
-                "iterations": [], "runs": 10, **changes}  # fmt: skip
-        return default_folder(offline_grid(**grid), rules, seed)
-
-    first = folder()
-    assert str(first).startswith("results/run/breakout-trust-c4-")
-    assert len(first.name) == len("breakout-trust-c4-") + 6
-    assert folder() == first
-    others = {folder(seed=1), folder("both"), folder(runs=11), folder(taus=[1.0]), folder(exploration=[1.0, 2.0]),
-              folder(algorithms=["trust", "true"]), folder(domains=["breakout", "freeway"])}  # fmt: skip
-    assert len(others | {first}) == 8
-
-
-def test_what_differs_is_said_in_words():
-    def settings(**changes):
-        grid = {"domains": ["two_way"], "algorithms": ["trust"], "exploration": [4.0], "taus": [0.1],
-                "iterations": [2], "runs": 10, **changes}  # fmt: skip
-        from uamcts.lab.reproduce import settings_of
-
-        return json.loads(json.dumps(settings_of(offline_grid(**grid), False, "released", 0)))
-
-    def words(**changes):
-        return in_words(differences(settings(), settings(**changes)))
-
-    assert words(runs=20) == "--runs 10 there, 20 here"
-    assert words(exploration=[1.0, 2.0]) == "--c 4 there, 1 2 here"
-    assert words(iterations=[3]) == "--iterations iterations 2 there, iterations 3 here"
-    assert words(runs=20, taus=[1.0], exploration=[]) == (
-        "--c 4 there, the default here; --tau 0.1 there, 1 here; --runs 10 there, 20 here"
-    )
-    several = words(runs=20, taus=[1.0], exploration=[], algorithms=["true"])
-    assert several.endswith("; and 1 more")
-    assert words(domains=["freeway"]) == "experiments run_two_way there, run_freeway here"
-    assert len(words(algorithms=["true", "corrupted", "combined", "selection", "expansion"])) < 120
-
-
-@pytest.mark.parametrize("content", ["[1, 2]", "3", "{", "", "[" * 100_000])
-def test_settings_that_are_none(tmp_path, content):
-    (tmp_path / "settings.json").write_text(content)
-    with pytest.raises(ValueError, match=r"settings.json is damaged or was not written by uamcts; give another folder"):
-        Store(tmp_path, {"seed": 0})
-    assert (tmp_path / "settings.json").read_text() == content
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"exploration": [float("nan")]}, "c is nan"),
-        ({"exploration": [-1.0]}, "c is -1.0"),
-        ({"runs": 0}, "runs is 0"),
-        ({"runs": 10**12}, "runs is 1000000000000"),
-        ({"iterations": [10**9]}, "iterations is 1000000000"),
-        ({"seed": 2**70}, "seed is 1180591620717411303424"),
-        ({"seed": -1}, "seed is -1"),
-        ({"rules": "printed"}, "rules is 'printed'"),
-    ],
-)
-def test_everything_is_checked_before_anything_is_written(tmp_path, changes, message):
-    grid = {"exploration": [1.0], "runs": 2, "iterations": [2], "seed": 0, "rules": "released", **changes}
-    rules, seed = grid.pop("rules"), grid.pop("seed")
-    with pytest.raises(ValueError, match=message):
-        run_grid(
-            offline_grid(domains=["two_way"], algorithms=["corrupted"], taus=[0.1], **grid), rules, seed,
-            tmp_path / "out", engine_of("local"), Console(quiet=True),
-        )  # fmt: skip
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [({"exploration": [float("nan")]}, "c is nan"), ({"steps": 10**12}, "steps is 1000000000000"),
-     ({"learners": ["forest"]}, "unknown learner 'forest'")],
-)  # fmt: skip
-def test_online_settings_are_checked_before_anything_is_written(tmp_path, changes, message):
-    grid = {"learners": ["none"], "exploration": [], "runs": 2, "steps": 40, "interval": 20, "minibatches": 5}
-    with pytest.raises(ValueError, match=message):
-        run_grid(online_grid(["two_way"], ["combined"], **{**grid, **changes}), "released", 0, tmp_path / "out",
-                 engine_of("local"), Console(quiet=True))  # fmt: skip
-    assert not list(tmp_path.iterdir())
-
-
-def test_options_without_an_end_are_refused():
-    with pytest.raises(ValueError, match="give NAME=VALUE"):
-        domain_options(["broken=" + "[" * 100_000])
-
-
-def test_one_run_and_runs_without_an_episode(tmp_path):
-    """A run has no interval, and steps too few for an episode give no rows: both are told, neither fails."""
-    from uamcts.lab.reproduce import table
-
-    one = run_tiny(tmp_path / "one", runs=1)
-    assert one["rows"][0]["ci95"] == [None, None]
-    assert "1 runs" in table(one)[0]
-    short = online_grid(["breakout"], ["combined"], ["none"], [], 1, 2, 1, 1)
-    none = run_grid(short, "released", 0, tmp_path / "none", engine_of("local"), Console(quiet=True))
-    assert none["rows"] == []
-    assert (tmp_path / "none" / "index.html").exists()
-
-
-# Files
-
-
-def test_what_killed_writers_leave_is_removed_and_what_others_write_is_not(tmp_path):
-    """A process is killed while it writes, another is still at it: the next write removes the first one's part."""
-    program = """
-import sys, time
-from pathlib import Path
-from uamcts.atomic import _temporary
-file, name = _temporary(Path(sys.argv[1]))
-file.write(b"half")
-file.flush()
-print(name, flush=True)
-time.sleep(600)
-"""
-    path = tmp_path / "table"
-    start = [sys.executable, "-c", program, str(path)]
-    dead, alive = (subprocess.Popen(start, stdout=subprocess.PIPE, text=True) for _ in range(2))
-    try:
-        left, busy = (process.stdout.readline().strip() for process in (dead, alive))
-        dead.send_signal(signal.SIGKILL)
-        dead.wait()
-        (tmp_path / ".mine.part").write_text("somebody's own")
-        assert os.path.exists(left)
-        atomic.write_whole(path, b"whole")
-        assert not os.path.exists(left)
-        assert os.path.exists(busy)
-        assert path.read_bytes() == b"whole"
-        assert (tmp_path / ".mine.part").exists()
-    finally:
-        for process in (dead, alive):
-            process.kill()
-            process.communicate()
-    Store(tmp_path, {})
-    assert not os.path.exists(busy), "opening a folder removes all that is left in it"
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "table"
-    atomic.write_whole(path, b"old")
-
-    def fail(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="No space left"):
-        atomic.write_whole(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert [found.name for found in tmp_path.iterdir()] == ["table"]
-
-
-def test_pictures_are_whole_and_belong_to_the_numbers(tmp_path, monkeypatch):
-    """One that is damaged, or of other numbers, is drawn again; a finished one is not."""
-    from PIL import Image
-
-    drawn = []
-    from uamcts.lab import gifs
-
-    draw = gifs._draw
-    monkeypatch.setattr(gifs, "TRIES", 1)
-    monkeypatch.setattr(gifs, "LONGEST", 3)
-    monkeypatch.setattr(gifs, "_draw", lambda path, *rest: (drawn.append(path.name), draw(path, *rest)))
-    table = {**episodes(2), "experiment": np.array(["x", "x"], object), "scenario": np.array(["offline"] * 2, object),
-             "algorithm": np.array(["corrupted"] * 2, object), "rules": np.array(["released"] * 2, object),
-             "domain": np.array(["two_way"] * 2, object), "tau": np.full(2, 0.1)}  # fmt: skip
-    path = tmp_path / "gifs" / "x_corrupted.gif"
-    for content in (None, b"", "half", "same", "other version"):
-        if content == "half":
-            content = path.read_bytes()[: path.stat().st_size // 2]
-        if isinstance(content, bytes):
-            path.write_bytes(content)
-        if content == "other version":
-            monkeypatch.setitem(versions.RULE_VERSIONS, "released", 99)
-        drawn.clear()
-        draw_typical(tmp_path, table, {"x": ()})
-        assert len(drawn) == (content != "same"), content
-        with Image.open(path) as picture:
-            assert picture.n_frames > 1
-
-
-# Locks
-
-
-@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL])
-def test_a_folder_without_locks_is_refused(tmp_path, monkeypatch, number):
-    store = Store(tmp_path / "out", {})
-
-    def fail(*_):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(fcntl, "flock", fail)
-    with pytest.raises(ValueError, match="files cannot be locked"), store.working_on("unit"):
-        pytest.fail("it went on without a lock")
-
-
-def test_a_lock_that_is_taken_is_waited_for(tmp_path):
-    store = Store(tmp_path / "out", {})
-    with store.working_on("unit") as first, store.working_on("unit") as second:
-        assert (first, second) == (True, False)
-
-
-# Ray
-
-
-def test_a_wrong_address_is_told_at_once(tmp_path, capsys, monkeypatch):
-    ray = pytest.importorskip("ray", reason="no Ray: pip install ray")
-    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("Ray waits more than a minute for it"))
-    for address in ("127.0.0.1:1", "ray://127.0.0.1:1", "localhost:1"):
-        with pytest.raises(ValueError, match=r"nobody answers there .*: start a cluster with"):
-            run_grid(offline_grid(["two_way"], ["corrupted"], [], [0.1], [2], 2), "released", 0,
-                     tmp_path / "out", engine_of("ray", address), Console(quiet=True))  # fmt: skip
-        assert f"connecting to Ray at {address}" in capsys.readouterr().out
-
-
-def test_what_ray_says_about_an_address_is_one_line(monkeypatch):
-    ray = pytest.importorskip("ray", reason="no Ray: pip install ray")
-    from uamcts.lab.engines import connect
-
-    def fail(**_):
-        raise ConnectionError("Could not find any running Ray instance.\nAnd more")
-
-    monkeypatch.setattr(ray, "init", fail)
-    with pytest.raises(ValueError, match=r"address is 'auto'; Ray cannot connect .*instance\.\): start a cluster"):
-        connect("auto")
-
-
-# Compiled programs
-
-COMPILE = """
-import sys
-from uamcts.startup import prepare_jax
-prepare_jax()
-import os
-os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-import jax
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-print(jax.jit(lambda x: (x @ x.T).sum())(jax.numpy.ones((8, 8))))
-"""
-
-
-def compiled_with(cache):
-    environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
-    return subprocess.run(
-        [sys.executable, "-c", COMPILE], env={**environment, "XDG_CACHE_HOME": str(cache)}, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
-
-
-def test_damaged_programs_are_replaced(tmp_path):
-    """Every entry is changed, in every way in turn: the result is right, nothing is said, and the entries are new."""
-    folder = tmp_path / "uamcts" / "compiled"
-    assert compiled_with(tmp_path).stdout.strip() == "512.0"
-    whole = {path.name: path.read_bytes() for path in folder.glob("*-cache")}
-    assert whole
-    assert folder.stat().st_mode & 0o777 == 0o700
-    compiled.tidy(folder)  # as the next start does, which then knows what the entries are
-    for damage in (lambda content: content[: len(content) // 2], lambda content: bytes([content[0] ^ 1]) + content[1:]):
-        for name, content in whole.items():
-            (folder / name).write_bytes(damage(content))
-        done = compiled_with(tmp_path)
-        assert done.stdout.strip() == "512.0"
-        assert done.stderr == ""
-        assert {path.name for path in folder.glob("*-cache")} == whole.keys()
-        compiled.tidy(folder)
-        assert {path.name for path in folder.glob("*-cache")} == whole.keys(), "damaged entries were kept"
-
-
-def test_a_program_that_was_written_by_half_is_removed(tmp_path):
-    """By a process that was killed: it was never seen whole."""
-    import zlib
-
-    content = zlib.compress(os.urandom(1000))
-    (tmp_path / "a-cache").write_bytes(content[:500])
-    (tmp_path / "b-cache").write_bytes(content)
-    compiled.tidy(tmp_path)
-    assert [path.name for path in tmp_path.glob("*-cache")] == ["b-cache"]
-
-
-def test_the_oldest_programs_go_first(tmp_path):
-    import zlib
-
-    for age, name in enumerate(("new", "old", "older")):
-        path = tmp_path / f"{name}-cache"
-        path.write_bytes(zlib.compress(os.urandom(1000)))
-        os.utime(path, (time.time() - 1000 * age,) * 2)
-    compiled.tidy(tmp_path, limit=2500)
-    assert {path.name for path in tmp_path.glob("*-cache")} == {"new-cache", "old-cache"}
-
-
-@pytest.mark.parametrize("mode", [0o777, 0o770, 0o722])
-def test_a_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch, capsys, mode):
-    folder = tmp_path / "uamcts" / "compiled"
-    folder.mkdir(parents=True)
-    folder.chmod(mode)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert compiled.cache_folder() is None
-    assert "can be written to by others: chmod 700" in capsys.readouterr().err
-    folder.chmod(0o755)
-    assert compiled.cache_folder() == folder
-
-
-def test_somebody_elses_folder_is_not_used(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert compiled.cache_folder() is None
-    assert "belongs to another user" in capsys.readouterr().err
-
-
-def test_a_file_in_the_folders_place_is_told(tmp_path, monkeypatch, capsys):
-    (tmp_path / "uamcts").write_text("mine")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert compiled.cache_folder() is None
-    assert "compiled programs are not kept this time" in capsys.readouterr().err

@@ -173,10 +173,6 @@ class OnlineUnit:
                 runs.save(kept)
         return joined(parts)
 
-    def kept(self, scratch: Path) -> Episodes:
-        """The episodes that an interrupted computation of this unit would go on from."""
-        return self._resume(online.Runs(self._settings()), *self._scratch(scratch))
-
     def _scratch(self, folder: Path) -> tuple[Path, Path]:
         """The files of a unit that is not finished: its runs, and their episodes so far."""
         return folder / f"{self.name}.runs", folder / f"{self.name}.so-far"
