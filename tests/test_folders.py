@@ -74,7 +74,9 @@ def test_what_differs_is_said_in_words():
 
     assert words(runs=20) == "--runs 10 there, 20 here"
     assert words(exploration=[1.0, 2.0]) == "--c 4 there, 1 2 here"
-    assert words(iterations=[3]) == "--iterations iterations 2 there, iterations 3 here"
+    assert words(iterations=[3]) == "--iterations 2 there, 3 here"
+    assert words(iterations=[]) == "--iterations 2 there, the default here"
+    assert words(options=(("ice", ((2, 2),)),), domains=["two_way"]) == "--option ice the default there, 2 2 here"
     assert words(runs=20, taus=[1.0], exploration=[]) == (
         "--c 4 there, the default here; --tau 0.1 there, 1 here; --runs 10 there, 20 here"
     )
@@ -134,10 +136,11 @@ def test_options_without_an_end_are_refused():
         domain_options(["broken=" + "[" * 100_000])
 
 
-def test_one_run_and_runs_without_an_episode(tmp_path):
+def test_one_run_and_runs_without_an_episode(tmp_path, monkeypatch):
     """A run has no interval, and steps too few for an episode give no rows: both are told, neither fails."""
     from uamcts.lab.reproduce import table
 
+    monkeypatch.setattr("uamcts.lab.reproduce.draw_typical", lambda *_: None)
     one = run_tiny(tmp_path / "one", runs=1)
     assert one["rows"][0]["ci95"] == [None, None]
     assert "1 runs" in table(one)[0]

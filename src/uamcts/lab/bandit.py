@@ -52,7 +52,7 @@ def measured(out: Path, is_quick: bool, seed: int, progress: Progress) -> dict[s
         return kept
     if kept is not None and kept["settings"] != settings:
         odd = in_words(differences(kept["settings"], settings))
-        raise ValueError(f"{path} was made with other settings: {odd}. Add --out FOLDER with a new folder")
+        raise ValueError(f"{path} was made with other settings: {odd}. Give another folder with --out")
     start = time.perf_counter()
     key = jax.random.key(seed)
     runs, steps, sweep_steps = (300, 5_000, 20_000) if is_quick else (2_000, 10_000, 100_000)

@@ -72,7 +72,7 @@ class Store:
         if have != settings:
             raise ValueError(
                 f"out is {self.folder}, which holds results of other settings: {in_words(differences(have, settings))}."
-                " Repeat those settings to resume them, or add --out FOLDER with a new folder"
+                " Repeat those settings to resume, or give another folder with --out"
             )
 
     def path(self, name: str) -> Path:
