@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import socket
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,12 @@ from uamcts.lab.units import Unit
 ENGINES = ("local", "ray")
 CONNECT_SECONDS = 5
 """How long a cluster may take to answer."""
+PATIENCE = {
+    "RAY_NUM_REDIS_GET_RETRIES": "1",
+    "RAY_py_gcs_connect_timeout_s": str(CONNECT_SECONDS),
+    "RAY_gcs_rpc_server_connect_timeout_s": str(CONNECT_SECONDS),
+}
+"""The same for what Ray itself tries, in its own settings."""
 RAY_REMEDY = "start a cluster with `ray start --head`, or give its address as HOST:PORT or ray://HOST:PORT"
 
 
@@ -32,10 +39,7 @@ def engine_of(name: str, address: str | None = None) -> Engine:
 
 def run_on_ray(units: Sequence[Unit], store: Store, reporter: Reporter, address: str | None = None) -> None:
     """Units as tasks of a Ray cluster, results written here; the unit of a worker that was lost is run again."""
-    try:
-        import ray
-    except ModuleNotFoundError:
-        raise ValueError("engine ray needs Ray: pip install 'uamcts[ray]'") from None
+    ray = _import_ray()
     missing = {unit.name: unit for unit in units if not store.has(unit.name)}
     if not missing:
         return
@@ -62,8 +66,7 @@ def connect(address: str | None) -> None:
 
     Ray waits more than a minute for an address at which nobody is, so that is found out first.
     """
-    import ray
-
+    ray = _import_ray()
     host, port = _host_and_port(address)
     print(f"connecting to Ray{'' if address is None else f' at {address}'}", flush=True)
     if port:
@@ -76,6 +79,17 @@ def connect(address: str | None) -> None:
     except (ConnectionError, RuntimeError, ValueError, TypeError, OSError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise ValueError(f"address is {address!r}; Ray cannot connect to it ({reason[0]}): {RAY_REMEDY}") from None
+
+
+def _import_ray() -> Any:
+    """Ray, told before it is loaded not to try for minutes where something else than a cluster answers."""
+    for name, value in PATIENCE.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise ValueError("engine ray needs Ray: pip install 'uamcts[ray]'") from None
+    return ray
 
 
 def _host_and_port(address: str | None) -> tuple[str, int]:
