@@ -113,7 +113,11 @@ def test_pictures_show_the_world_of_the_experiment(tmp_path, monkeypatch):
     for number, shown in enumerate((domain, make("two_way"))):
         write_gif(tmp_path / f"{number}.gif", [frame(shown, [state], 12)] * 2)
     paths = (tmp_path / "gifs" / "run_two_way_combined.gif", tmp_path / "0.gif", tmp_path / "1.gif")
-    drawn, wanted, papers = (np.asarray(Image.open(path).convert("RGB")) for path in paths)
+    pictures = []
+    for path in paths:
+        with Image.open(path) as picture:
+            pictures.append(np.asarray(picture.convert("RGB")))
+    drawn, wanted, papers = pictures
     assert np.array_equal(drawn, wanted)
     assert not np.array_equal(drawn, papers)
 
