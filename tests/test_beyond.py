@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 import jax
 import numpy as np
 import pytest
+from PIL import Image
 from rich.console import Console
 
 from uamcts.domains import make
@@ -109,12 +110,16 @@ def test_pictures_show_the_world_of_the_experiment(tmp_path, monkeypatch):
     table = {name: np.array(values) for name, values in episodes.items()}
     gifs.draw_typical(tmp_path, table, {"run_two_way": (("broken", ((2, 3),)),)})
     state = domain.reset(jax.random.key(0))
-    pictures = []
     for number, shown in enumerate((domain, make("two_way"))):
         write_gif(tmp_path / f"{number}.gif", [frame(shown, [state], 12)] * 2)
-        pictures.append((tmp_path / f"{number}.gif").read_bytes())
-    drawn = (tmp_path / "gifs" / "run_two_way_combined.gif").read_bytes()
-    assert drawn == pictures[0] != pictures[1]
+    paths = (tmp_path / "gifs" / "run_two_way_combined.gif", tmp_path / "0.gif", tmp_path / "1.gif")
+    pictures = []
+    for path in paths:
+        with Image.open(path) as picture:
+            pictures.append(np.asarray(picture.convert("RGB")))
+    drawn, wanted, papers = pictures
+    assert np.array_equal(drawn, wanted)
+    assert not np.array_equal(drawn, papers)
 
 
 def test_what_another_thread_has_compiled_is_not_compiled_again():

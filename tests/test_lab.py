@@ -16,7 +16,8 @@ from uamcts.lab import batches, experiments, runner
 from uamcts.lab.engines import engine_of
 from uamcts.lab.experiments import EXPERIMENTS, NAMES, pairs, quick
 from uamcts.lab.grid import offline_grid, online_grid, run_grid
-from uamcts.lab.store import Store, from_parquet
+from uamcts.lab.store import Store
+from uamcts.lab.tables import from_parquet
 from uamcts.lab.units import OfflineUnit, OnlineUnit
 from uamcts.paper import ALGORITHMS, BEST_C
 
@@ -148,9 +149,9 @@ def tiny(out, runs=2, seed=0):
 def test_a_folder_of_other_settings_is_refused(tmp_path):
     tiny(tmp_path / "out")
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
-    with pytest.raises(ValueError, match="which holds results with seed 0; here it is 1: give another folder"):
+    with pytest.raises(ValueError, match="holds results of other settings: --seed 0 there, 1 here"):
         tiny(tmp_path / "out", seed=1)
-    with pytest.raises(ValueError, match="holds results with experiments"):
+    with pytest.raises(ValueError, match="--runs 2 there, 3 here"):
         tiny(tmp_path / "out", runs=3)
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
 

@@ -195,7 +195,6 @@ def run(
         if scenario == "offline" or several or engine != "local":
             from uamcts.lab.engines import engine_of
 
-            folder = out or Path("results/run")
             if scenario == "offline":
                 algorithms, taus = algorithm or ["true", "corrupted", "combined"], tau or [0.1]
                 given = (algorithms, c or [], taus, iterations or [], runs or 100)
@@ -203,6 +202,7 @@ def run(
             else:
                 chosen = (algorithm or ["combined"], learner or [], c or [], runs, steps, interval, minibatches)
                 experiments = grid.online_grid(domain, *chosen, options)
+            folder = out or grid.default_folder(experiments, rules, seed)
             _tell(grid.run_grid(experiments, rules, seed, folder, engine_of(engine, address), console), folder)
             return
         from uamcts.lab.online import Experiment

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 import zipfile
 import zlib
 from pathlib import Path
@@ -15,25 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.atomic import write_whole
 from uamcts.types import PyTree
 
 FORMAT = 1
 HEAD = "uamcts.json"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file under another name first and renames it: whoever looks sees the old one or the new one, whole."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 def save(path: str | os.PathLike, tree: PyTree, kind: str, about: dict[str, Any]) -> None:

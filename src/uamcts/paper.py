@@ -32,6 +32,10 @@ RULES = ("released", "pseudocode")
 TRUST: dict[str, Any] = {"rules": "trust", "c": 4.0, "rho": 0.99, "penalty": 0.75, "doubt_threshold": 0.01}
 """The algorithm `trust` (docs/trust.md), the same in every domain. It has rules of its own."""
 
+TRUST_AGENT: dict[str, Any] = {**TRUST, "gamma": 0.99, "doubt_threshold": 0.0}
+"""The same for an `Agent` of a simulator, with two differences: rewards may come for ever, so later ones count less,
+and what is known of U are the real transitions that the simulator had wrong, so any U above 0 is a doubt."""
+
 EXPLORATION = (0.5, 1.0, 2.0**0.5, 2.0)
 """The values of c that the paper sweeps."""
 
@@ -99,6 +103,11 @@ def switches(algorithm: str) -> dict[str, bool]:
     return {phase: phase in known[algorithm] for phase in PHASES}
 
 
+def rules_of(algorithm: str, rules: str) -> str:
+    """The rule set that an algorithm is searched by where `rules` are asked for: `trust` has rules of its own."""
+    return TRUST["rules"] if algorithm == "trust" else rules
+
+
 def usual_c(name: str, algorithm: str) -> float:
     """The exploration constant of an algorithm in a domain: the paper's best, or sqrt 2 where it gives none."""
     return TRUST["c"] if algorithm == "trust" else BEST_C.get(name, {}).get(algorithm, _ROOT2)
@@ -111,7 +120,7 @@ def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) 
     """
     adapted = switches(algorithm)
     if algorithm == "trust":
-        return SearchConfig(**{**BUDGETS.get(domain.name, {}), **adapted, **TRUST, **settings, "rules": "trust"})
+        return SearchConfig(**{**BUDGETS.get(domain.name, {}), **adapted, **TRUST, **settings, "rules": TRUST["rules"]})
     rules = settings.get("rules", "released")
     program: dict[str, Any] = (
         _GRIDWORLD_PROGRAM if domain.name in ("two_way", "two_way_icy") and rules == "released" else {}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from pathlib import Path
 
 import numpy as np
 
+from uamcts.atomic import write_whole
 from uamcts.domains.base import Domain
 from uamcts.episode import Move
 
@@ -45,13 +47,17 @@ def beside(panels: list[list[str]]) -> str:
     return "\n".join(line.rstrip() for line in joined)
 
 
-def write_gif(path: Path, frames: list[np.ndarray], seconds_a_frame: float = 0.12) -> None:
-    """An endless moving picture of RGB frames; the last one stays a while."""
+def write_gif(path: Path, frames: list[np.ndarray], seconds_a_frame: float = 0.12, comment: str = "") -> None:
+    """An endless moving picture of RGB frames; the last one stays a while. Written whole, or not at all."""
     from PIL import Image
 
+    buffer = io.BytesIO()
     images = [Image.fromarray(frame) for frame in frames]
     durations = [int(1000 * seconds_a_frame)] * (len(images) - 1) + [1500]
-    images[0].save(path, save_all=True, append_images=images[1:], duration=durations, loop=0)
+    images[0].save(
+        buffer, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0, comment=comment.encode()
+    )
+    write_whole(path, buffer.getvalue())
 
 
 def frame(domain: Domain, states: list, scale: int = 16) -> np.ndarray:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from pathlib import Path
+
+from uamcts.compiled import cache_folder
 
 GPU_FLAGS = (
     # Loops as CUDA graphs: else the host looks at every loop's condition, which is most of a small search's time.
@@ -28,8 +29,8 @@ def prepare_jax(all_cores: bool = False, device_a_core: bool = False) -> None:
     """
     if "jax" in sys.modules:
         return
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uamcts" / "compiled"
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ and (cache := cache_folder()):
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache)
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
     has_gpu = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
     wanted = [*CPU_FLAGS, *(GPU_FLAGS if has_gpu else ())]

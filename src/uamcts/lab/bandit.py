@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from uamcts.atomic import write_whole
 from uamcts.bandits.runs import Regret
 from uamcts.bandits.sweeps import Case, growth, losing_case, regret_against_delta, regret_over_time
 from uamcts.bandits.theorem import threshold
-from uamcts.files import write_whole
+from uamcts.lab.differences import differences, in_words
+from uamcts.lab.provenance import provenance
 from uamcts.lab.runner import plain
+from uamcts.lab.tables import REMEDY
 from uamcts.lab.units import Progress
+from uamcts.versions import ENGINE_VERSIONS
 
 FILE = "bandit.json"
 DELTAS = {
@@ -34,17 +40,20 @@ TITLES = {
 
 
 def measured(out: Path, is_quick: bool, seed: int, progress: Progress) -> dict[str, Any]:
-    """Regret over time in two cases and against delta; what `out` holds already is not measured again."""
+    """Regret over time in two cases and against delta; what `out` holds already is not measured again.
+
+    `about` is the identity and the provenance of the measurement, as a unit has them.
+    """
     path = out / FILE
     settings = {"quick": is_quick, "seed": seed}
-    if path.exists():
-        try:
-            found = json.loads(path.read_text())
-        except ValueError:
-            raise ValueError(f"{path} is damaged; remove it, and it will be computed again") from None
-        if found.get("settings") == settings:
-            return found
-        raise ValueError(f"{path} was made with {found.get('settings')}, here it is {settings}; give another folder")
+    identity = {**settings, "versions": {"engine bandit": ENGINE_VERSIONS["bandit"]}}
+    kept = _kept(path)
+    if kept is not None and kept["about"]["unit"] == identity:
+        return kept
+    if kept is not None and kept["settings"] != settings:
+        odd = in_words(differences(kept["settings"], settings))
+        raise ValueError(f"{path} was made with other settings: {odd}. Give another folder with --out")
+    start = time.perf_counter()
     key = jax.random.key(seed)
     runs, steps, sweep_steps = (300, 5_000, 20_000) if is_quick else (2_000, 10_000, 100_000)
     progress(0.0, "regret over time")
@@ -54,9 +63,31 @@ def measured(out: Path, is_quick: bool, seed: int, progress: Progress) -> dict[s
         progress(0.3 + 0.35 * index, f"regret against delta, {family}")
         found = regret_against_delta(key, deltas, family, sweep_steps, min(runs, 500))
         against.append(_against(family, deltas, found, sweep_steps))
-    result = plain({"settings": settings, "cases": [_case(*item) for item in cases.items()], "against_delta": against})
+    about = {"unit": identity, "provenance": provenance(time.perf_counter() - start)}
+    cases_found = [_case(*item) for item in cases.items()]
+    result = plain({"settings": settings, "about": about, "cases": cases_found, "against_delta": against})
+    result["sha256"] = _checksum(result)
     write_whole(path, json.dumps(result, indent=1, allow_nan=False).encode())
     return result
+
+
+def _kept(path: Path) -> dict[str, Any] | None:
+    """What an earlier command measured, exactly as it was written; None if nothing was."""
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError):
+        raise ValueError(f"{path} is damaged; {REMEDY}") from None
+    if not isinstance(found, dict) or found.get("sha256") != _checksum(found):
+        raise ValueError(f"{path} is damaged or was not written by this version of uamcts; {REMEDY}")
+    return found
+
+
+def _checksum(result: dict[str, Any]) -> str:
+    """Of everything but the checksum itself."""
+    content = {name: value for name, value in result.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _case(name: str, case: Case) -> dict[str, Any]:

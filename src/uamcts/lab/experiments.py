@@ -16,6 +16,8 @@ IN_WORDS = {
 """Experiments and domains as a report calls them."""
 Options = tuple[tuple[str, Any], ...]
 """Of a domain, by name."""
+Pair = tuple[str, float]
+"""An algorithm and its c."""
 SINGLE_LEARNERS = ("transition_linear", "transition_8_units", "transition_16_units", "transition_linear_residual")
 
 
@@ -62,6 +64,12 @@ class Experiment:
     """Experiments of one family are shown together, in one table or figure."""
     level: float | None = None
     """Where a family is a range of something, the place in it."""
+
+
+def check_seed(seed: int) -> None:
+    """Refuses a seed that JAX would cut to 32 bits: two that look different would give the same runs."""
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"seed is {seed}; it must be a whole number from 0 to {2**32 - 1:,}")
 
 
 def _game(name: str, title: str) -> Experiment:
@@ -124,7 +132,7 @@ def only(experiment: Experiment, scenario: str) -> Experiment:
     )
 
 
-def pairs(experiment: Experiment, part: Offline) -> tuple[tuple[str, float], ...]:
+def pairs(experiment: Experiment, part: Offline) -> tuple[Pair, ...]:
     """Every algorithm with every c; without an `exploration` of its own, with the c that the paper found best."""
     return tuple(
         (algorithm, c)

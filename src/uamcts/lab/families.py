@@ -7,7 +7,7 @@ from pathlib import Path
 
 from uamcts.lab import page, plots
 from uamcts.lab.beyond import FAMILIES, Family
-from uamcts.lab.findings import Entry, Findings, best_rows, known
+from uamcts.lab.findings import Entry, Findings, best_rows, known, shown_rule_sets, under
 from uamcts.lab.page import Cell
 
 SCENARIOS = {"offline": "Offline: U is known", "online": "Online: what it needs is learned on the way"}
@@ -34,9 +34,9 @@ def family_section(found: Findings, name: str, declared: list[Entry], folder: Pa
     rows = [row for row in found.rows if row["experiment"] in names and known(row["mean"])]
     yield page.heading(2, family.title, plots.slug([name]))
     yield page.paragraph(family.text)
-    for rules in dict.fromkeys(row["rules"] for row in rows):
-        same = [row for row in rows if row["rules"] == rules]
-        if len({row["rules"] for row in rows}) > 1:
+    for rules in shown_rule_sets(rows):
+        same = under(rows, rules)
+        if len(shown_rule_sets(rows)) > 1:
             yield page.heading(3, f"{rules.capitalize()} rules")
         if any(one["level"] is not None for one in declared):
             yield from _over_levels(name, family, declared, same, rules, folder)

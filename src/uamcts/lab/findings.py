@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uamcts.paper import ALGORITHMS
+from uamcts.paper import ALGORITHMS, RULES
 
 Entry = dict[str, Any]
 
@@ -84,8 +84,22 @@ class Findings:
         return [pair for pair in dict.fromkeys(pairs) if not declared.get(pair[0], {}).get("family")]
 
     def rule_sets(self, experiment: str) -> list[str]:
-        """The rule sets an experiment was run under."""
-        return list(dict.fromkeys(e["rules"] for e in (*self.rows, *self.curves) if e["experiment"] == experiment))
+        """The rule sets an experiment was run under; the paper's, if there are any (see `under`)."""
+        return shown_rule_sets([e for e in (*self.rows, *self.curves) if e["experiment"] == experiment])
+
+
+def shown_rule_sets(entries: Iterable[Entry]) -> list[str]:
+    """The rule sets to show entries by: the paper's among theirs, or where there are none, all."""
+    found = list(dict.fromkeys(entry["rules"] for entry in entries))
+    return [rules for rules in found if rules in RULES] or found
+
+
+def under(entries: Iterable[Entry], rules: str) -> list[Entry]:
+    """What to show under a rule set: its own entries, and those of algorithms with rules of their own, like trust.
+
+    Such an algorithm is run once, whichever of the paper's rules the others follow, and is compared with all of them.
+    """
+    return [entry for entry in entries if entry["rules"] == rules or entry["rules"] not in RULES]
 
 
 def read(out: Path) -> Findings:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 
 import jax
+from PIL import Image
 
 from uamcts.devices import on_a_core
 from uamcts.domains import make
 from uamcts.domains.base import Domain
 from uamcts.episode import moves
 from uamcts.lab.experiments import Options
-from uamcts.lab.store import Episodes
+from uamcts.lab.tables import Episodes
 from uamcts.paper import planned_in, search_config
 from uamcts.show import frame, write_gif
+from uamcts.versions import versions_of
 
 TRIES, LONGEST = 5, 150
 
@@ -31,20 +35,36 @@ def draw_typical(out: Path, episodes: Episodes, worlds: Mapping[str, Options]) -
         offline = (episodes["experiment"] == experiment) & (episodes["scenario"] == "offline")
         for algorithm in ("corrupted", "combined"):
             mine = offline & (episodes["algorithm"] == algorithm) & (episodes["rules"] == "released")
+            if not mine.any():
+                continue
             path = folder / f"{experiment}_{algorithm}.gif"
-            if not mine.any() or path.exists():
+            name, tau = str(episodes["domain"][mine][0]), float(episodes["tau"][mine][0])
+            mean = float(episodes["reward"][mine & (episodes["tau"] == tau)].mean())
+            versions = versions_of(("search", "offline"), name, ("released",), "true")
+            comment = json.dumps({"domain": name, "options": options, "tau": tau, "mean": mean, "versions": versions})
+            if _comment(path) == comment:
                 continue
             folder.mkdir(exist_ok=True)
-            tau = float(episodes["tau"][mine][0])
-            mean = float(episodes["reward"][mine & (episodes["tau"] == tau)].mean())
             with on_a_core():
-                _draw(path, make(str(episodes["domain"][mine][0]), **dict(options)), algorithm, tau, mean)
+                _draw(path, make(name, **dict(options)), algorithm, tau, mean, comment)
 
 
-def _draw(path: Path, world: Domain, algorithm: str, tau: float, mean: float) -> None:
+def _comment(path: Path) -> str:
+    """What an earlier picture was drawn from; nothing if there is none, or only a part of one."""
+    try:
+        with Image.open(path) as picture:
+            picture.seek(picture.n_frames - 1)  # type: ignore[attr-defined]
+            picture.load()
+            picture.seek(0)
+            return bytes(picture.info.get("comment", b"")).decode()
+    except (OSError, ValueError, EOFError, SyntaxError, struct.error):
+        return ""
+
+
+def _draw(path: Path, world: Domain, algorithm: str, tau: float, mean: float, comment: str) -> None:
     domain = planned_in(world, algorithm)
     config = search_config(domain, algorithm, tau=tau)
     played = [list(moves(jax.random.key(seed), domain, config, LONGEST)) for seed in range(TRIES)]
     typical = min(played, key=lambda episode: abs(sum(move.reward for move in episode) - mean))
     states = [typical[0].state, *(move.following for move in typical)]
-    write_gif(path, [frame(domain, [state], 12) for state in states])
+    write_gif(path, [frame(domain, [state], 12) for state in states], comment=comment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.console import Console
 from uamcts.domains import make
 from uamcts.lab.experiments import Experiment, Offline, Online, Options
 from uamcts.lab.learners import check_learner
-from uamcts.lab.reproduce import run_all
+from uamcts.lab.reproduce import run_all, settings_of
 from uamcts.lab.runner import Engine
 from uamcts.paper import online_settings, search_config
 
@@ -75,7 +76,7 @@ def domain_options(given: Sequence[str]) -> Options:
         name, equals, value = words.partition("=")
         try:
             options[name] = _tuples(json.loads(value))
-        except ValueError:
+        except (ValueError, RecursionError):
             equals = ""
         if not equals or not name:
             raise ValueError(f"option is {words!r}; give NAME=VALUE, like severity=0.5, belt=true or broken=[2,4]")
@@ -84,6 +85,32 @@ def domain_options(given: Sequence[str]) -> Options:
 
 def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def default_folder(experiments: Sequence[Experiment], rules: str, seed: int) -> Path:
+    """Where a grid's results go unless told: a folder of its own, like `results/run/breakout-trust-c4-1a2b3c`.
+
+    Its last letters change with any setting; the words before them are for people.
+    """
+    settings = json.dumps(settings_of(experiments, False, rules, seed), sort_keys=True)
+    domains = list(dict.fromkeys(one.domain for one in experiments))
+    algorithms = list(dict.fromkeys(name for one in experiments for name in _algorithms(one)))
+    swept = [part.exploration for one in experiments for part in one.offline]
+    exploration = {
+        c for some in (*swept, *(part.exploration for one in experiments for part in one.online)) for c in some
+    }
+    words = [
+        domains[0] if len(domains) == 1 else f"{len(domains)}-domains",
+        algorithms[0] if len(algorithms) == 1 else f"{len(algorithms)}-algorithms",
+        *(f"c{c:.3g}" for c in exploration if len(exploration) == 1),
+        hashlib.sha256(settings.encode()).hexdigest()[:6],
+    ]
+    return Path("results", "run", "-".join(words))
+
+
+def _algorithms(experiment: Experiment) -> list[str]:
+    offline = [name for part in experiment.offline for name in part.algorithms]
+    return offline + [name for part in experiment.online for name, _ in part.learners]
 
 
 def run_grid(

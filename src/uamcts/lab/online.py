@@ -17,17 +17,20 @@ from uamcts import files
 from uamcts.devices import spread
 from uamcts.domains import make
 from uamcts.domains.base import Domain
-from uamcts.lab.experiments import Options
+from uamcts.lab.experiments import Options, check_seed
 from uamcts.lab.learners import check_learner, make_learner
 from uamcts.learner import settled
 from uamcts.mcts.entry import raise_flags
 from uamcts.online import Run, Step, empty_memory, lesson, look, over_runs, stretch
-from uamcts.paper import online_settings, planned_in, search_config
-from uamcts.types import PyTree
+from uamcts.paper import OnlineSettings, online_settings, planned_in, search_config
+from uamcts.types import PyTree, SearchConfig
 from uamcts.uncertainty.buffer import Buffer
+from uamcts.versions import versions_of
 
 PIECE = 250
 """Real steps between two pieces of news, at most."""
+MOST = {"runs": 100_000, "steps": 10_000_000, "interval": 2**31 - 1, "minibatches": 2**31 - 1}
+"""More is a slip of the pen: the samples of 10 million steps do not fit into memory."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Experiment:
         return make(self.domain, **dict(self.options))
 
     def complete(self) -> Experiment:
-        """With the usual settings in the places of None; wrong ones are refused."""
+        """With the usual settings in the places of None, and the rules that are used; wrong settings are refused."""
         domain = self.made()
         settings = online_settings(domain, self.algorithm)
         config = search_config(domain, self.algorithm, rules=self.rules)
@@ -65,11 +68,32 @@ class Experiment:
             "minibatches": settings.minibatches,
         }
         full = replace(self, **{name: value for name, value in usual.items() if getattr(self, name) is None})
-        for name in ("runs", "steps", "interval", "minibatches"):
-            if getattr(full, name) < 1:
-                raise ValueError(f"{name} is {getattr(full, name)}; it must be at least 1")
+        for name, most in MOST.items():
+            if not 1 <= getattr(full, name) <= most:
+                raise ValueError(f"{name} is {getattr(full, name)}; it must be a whole number from 1 to {most:,}")
         check_learner(str(full.learner))
-        return full
+        check_seed(full.seed)
+        return replace(full, rules=full.search(domain).rules)
+
+    def search(self, domain: Domain) -> SearchConfig:
+        """How each move is searched for."""
+        return search_config(domain, self.algorithm, rules=self.rules, c=self.c)
+
+    def learning(self, domain: Domain) -> OnlineSettings:
+        """How often, and from what, is learned."""
+        settings = online_settings(domain)
+        return replace(settings, schedule=replace(settings.schedule, interval=self.interval))
+
+    def meaning(self) -> dict[str, Any]:
+        """What decides the numbers beside the settings: what they stand for, and the versions of what is used."""
+        full, domain = self.complete(), self.made()
+        config, learning = full.search(domain), full.learning(domain)
+        return {
+            "search": asdict(config),
+            "schedule": asdict(learning.schedule),
+            "terminal_copies": learning.terminal_copies,
+            "versions": versions_of(("search", "online"), self.domain, (config.rules,), str(full.learner)),
+        }
 
 
 class News(NamedTuple):
@@ -101,10 +125,9 @@ class Runs:
     def __init__(self, experiment: Experiment):
         self.experiment = experiment = experiment.complete()
         self.domain = planned_in(experiment.made(), experiment.algorithm)
-        settings = online_settings(self.domain)
-        self.copies = settings.terminal_copies
-        self.schedule = replace(settings.schedule, interval=experiment.interval)
-        self.config = search_config(self.domain, experiment.algorithm, rules=experiment.rules, c=experiment.c)
+        learning = experiment.learning(self.domain)
+        self.copies, self.schedule = learning.terminal_copies, learning.schedule
+        self.config = experiment.search(self.domain)
         self.piece = next(piece for piece in range(PIECE, 0, -1) if self.schedule.interval % piece == 0)
         keys = jax.random.split(jax.random.key(experiment.seed), experiment.runs)
         self.runs: Run = spread(jax.vmap(self._fresh))(keys)
@@ -186,7 +209,8 @@ class Runs:
         self._memory = None
 
     def _about(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self.experiment).items() if name != "steps"}
+        settings = {name: value for name, value in asdict(self.experiment).items() if name != "steps"}
+        return settings | self.experiment.meaning()
 
 
 def average_precision(positive: np.ndarray, score: np.ndarray) -> float:

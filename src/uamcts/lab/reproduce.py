@@ -13,13 +13,18 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from uamcts.domains import make
 from uamcts.lab import bandit, claims, report, runner
-from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, only, quick
+from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, check_seed, only, pairs, quick
 from uamcts.lab.gifs import draw_typical
-from uamcts.lab.learners import check_learner
+from uamcts.lab.provenance import collect, provenance
 from uamcts.lab.store import Store
+from uamcts.lab.tables import Episodes
 from uamcts.lab.units import Unit, guess
-from uamcts.paper import RULES
+from uamcts.paper import RULES, search_config
+
+MOST_RUNS, MOST_ITERATIONS = 1_000_000, 10_000_000
+"""More is a slip of the pen, and would only be noticed when memory is full."""
 
 
 class Bars:
@@ -89,46 +94,95 @@ def run_all(
     engine: runner.Engine,
     console: Console,
 ) -> dict[str, Any]:
-    """The same for any experiments."""
-    if rules not in (*RULES, "both"):
-        raise ValueError(f"rules is {rules!r}; there are {', '.join(RULES)} and both")
-    for learner in dict.fromkeys(learner for e in experiments for part in e.online for _, learner in part.learners):
-        check_learner(learner)
-    chosen_rules = RULES if rules == "both" else (rules,)
-    settings = {
-        "experiments": {e.name: asdict(e) for e in experiments},
-        "bandit": with_bandit,
-        "rules": list(chosen_rules),
-        "seed": seed,
-    }
-    store = Store(out, settings)
-    begun = time.perf_counter()
+    """The same for any experiments. Everything is checked before anything is written."""
+    chosen_rules = rule_sets(rules)
+    check_seed(seed)
+    for experiment in experiments:
+        check(experiment, chosen_rules)
     first = [
         unit
         for e in experiments
         for unit in runner.sweep_units(e, chosen_rules, seed) + runner.online_units(e, chosen_rules, seed)
     ]
+    settings = settings_of(experiments, with_bandit, rules, seed)
+    store = Store(out, settings)
+    begun = time.perf_counter()
     missing = [unit for unit in first if not store.has(unit.name)]
+    for unit in first:
+        if store.has(unit.name):
+            store.read(unit)  # a damaged one is better told of now than after hours
+    _announce(experiments, first, missing)
+    bars = Bars(console, {unit.name: guess(unit) for unit in first})
+    with bars.bar:
+        results = runner.run(experiments, chosen_rules, seed, store, engine, bars)
+        found = bandit.measured(out, is_quick, seed, bars.begin("bandit", 0, 1)) if with_bandit else None
+    _mention_unused(store, results.names)
+    about = {
+        **provenance(time.perf_counter() - begun),
+        **collect(results.about + ([found["about"]] if found else [])),
+        "command_seconds": time.perf_counter() - begun,
+        "seed": seed,
+        "settings": settings,
+        "quick": is_quick,
+    }
+    return finish(out, results.episodes, found, chosen_rules, about)
+
+
+def rule_sets(rules: str) -> tuple[str, ...]:
+    """The rule sets that the command line's word stands for."""
+    if rules not in (*RULES, "both"):
+        raise ValueError(f"rules is {rules!r}; there are {', '.join(RULES)} and both")
+    return RULES if rules == "both" else (rules,)
+
+
+def settings_of(experiments: Sequence[Experiment], with_bandit: bool, rules: str, seed: int) -> dict[str, Any]:
+    """What a folder of results is for."""
+    return {
+        "experiments": {e.name: asdict(e) for e in experiments},
+        "bandit": with_bandit,
+        "rules": list(rule_sets(rules)),
+        "seed": seed,
+    }
+
+
+def check(experiment: Experiment, rules: Sequence[str]) -> None:
+    """Refuses an experiment with a setting that would only be refused in the middle of it."""
+    domain = make(experiment.domain, **dict(experiment.options))
+    for part in experiment.offline:
+        if not 1 <= part.runs <= MOST_RUNS:
+            raise ValueError(f"runs is {part.runs}; it must be a whole number from 1 to {MOST_RUNS:,}")
+        for algorithm, c in pairs(experiment, part):
+            for rule in rules:
+                config = search_config(domain, algorithm, rules=rule, tau=part.tau, **dict(part.budget), c=c)
+                if config.iterations > MOST_ITERATIONS:
+                    raise ValueError(f"iterations is {config.iterations}; it must be at most {MOST_ITERATIONS:,}")
+    for unit in runner.online_units(experiment, rules, 0):
+        unit.identity  # noqa: B018 (completing the settings refuses wrong ones)
+
+
+def _announce(experiments: Sequence[Experiment], first: Sequence[Unit], missing: Sequence[Unit]) -> None:
+    """Says what is going to be computed, and roughly how long it takes."""
     devices = len(jax.devices())
     minutes = sum(guess(unit) for unit in missing) / devices / 60
     kept = f", {len(first) - len(missing)} units are there already" if len(missing) < len(first) else ""
     names = ", ".join(dict.fromkeys(e.family or e.name for e in experiments)) or "bandit"
     print(f"{names}: about {max(1, round(minutes))} min on {devices} x "
           f"{jax.default_backend()} (a first guess){kept}", flush=True)  # fmt: skip
-    bars = Bars(console, {unit.name: guess(unit) for unit in first})
-    with bars.bar:
-        episodes = runner.run(experiments, chosen_rules, seed, store, engine, bars) if experiments else None
-        found = bandit.measured(out, is_quick, seed, bars.begin("bandit", 0, 1)) if with_bandit else None
-    about = {**runner.provenance(time.perf_counter() - begun), "seed": seed, "units": len(first), "settings": settings}
-    about |= {"quick": is_quick, "computed_seconds": store.seconds()}
-    return finish(out, episodes, found, chosen_rules, about)
+
+
+def _mention_unused(store: Store, names: Sequence[str]) -> None:
+    """Says which files among the units were left alone."""
+    unused = store.unused(names)
+    if unused:
+        shown = ", ".join(f"{name}.parquet" for name in unused[:2]) + (", ..." if len(unused) > 2 else "")
+        print(f"{store.units} also holds {len(unused)} file(s) of other versions or from elsewhere, which are not used "
+              f"and may be removed: {shown}", flush=True)  # fmt: skip
 
 
 def finish(
-    out: Path, episodes: Any, found: dict[str, Any] | None, rules: Sequence[str], about: dict[str, Any]
+    out: Path, table: Episodes, found: dict[str, Any] | None, rules: Sequence[str], about: dict[str, Any]
 ) -> dict[str, Any]:
     """Judges what is there, and writes tables, pictures and the page."""
-    table = episodes if episodes is not None else runner.nothing()
     declared = about.get("settings", {}).get("experiments", {})
     judged = [
         claim
@@ -154,7 +208,7 @@ def table(summary: dict[str, Any]) -> list[str]:
     for row in summary["rows"]:
         if row["purpose"] == "sweep" and not row.get("best", True):
             continue
-        low, high = row["ci95"] if row["ci95"] else (np.nan, np.nan)
+        low, high = (np.nan if end is None else end for end in row["ci95"])
         name = row["algorithm"] if row["scenario"] == "offline" else f"{row['algorithm']} ({row['learner']})"
         lines.append(
             f"{row['experiment']:15} {row['scenario']:8} {row['rules']:10} {name:38} c {row['c']:4.2f} "

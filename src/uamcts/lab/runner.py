@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
-import importlib.metadata
 import json
 import math
-import os
-import platform
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
 
-import uamcts
+from uamcts.atomic import write_whole
 from uamcts.domains import make
-from uamcts.files import write_whole
 from uamcts.lab.cells import best_c, cells
-from uamcts.lab.experiments import Experiment, pairs
+from uamcts.lab.experiments import Experiment, Pair, pairs
+from uamcts.lab.provenance import provenance
 from uamcts.lab.statistics import curves, summarise
-from uamcts.lab.store import SCHEMA, Episodes, Store, as_parquet, commit, joined
+from uamcts.lab.store import Store
+from uamcts.lab.tables import Episodes, as_parquet, joined, nothing
 from uamcts.lab.units import OfflineUnit, OnlineUnit, Progress, Unit, guess
-from uamcts.paper import search_config
+from uamcts.paper import rules_of, search_config
 
 BLOCK = 50
 """Seeds in one unit."""
@@ -49,43 +44,56 @@ def sweep_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list
     """The offline units that come first: every algorithm with every c on the same seeds."""
     return [
         OfflineUnit(
-            experiment.name, experiment.domain, rule, part.tau, "sweep", pairs(experiment, part), first,
+            experiment.name, experiment.domain, used, part.tau, "sweep", chosen, first,
             min(BLOCK, part.runs - first), seed, part.budget, experiment.options, experiment.drawn,
         )
-        for rule in rules
         for part in experiment.offline
+        for used, chosen in _by_rules(pairs(experiment, part), rules).items()
         for first in range(0, part.runs, BLOCK)
     ]  # fmt: skip
+
+
+def _by_rules(chosen: Sequence[Pair], rules: Sequence[str]) -> dict[str, tuple[Pair, ...]]:
+    """Pairs (algorithm, c) by the rule sets that they are searched by, where these `rules` are asked for.
+
+    An algorithm with rules of its own is not run again for each of `rules`.
+    """
+    found: dict[str, dict[Pair, None]] = {}
+    for rule in rules:
+        for algorithm, c in chosen:
+            found.setdefault(rules_of(algorithm, rule), {})[algorithm, c] = None
+    return {used: tuple(some) for used, some in found.items()}
 
 
 def online_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list[Unit]:
     """The online units, by default at the algorithm's usual c."""
     domain = make(experiment.domain, **dict(experiment.options))
-    return [
+    units = [
         OnlineUnit(
-            experiment.name, experiment.domain, algorithm, learner, rule, float(c), part.runs, part.steps, seed,
-            part.interval, part.minibatches, experiment.options,
+            experiment.name, experiment.domain, algorithm, learner, rules_of(algorithm, rule), float(c), part.runs,
+            part.steps, seed, part.interval, part.minibatches, experiment.options,
         )
         for rule in rules
         for part in experiment.online
         for algorithm, learner in part.learners
         for c in part.exploration or (search_config(domain, algorithm).c,)
     ]  # fmt: skip
+    return list(dict.fromkeys(units))
 
 
 def fresh_units(experiment: Experiment, rules: Sequence[str], seed: int, sweep: Episodes) -> list[Unit]:
     """Each algorithm at the best c of the sweep, on seeds that did not choose it; nothing where there was no choice."""
     units: list[Unit] = []
     best = best_c(cells(sweep))
-    for rule in rules:
-        for part in experiment.offline:
-            if len(part.exploration) < 2:
-                continue
-            series = ((experiment.name, experiment.domain, algorithm, rule, part.tau) for algorithm in part.algorithms)
-            chosen = tuple((place[2], best[place]) for place in series)
+    for part in experiment.offline:
+        if len(part.exploration) < 2:
+            continue
+        for used, swept in _by_rules(pairs(experiment, part), rules).items():
+            places = {name: (experiment.name, experiment.domain, name, used, part.tau) for name, _ in swept}
+            chosen = tuple((name, best[place]) for name, place in places.items())
             units += [
                 OfflineUnit(
-                    experiment.name, experiment.domain, rule, part.tau, "fresh", chosen, FRESH + first,
+                    experiment.name, experiment.domain, used, part.tau, "fresh", chosen, FRESH + first,
                     min(BLOCK, part.runs - first), seed, part.budget, experiment.options, experiment.drawn,
                 )
                 for first in range(0, part.runs, BLOCK)
@@ -108,8 +116,7 @@ def compute(unit: Unit, store: Store, work: Callable[[], Episodes]) -> bool:
             unit.prepare()
             about["compiling"] = time.perf_counter() - start
         episodes = work()
-        about |= provenance(time.perf_counter() - start)
-        store.write(unit.name, episodes, {"unit": asdict(unit), "provenance": about})
+        store.write(unit, episodes, about | provenance(time.perf_counter() - start))
         for leftover in store.units.glob(f"{unit.name}.*"):
             if leftover.suffix in (".runs", ".so-far"):
                 leftover.unlink()
@@ -167,26 +174,32 @@ def _prepare(units: Sequence[OfflineUnit]) -> None:
 Engine = Callable[[Sequence[Unit], Store, Reporter], None]
 
 
+class Results(NamedTuple):
+    """The episodes of some units, and for each unit its identity and provenance."""
+
+    episodes: Episodes
+    about: list[dict[str, Any]]
+    names: list[str]
+    """Of the units."""
+
+
 def run(
     experiments: Sequence[Experiment], rules: Sequence[str], seed: int, store: Store, engine: Engine, reporter: Reporter
-) -> Episodes:
-    """All units of some experiments, what is missing of them computed; their episodes."""
+) -> Results:
+    """All units of some experiments, what is missing of them computed."""
     sweeps = [unit for experiment in experiments for unit in sweep_units(experiment, rules, seed)]
     engine(sweeps, store, reporter)
-    parts = [store.read(unit.name)[0] for unit in sweeps]
+    found = [store.read(unit) for unit in sweeps]
     later: list[Unit] = []
-    if parts:
-        table = joined(parts)
+    if found:
+        table = joined([episodes for episodes, _ in found])
         later = [unit for experiment in experiments for unit in fresh_units(experiment, rules, seed, table)]
     later += [unit for experiment in experiments for unit in online_units(experiment, rules, seed)]
     reporter.expect(later)
     engine(later, store, reporter)
-    return joined(parts + [store.read(unit.name)[0] for unit in later])
-
-
-def nothing() -> Episodes:
-    """A table without episodes."""
-    return {field.name: np.zeros(0, field.type.to_pandas_dtype()) for field in SCHEMA}
+    found += [store.read(unit) for unit in later]
+    names = [unit.name for unit in (*sweeps, *later)]
+    return Results(joined([episodes for episodes, _ in found] or [nothing()]), [about for _, about in found], names)
 
 
 def conclude(folder: Path, episodes: Episodes, claims: list[dict], about: dict[str, Any]) -> dict[str, Any]:
@@ -211,21 +224,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def provenance(seconds: float) -> dict[str, Any]:
-    """Where numbers come from."""
-    device = jax.devices()[0]
-    started = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=seconds)
-    return {
-        "version": uamcts.__version__,
-        "commit": commit(),
-        "command": " ".join(["uamcts", *sys.argv[1:]]),
-        "device": f"{len(jax.devices())} x {device.platform} ({device.device_kind})",
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "python": platform.python_version(),
-        "jax": importlib.metadata.version("jax"),
-        "numpy": importlib.metadata.version("numpy"),
-        "seconds": seconds,
-        "started": started.isoformat("T", "seconds"),
-    }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from uamcts.lab import page, plots
-from uamcts.lab.findings import Entry, Findings, best_rows, known, shown_rows
+from uamcts.lab.findings import Entry, Findings, best_rows, known, shown_rows, under
 from uamcts.lab.page import Cell
 from uamcts.paper import BEST_C, BUDGETS
 
@@ -31,7 +31,7 @@ def in_runs(count: float) -> str:
 def entries_of(rows: list[Entry], experiment: str, domain: str, rules: str | None = None) -> list[Entry]:
     """The rows or curves of an experiment; a curve need not name its domain."""
     own = [e for e in rows if e["experiment"] == experiment and e.get("domain", domain) == domain]
-    return [entry for entry in own if rules in (None, entry["rules"])]
+    return own if rules is None else under(own, rules)
 
 
 def anchor_of(experiment: str, domain: str) -> str:
@@ -54,8 +54,8 @@ def experiment_section(found: Findings, experiment: str, domain: str, folder: Pa
         yield page.paragraph(f"Not measured here: {listed(absent)}.", "soft")
     for rules in found.rule_sets(experiment):
         of_rules = (
-            [row for row in rows if row["rules"] == rules],
-            [curve for curve in curves if curve["rules"] == rules],
+            under(rows, rules),
+            under(curves, rules),
         )
         if any(of_rules):
             yield page.heading(3, f"{rules.capitalize()} rules")

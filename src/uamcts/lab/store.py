@@ -1,4 +1,4 @@
-"""Where finished work is kept: a folder of units, Parquet files with their provenance, whole or not there at all."""
+"""Where finished work is kept: a folder of units, each a Parquet file that says what it is and where it comes from."""
 
 from __future__ import annotations
 
@@ -6,28 +6,31 @@ import errno
 import fcntl
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from uamcts.atomic import remove_leftovers, write_whole
+from uamcts.lab.differences import differences, in_words
+from uamcts.lab.tables import REMEDY, Episodes, as_parquet, from_parquet
 
-from uamcts.files import write_whole
+TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN)
+"""What a lock says that another process holds."""
 
-Episodes = dict[str, np.ndarray]
-SCHEMA = pa.schema(
-    [
-        ("experiment", pa.string()), ("domain", pa.string()), ("scenario", pa.string()), ("algorithm", pa.string()),
-        ("learner", pa.string()), ("rules", pa.string()), ("c", pa.float64()), ("tau", pa.float64()),
-        ("purpose", pa.string()), ("seed", pa.int64()), ("episode", pa.int32()), ("reward", pa.float32()),
-        ("steps", pa.int32()), ("ended", pa.bool_()),
-    ]
-)  # fmt: skip
-"""A row an episode."""
-ABOUT = b"uamcts"
+
+class Work(Protocol):
+    """What a store keeps the results of."""
+
+    @property
+    def name(self) -> str:
+        """Of its file; another name for every other identity."""
+        ...
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides its results, as JSON."""
+        ...
 
 
 class Store:
@@ -48,23 +51,29 @@ class Store:
             raise ValueError(
                 f"out is {folder}; it cannot be written to ({error.strerror}): give another folder"
             ) from None
+        for place in (folder, self.units):
+            remove_leftovers(place)
 
     def _claim_folder(self, settings: dict[str, Any]) -> None:
         """Writes down what the folder is for, or refuses if it is for something else."""
         path = self.folder / "settings.json"
         try:
             have = json.loads(path.read_text())
+            if not isinstance(have, dict):
+                raise ValueError
         except FileNotFoundError:
             write_whole(path, json.dumps(settings, indent=2).encode())
             return
-        except ValueError:
-            raise ValueError(f"{path} is damaged; remove it if the folder is of no use any more") from None
-        for name in settings | have:
-            if settings.get(name) != have.get(name):
-                raise ValueError(
-                    f"out is {self.folder}, which holds results with {name} {have.get(name)!r}; here it is "
-                    f"{settings.get(name)!r}: give another folder"
-                )
+        except (ValueError, RecursionError):
+            raise ValueError(
+                f"{path} is damaged or was not written by uamcts; give another folder with --out, or remove the file "
+                "if the folder is of no use any more"
+            ) from None
+        if have != settings:
+            raise ValueError(
+                f"out is {self.folder}, which holds results of other settings: {in_words(differences(have, settings))}."
+                " Repeat those settings to resume, or give another folder with --out"
+            )
 
     def path(self, name: str) -> Path:
         return self.units / f"{name}.parquet"
@@ -72,18 +81,20 @@ class Store:
     def has(self, name: str) -> bool:
         return self.path(name).exists()
 
-    def write(self, name: str, episodes: Episodes, about: dict[str, Any]) -> None:
+    def write(self, unit: Work, episodes: Episodes, provenance: dict[str, Any]) -> None:
         """A finished unit, under its name only once it is whole on the disk."""
-        write_whole(self.path(name), as_parquet(episodes, about))
+        write_whole(self.path(unit.name), as_parquet(episodes, {"unit": unit.identity, "provenance": provenance}))
 
-    def read(self, name: str) -> tuple[Episodes, dict[str, Any]]:
-        """A finished unit and its provenance."""
-        return from_parquet(self.path(name))
+    def read(self, unit: Work) -> tuple[Episodes, dict[str, Any]]:
+        """A finished unit with its identity and provenance; a file that holds anything else is refused."""
+        path = self.path(unit.name)
+        episodes, about = from_parquet(path)
+        check_identity(path, about, unit)
+        return episodes, about
 
-    def seconds(self) -> float:
-        """How long all finished units took together, whenever that was."""
-        heads = [pq.read_schema(path).metadata or {} for path in self.units.glob("*.parquet")]
-        return sum(json.loads(head[ABOUT])["provenance"]["seconds"] for head in heads)
+    def unused(self, names: Iterable[str]) -> list[str]:
+        """The names of Parquet files among the units that are none of `names`: of other versions, or foreign."""
+        return sorted({path.stem for path in self.units.glob("*.parquet")} - set(names))
 
     @contextmanager
     def working_on(self, name: str) -> Iterator[bool]:
@@ -91,51 +102,20 @@ class Store:
         with open(self.units / f".{name}.lock", "a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except OSError as error:
+                if error.errno not in TAKEN:
+                    raise ValueError(
+                        f"out is {self.folder}, where files cannot be locked ({error.strerror}), so that two processes "
+                        "could spoil each other's work; give a folder on a local disk with --out"
+                    ) from None
                 yield False
                 return
             yield True
 
 
-def as_parquet(episodes: Episodes, about: dict[str, Any]) -> bytes:
-    """A table of episodes with its provenance as the bytes of a Parquet file."""
-    arrays = [pa.array(episodes[field.name], field.type) for field in SCHEMA]
-    table = pa.Table.from_arrays(arrays, schema=SCHEMA.with_metadata({ABOUT: json.dumps(about).encode()}))
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    return sink.getvalue().to_pybytes()
-
-
-def from_parquet(path: Path) -> tuple[Episodes, dict[str, Any]]:
-    """The inverse; a damaged file is named, with what to do about it."""
-    try:
-        table = pq.read_table(path)
-        about = json.loads((table.schema.metadata or {})[ABOUT])
-        episodes = {field.name: table.column(field.name).to_numpy() for field in SCHEMA}
-    except FileNotFoundError:
-        raise ValueError(f"there is no {path}") from None
-    except (pa.ArrowException, KeyError, ValueError, OSError) as error:
-        raise ValueError(f"{path} is damaged ({error}); remove it, and it will be computed again") from None
-    return episodes, about
-
-
-def joined(parts: list[Episodes]) -> Episodes:
-    """Several tables as one."""
-    return {field.name: np.concatenate([part[field.name] for part in parts]) for field in SCHEMA}
-
-
-def repeated(count: int, **values: Any) -> dict[str, np.ndarray]:
-    """Columns that hold the same value in all rows."""
-    kinds = {"c": np.float64, "tau": np.float64}
-    return {name: np.full(count, value, kinds.get(name, object)) for name, value in values.items()}
-
-
-def commit() -> str | None:
-    """The commit that this package is run from, if it lies in a repository."""
-    for folder in Path(__file__).resolve().parents:
-        head = folder / ".git" / "HEAD"
-        if head.is_file():
-            text = head.read_text().strip()
-            reference = folder / ".git" / text.removeprefix("ref: ")
-            return reference.read_text().strip() if text.startswith("ref: ") and reference.is_file() else text
-    return None
+def check_identity(path: Path, about: dict[str, Any], unit: Work) -> None:
+    """Refuses a file about something else than `unit`, as a file that was renamed or copied here would be."""
+    have, want = about.get("unit"), json.loads(json.dumps(unit.identity))
+    if have != want:
+        odd = in_words(differences(have, want)) if isinstance(have, dict) else "it does not say what it holds"
+        raise ValueError(f"{path} holds another unit than its name says: {odd}; {REMEDY}")

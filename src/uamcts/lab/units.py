@@ -6,19 +6,23 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from uamcts.atomic import write_whole
 from uamcts.domains import make
 from uamcts.domains.base import Domain
-from uamcts.files import write_whole
 from uamcts.lab import online
 from uamcts.lab.batches import Job, compile_for, play_all
 from uamcts.lab.experiments import Options
-from uamcts.lab.store import Episodes, as_parquet, from_parquet, joined, repeated
+from uamcts.lab.store import check_identity
+from uamcts.lab.tables import Episodes, as_parquet, from_parquet, joined, repeated
 from uamcts.paper import BUDGETS, planned_in, search_config
+from uamcts.types import SearchConfig
+from uamcts.versions import versions_of
 
 Progress = Callable[[float, str], None]
 """Told which share of a unit is done, and a few words about it."""
@@ -31,7 +35,10 @@ CORE_SECONDS = {
 
 @dataclass(frozen=True)
 class OfflineUnit:
-    """Episodes with a known U: every one of `pairs` (algorithm, c) on every seed from `first_seed` on."""
+    """Episodes with a known U: every one of `pairs` (algorithm, c) on every seed from `first_seed` on.
+
+    All of them are searches by the same rule set, `rules`.
+    """
 
     experiment: str
     domain: str
@@ -49,10 +56,20 @@ class OfflineUnit:
     drawn: bool = False
     """Whether each seed has a domain of its own, drawn from it."""
 
-    @property
+    @cached_property
     def name(self) -> str:
         words = f"{self.experiment}-offline-{self.rules}-tau{self.tau:g}-{self.purpose}-{self.first_seed}"
-        return f"{words}-{_digest(self)}"
+        return f"{words}-{_digest(self.identity)}"
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides the numbers: what was asked for, the searches it means, and who carries them out."""
+        domain = self._world(self.first_seed)
+        configs = {algorithm: asdict(self._config(domain, algorithm, c)) for algorithm, c in self.pairs}
+        shared = {algorithm: _without(config, "c") for algorithm, config in configs.items()}  # `pairs` have each c
+        rules = dict.fromkeys(config["rules"] for config in configs.values())
+        versions = versions_of(("search", "offline"), self.domain, rules, "true")
+        return {**asdict(self), "searches": shared, "versions": versions}
 
     def prepare(self) -> None:
         """Compiles what `compute` will need, so that it can be done ahead, in another thread."""
@@ -67,7 +84,8 @@ class OfflineUnit:
         count, seeds = len(jobs), np.array([job.number for job in jobs])
         return {
             **repeated(count, experiment=self.experiment, domain=self.domain, scenario="offline", learner="true"),
-            **repeated(count, rules=self.rules, tau=self.tau, purpose=self.purpose),
+            **repeated(count, tau=self.tau, purpose=self.purpose),
+            "rules": np.array([job.config.rules for job in jobs], object),
             "algorithm": np.array([algorithm for algorithm, _ in self.pairs] * self.seeds, object),
             "c": np.array([c for _, c in self.pairs] * self.seeds, np.float64),
             "seed": seeds,
@@ -79,15 +97,17 @@ class OfflineUnit:
 
     def _jobs(self) -> list[Job]:
         """Seed by seed, every pair."""
-        settings = {"rules": self.rules, "tau": self.tau, **dict(self.budget)}
         jobs = []
         for seed in range(self.first_seed, self.first_seed + self.seeds):
             domain = self._world(seed)
             jobs += [
-                Job(planned_in(domain, algorithm), search_config(domain, algorithm, **settings, c=c), seed)
+                Job(planned_in(domain, algorithm), self._config(domain, algorithm, c), seed)
                 for algorithm, c in self.pairs
             ]
         return jobs
+
+    def _config(self, domain: Domain, algorithm: str, c: float) -> SearchConfig:
+        return search_config(domain, algorithm, rules=self.rules, tau=self.tau, **dict(self.budget), c=c)
 
     def _world(self, seed: int) -> Domain:
         """The domain of one seed."""
@@ -118,9 +138,17 @@ class OnlineUnit:
         """The unit of an online experiment, under a name of its own."""
         return cls(experiment=experiment, **asdict(settings.complete()))
 
-    @property
+    @cached_property
     def name(self) -> str:
-        return f"{self.experiment}-online-{self.rules}-{self.algorithm}-{self.learner}-{_digest(self)}"
+        return f"{self.experiment}-online-{self.rules}-{self.algorithm}-{self.learner}-{_digest(self.identity)}"
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides the numbers: what was asked for, what it means, and who carries it out."""
+        return {**asdict(self), **self._settings().meaning()}
+
+    def _settings(self) -> online.Experiment:
+        return online.Experiment(**_without(asdict(self), "experiment"))
 
     def compute(
         self, progress: Progress, scratch: Path, listen: Callable[[online.News], None] = lambda news: None
@@ -129,13 +157,11 @@ class OnlineUnit:
 
         Whoever wants to `listen` is told all the news.
         """
-        settings = {name: value for name, value in asdict(self).items() if name != "experiment"}
-        runs = online.Runs(online.Experiment(**settings))
-        kept, table = scratch / f"{self.name}.runs", scratch / f"{self.name}.so-far"
+        runs = online.Runs(self._settings())
+        kept, table = self._scratch(scratch)
         parts: list[Episodes] = []
         if kept.exists() and table.exists():
-            runs.load(kept)
-            parts = [_until(*from_parquet(table), runs.steps)]
+            parts = [self._resume(runs, kept, table)]
         over = [int(part) for part in np.asarray(runs.runs.episode)]
         for news in runs.advance():
             progress(news.steps / self.steps, f"tau {news.tau[0]:.2g}, loss {float(np.mean(news.loss)):.2g}")
@@ -143,9 +169,20 @@ class OnlineUnit:
             listen(news)
             if news.learned:
                 done = joined(parts)
-                write_whole(table, as_parquet(done, {"step": _steps_of(done)}))
+                write_whole(table, as_parquet(done, {"unit": self.identity, "step": _steps_of(done)}))
                 runs.save(kept)
         return joined(parts)
+
+    def _scratch(self, folder: Path) -> tuple[Path, Path]:
+        """The files of a unit that is not finished: its runs, and their episodes so far."""
+        return folder / f"{self.name}.runs", folder / f"{self.name}.so-far"
+
+    def _resume(self, runs: online.Runs, kept: Path, table: Path) -> Episodes:
+        """Takes the runs over from their file; their episodes up to there."""
+        runs.load(kept)
+        episodes, about = from_parquet(table)
+        check_identity(table, about, self)
+        return _until(episodes, about, runs.steps)
 
     def _episodes(self, news: online.News, over: list[int]) -> Episodes:
         """The episodes that ended since the last news; `over` counts those of each run."""
@@ -197,6 +234,10 @@ def _until(episodes: Episodes, about: dict[str, Any], steps: int) -> Episodes:
     return {name: column[early] for name, column in episodes.items()}
 
 
-def _digest(unit: Any) -> str:
-    """Eight letters that change with any setting."""
-    return hashlib.sha256(json.dumps(asdict(unit), sort_keys=True).encode()).hexdigest()[:8]
+def _without(settings: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key != name}
+
+
+def _digest(identity: dict[str, Any]) -> str:
+    """Eight letters that change with any part of it."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]

@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from uamcts.lab.online import Experiment, News
+from uamcts.lab.provenance import collect
 from uamcts.lab.reproduce import finish
 from uamcts.lab.runner import compute
-from uamcts.lab.store import Episodes, Store
+from uamcts.lab.store import Store
+from uamcts.lab.tables import Episodes
 from uamcts.lab.units import OnlineUnit
 from uamcts.online import Step
 
@@ -40,8 +42,8 @@ def run_online(experiment: Experiment, out: Path | None, console: Console) -> Ep
     store = Store(out, {"unit": asdict(unit)})
     if not compute(unit, store, lambda: _told(unit, store.units, console)):
         raise ValueError(f"out is {out}; another process is working on it: wait, or give another folder")
-    found, about = store.read(unit.name)
-    finish(out, found, None, (unit.rules,), {**about["provenance"], "settings": about["unit"], "units": 1})
+    found, about = store.read(unit)
+    finish(out, found, None, (unit.rules,), {**about["provenance"], **collect([about]), "settings": about["unit"]})
     print(f"the report is {(out / 'index.html').resolve().as_uri()}")
     return found
 

@@ -1,0 +1,304 @@
+"""What is stored says what it is and where it comes from, and nothing that was changed since passes for it."""
+
+import json
+import shutil
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rich.console import Console
+
+from uamcts import versions
+from uamcts.lab import bandit, provenance, reproduce, runner
+from uamcts.lab.engines import engine_of
+from uamcts.lab.grid import offline_grid, online_grid, run_grid
+from uamcts.lab.online import Runs
+from uamcts.lab.store import Store
+from uamcts.lab.tables import as_parquet, from_parquet, nothing
+from uamcts.lab.units import OfflineUnit, OnlineUnit
+
+BASE = {"experiment": "a", "domain": "two_way", "rules": "released", "tau": 0.1, "purpose": "sweep",
+        "pairs": (("corrupted", 1.0),), "first_seed": 0, "seeds": 3, "seed": 0,
+        "budget": (("iterations", 2),)}  # fmt: skip
+UNIT = OfflineUnit(**BASE)
+ABOUT = {"seconds": 1.0, "commit": "abc", "device": "1 x cpu", "started": "2024"}
+
+
+def episodes(count=3):
+    table = nothing()
+    fill = {name: np.full(count, "word", object) for name, column in table.items() if column.dtype == object}
+    return {name: fill.get(name, np.arange(count).astype(column.dtype)) for name, column in table.items()}
+
+
+def same(first, second):
+    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def run_tiny(out, algorithms=("corrupted",), rules="released", runs=2, seed=0, exploration=()):
+    grid = offline_grid(["two_way"], list(algorithms), list(exploration), [0.1], [2], runs)
+    return run_grid(grid, rules, seed, out, engine_of("local"), Console(quiet=True))
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch):
+    """Drawing episodes takes longer than all that is tested here."""
+    monkeypatch.setattr(reproduce, "draw_typical", lambda *_: None)
+
+
+# Identity
+
+
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [("ENGINE_VERSIONS", "search"), ("ENGINE_VERSIONS", "offline"), ("RULE_VERSIONS", "released"),
+     ("DOMAIN_VERSIONS", "two_way")],
+)  # fmt: skip
+def test_a_new_version_is_another_unit(table, name, monkeypatch):
+    before = UNIT.name
+    monkeypatch.setitem(getattr(versions, table), name, 99)
+    assert OfflineUnit(**BASE).name != before
+
+
+def test_a_new_version_of_something_else_is_the_same_unit(monkeypatch):
+    before = UNIT.name
+    monkeypatch.setitem(versions.RULE_VERSIONS, "trust", 99)
+    monkeypatch.setitem(versions.LEARNER_VERSIONS, "network", 99)
+    monkeypatch.setitem(versions.DOMAIN_VERSIONS, "breakout", 99)
+    assert OfflineUnit(**BASE).name == before
+
+
+def test_presets_belong_to_the_identity(monkeypatch):
+    """What a unit takes from a preset and does not name itself still decides its numbers."""
+    from uamcts import paper
+
+    trust = {**BASE, "pairs": (("trust", 4.0),), "rules": "trust"}
+    before = OfflineUnit(**trust).name
+    monkeypatch.setitem(paper.TRUST, "rho", 0.5)
+    assert OfflineUnit(**trust).name != before
+
+
+def test_an_online_unit_has_the_versions_of_its_learner(monkeypatch):
+    def name():
+        return OnlineUnit("a", "two_way", "combined", "linear+memory", "released", 1.4, 2, 40, 0, 20, 5).name
+
+    before = name()
+    for part in ("linear", "memory"):
+        with monkeypatch.context() as patch:
+            patch.setitem(versions.LEARNER_VERSIONS, part, 99)
+            assert name() != before
+    assert name() == before
+
+
+def test_after_a_new_version_the_same_folder_is_computed_again(tmp_path, monkeypatch, capsys):
+    """The old unit stays, is not used and is mentioned."""
+    out = tmp_path / "out"
+    run_tiny(out)
+    monkeypatch.setitem(versions.RULE_VERSIONS, "released", 99)
+    capsys.readouterr()
+    summary = run_tiny(out)
+    assert len(list((out / "units").glob("*.parquet"))) == 2
+    assert "also holds 1 file(s) of other versions or from elsewhere, which are not used" in capsys.readouterr().out
+    assert summary["provenance"]["units"] == 1
+    assert summary["provenance"]["versions"]["rules released"] == 99
+
+
+# Checksums
+
+
+def test_no_flipped_bit_goes_unnoticed(tmp_path):
+    store = Store(tmp_path / "out", {})
+    store.write(UNIT, episodes(40), ABOUT)
+    path = store.path(UNIT.name)
+    whole = path.read_bytes()
+    assert same(store.read(UNIT)[0], episodes(40))
+    for bit in range(0, 8 * len(whole), 29):
+        changed = bytearray(whole)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with pytest.raises(ValueError, match=r"is damaged .*remove it, and it will be computed again"):
+            store.read(UNIT)
+    for length in range(0, len(whole), 97):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="remove it, and it will be computed again"):
+            store.read(UNIT)
+
+
+def test_a_unit_under_anothers_name_is_refused(tmp_path):
+    store = Store(tmp_path / "out", {})
+    other = OfflineUnit(**{**BASE, "seed": 1})
+    store.write(other, episodes(), ABOUT)
+    shutil.copy(store.path(other.name), store.path(UNIT.name))
+    with pytest.raises(ValueError, match="holds another unit than its name says: --seed 1 there, 0 here; remove it"):
+        store.read(UNIT)
+
+
+def test_a_table_that_says_nothing_about_itself_is_refused(tmp_path):
+    store = Store(tmp_path / "out", {})
+    store.path(UNIT.name).write_bytes(as_parquet(episodes(), {}))
+    with pytest.raises(ValueError, match="it does not say what it holds"):
+        store.read(UNIT)
+
+
+def test_a_damaged_unit_is_told_of_before_anything_is_computed(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    run_tiny(out, ("corrupted", "trust"))
+    damaged, missing = sorted((out / "units").glob("*.parquet"))
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    missing.unlink()
+    monkeypatch.setattr(runner, "run", lambda *_: pytest.fail("it began to compute"))
+    with pytest.raises(ValueError, match="is damaged"):
+        run_tiny(out, ("corrupted", "trust"))
+
+
+def interrupted(folder, **other):
+    """An online unit, stopped after its first round as by a crash; what it kept is in `folder`."""
+    settings = {"seed": 0, **other}
+    unit = OnlineUnit("a", "two_way", "combined", "linear", "released", 1.4, 2, 80, interval=40, minibatches=5,
+                      **settings)  # fmt: skip
+
+    class Crash(Exception):
+        pass
+
+    def crash(share, words):
+        if share > 0.5:
+            raise Crash
+
+    with pytest.raises(Crash):
+        unit.compute(crash, folder)
+    return unit
+
+
+def outcome(unit, runs, folder):
+    """The episodes that a unit would resume from, or why not."""
+    try:
+        return unit._resume(runs, *unit._scratch(folder))
+    except ValueError as error:
+        return str(error)
+
+
+def test_no_flipped_bit_in_what_an_online_unit_resumes_from_goes_unnoticed(tmp_path):
+    """Both files: a change is refused by name, or it is one of bytes that mean nothing."""
+    unit = interrupted(tmp_path)
+    runs = Runs(unit._settings())
+    whole = outcome(unit, runs, tmp_path)
+    before = runs.runs
+    for path in unit._scratch(tmp_path):
+        content = path.read_bytes()
+        refused = 0
+        for bit in range(3, 8 * len(content), 8 * len(content) // 60):
+            changed = bytearray(content)
+            changed[bit // 8] ^= 1 << bit % 8
+            path.write_bytes(changed)
+            found = outcome(unit, runs, tmp_path)
+            if isinstance(found, str):
+                assert path.name in found
+                refused += 1
+            else:
+                assert same(found, whole)
+                assert jax.tree.all(jax.tree.map(lambda one, other: bool(jnp.all(one == other)), runs.runs, before))
+        assert refused > 40
+        path.write_bytes(content)
+
+
+def test_foreign_files_to_resume_from_are_refused(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "other").mkdir()
+    mine, other = interrupted(tmp_path / "mine"), interrupted(tmp_path / "other", seed=1)
+    runs = Runs(mine._settings())
+    pairs = zip(mine._scratch(tmp_path / "mine"), other._scratch(tmp_path / "other"), strict=True)
+    for path, foreign in pairs:
+        content = path.read_bytes()
+        shutil.copy(foreign, path)
+        found = outcome(mine, runs, tmp_path / "mine")
+        assert "seed" in found
+        assert path.name in found
+        path.write_bytes(content)
+
+
+@pytest.fixture
+def quick_bandit(monkeypatch):
+    """The bandit experiment without its work."""
+    monkeypatch.setattr(bandit, "regret_over_time", lambda *_: None)
+    monkeypatch.setattr(bandit, "losing_case", lambda *_: None)
+    monkeypatch.setattr(bandit, "regret_against_delta", lambda *_: None)
+    monkeypatch.setattr(bandit, "_case", lambda *_: {"ucb": {"mean": [1.25, 2.5]}})
+    monkeypatch.setattr(bandit, "_against", lambda *_: {"delta": [0.5]})
+    return lambda out, is_quick=True, seed=0: bandit.measured(out, is_quick, seed, lambda share, words: None)
+
+
+def test_bandit_results_are_checked_too(tmp_path, quick_bandit, monkeypatch):
+    first = quick_bandit(tmp_path)
+    assert quick_bandit(tmp_path) == first
+    path = tmp_path / "bandit.json"
+    text = path.read_text()
+    for damaged in (text.replace("2.5", "2.6"), text[:-3], "[1, 2]", "[" * 100_000):
+        path.write_text(damaged)
+        with pytest.raises(ValueError, match=r"bandit.json is damaged.*remove it, and it will be computed again"):
+            quick_bandit(tmp_path)
+    path.write_text(text)
+    with pytest.raises(ValueError, match="--seed 0 there, 1 here"):
+        quick_bandit(tmp_path, seed=1)
+    monkeypatch.setitem(versions.ENGINE_VERSIONS, "bandit", 99)
+    assert quick_bandit(tmp_path)["about"]["unit"]["versions"] == {"engine bandit": 99}
+
+
+# Provenance
+
+
+def test_provenance_is_that_of_all_units():
+    def piece(commit, device, seconds, rules):
+        about = {"commit": commit, "device": device, "seconds": seconds, "started": f"2024-0{int(seconds)}"}
+        return {"unit": {"versions": {f"rules {rules}": 1}}, "provenance": about}
+
+    pieces = [piece("a", "gpu", 3.0, "released"), piece("b", "gpu", 1.0, "trust"), piece("a", "gpu", 2.0, "trust")]
+    found = provenance.collect([*pieces, piece(None, "gpu", 4.0, "trust")])
+    assert found["commit"] == "a (2 units); b (1 unit); unknown (1 unit)"
+    assert found["device"] == "gpu"
+    assert found["seconds"] == 10.0
+    assert found["started"] == "2024-01"
+    assert found["versions"] == {"rules released": 1, "rules trust": 1}
+    assert found["units"] == 4
+
+
+def test_a_summary_names_the_commits_of_its_units(tmp_path, monkeypatch):
+    """One unit is computed at one commit, another at the next; the second command's is not written over both."""
+    out = tmp_path / "out"
+    monkeypatch.setattr(provenance, "commit", lambda package: "first")
+    run_tiny(out, ("corrupted", "trust"))
+    next((out / "units").glob("*trust*.parquet")).unlink()
+    monkeypatch.setattr(provenance, "commit", lambda package: "second (modified)")
+    run_tiny(out, ("corrupted", "trust"))
+    found = json.loads((out / "summary.json").read_text())["provenance"]
+    assert found["commit"] == "first (1 unit); second (modified) (1 unit)"
+    for name in ("versions", "device", "command", "seconds"):
+        assert found[name]
+
+
+# Rules
+
+
+def test_trust_is_stored_under_its_own_rules(tmp_path):
+    """Under both of the paper's rule sets it is run once, and its best c is chosen among its own runs."""
+    summary = run_tiny(tmp_path / "out", ("corrupted", "trust"), "both", exploration=(1.0, 2.0))
+    counts = {}
+    for row in summary["rows"]:
+        counts.setdefault((row["algorithm"], row["rules"], row["purpose"]), []).append(row["runs"])
+    assert counts == {
+        (*setting, purpose): [2] * times
+        for setting in (("corrupted", "released"), ("corrupted", "pseudocode"), ("trust", "trust"))
+        for purpose, times in (("sweep", 2), ("fresh", 1))
+    }
+    table = from_parquet(tmp_path / "out" / "episodes.parquet")[0]
+    assert set(table["rules"][table["algorithm"] == "trust"]) == {"trust"}
+    text = (tmp_path / "out" / "index.html").read_text()
+    assert "Released rules" in text
+    assert "Trust rules" not in text, "trust is shown beside the others, not by itself"
+
+
+def test_online_trust_has_its_own_rules_too():
+    grid = online_grid(["two_way"], ["combined", "trust"], ["none"], [], 2, 40, 20, 5)
+    units = runner.online_units(grid[0], ("released", "pseudocode"), 0)
+    assert [(unit.algorithm, unit.rules) for unit in units] == [
+        ("combined", "released"), ("trust", "trust"), ("combined", "pseudocode")
+    ]  # fmt: skip
