@@ -26,13 +26,17 @@ from uamcts.domains import make
 from uamcts.files import write_whole
 from uamcts.lab.cells import best_c, cells
 from uamcts.lab.experiments import Experiment, pairs
+from uamcts.lab.paired import differences
 from uamcts.lab.statistics import curves, summarise
 from uamcts.lab.store import SCHEMA, Episodes, Store, as_parquet, commit, joined
 from uamcts.lab.units import OfflineUnit, OnlineUnit, Progress, Unit, guess
+from uamcts.lab.verdicts import adjust, count_verdicts
 from uamcts.paper import search_config
 
 BLOCK = 50
-"""Seeds in one unit."""
+"""The fewest seeds in one unit."""
+EPISODES = 1400
+"""Episodes in one unit, unless BLOCK seeds have more: what an accelerator plays side by side."""
 FRESH = 1_000_000
 """The first of the seeds on which the chosen c is played again."""
 
@@ -45,16 +49,22 @@ class Reporter(Protocol):
     def begin(self, name: str, number: int, total: int) -> Progress: ...
 
 
+def blocks(runs: int, pairs: int) -> list[tuple[int, int]]:
+    """The first seed and the number of seeds of each unit, where every seed is played by so many `pairs`."""
+    size = max(BLOCK, EPISODES // pairs)
+    return [(first, min(size, runs - first)) for first in range(0, runs, size)]
+
+
 def sweep_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list[Unit]:
     """The offline units that come first: every algorithm with every c on the same seeds."""
     return [
         OfflineUnit(
             experiment.name, experiment.domain, rule, part.tau, "sweep", pairs(experiment, part), first,
-            min(BLOCK, part.runs - first), seed, part.budget, experiment.options, experiment.drawn,
+            count, seed, part.budget, experiment.options, experiment.drawn,
         )
         for rule in rules
         for part in experiment.offline
-        for first in range(0, part.runs, BLOCK)
+        for first, count in blocks(part.runs, len(pairs(experiment, part)))
     ]  # fmt: skip
 
 
@@ -86,9 +96,9 @@ def fresh_units(experiment: Experiment, rules: Sequence[str], seed: int, sweep: 
             units += [
                 OfflineUnit(
                     experiment.name, experiment.domain, rule, part.tau, "fresh", chosen, FRESH + first,
-                    min(BLOCK, part.runs - first), seed, part.budget, experiment.options, experiment.drawn,
+                    count, seed, part.budget, experiment.options, experiment.drawn,
                 )
-                for first in range(0, part.runs, BLOCK)
+                for first, count in blocks(part.reported_runs, len(chosen))
             ]  # fmt: skip
     return units
 
@@ -193,7 +203,9 @@ def conclude(folder: Path, episodes: Episodes, claims: list[dict], about: dict[s
     """Writes `episodes.parquet` and `summary.json`; returns the summary."""
     summary = {
         "rows": summarise(episodes),
-        "claims": claims,
+        "claims": adjust(claims),
+        "verdicts": count_verdicts(claims),
+        "differences": differences(episodes),
         "curves": curves(episodes),
         "provenance": about,
     }
