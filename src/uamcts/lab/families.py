@@ -69,7 +69,7 @@ def title_of_family(name: str) -> str:
 
 def family_section(found: Findings, name: str, declared: list[Entry], folder: Path) -> Iterator[str]:
     """Everything about a family; its figures are also written into the folder."""
-    family = FAMILIES.get(name, Family(plots.name(name), ""))
+    family = FAMILIES.get(name, Family(plots.name(name), "", "level"))
     yield page.heading(2, family.title, plots.slug([name]))
     yield page.paragraph(family.text)
     drawn = [
@@ -88,15 +88,15 @@ def family_section(found: Findings, name: str, declared: list[Entry], folder: Pa
 
 def tables_of_family(found: Findings, name: str, declared: list[Entry]) -> Iterator[Table]:
     """All tables of a family, for each rule set that it was run under."""
-    family = FAMILIES.get(name, Family(plots.name(name), ""))
+    axis = FAMILIES[name].axis if name in FAMILIES else "level"
     for suffix, words, rows in _by_rules(found, declared):
         differences = [one for one in found.differences if suffix in ("", one["first_rules"], one["second_rules"])]
         if _has_levels(declared):
             for key, title, own in _worlds(declared, rows):
                 level = {one["name"]: one["level"] for one in own}
                 label = " ".join(filter(None, (name, key, suffix)))
-                yield _over_levels(label, title + words, family.axis, level, rows)
-                yield from _differences(label, title + words, level, differences, family.axis)
+                yield _over_levels(label, title + words, axis, level, rows)
+                yield from _differences(label, title + words, level, differences, axis)
         else:
             for scenario, title in SCENARIOS.items():
                 label = " ".join(filter(None, (name, scenario, suffix)))
