@@ -54,10 +54,11 @@ def test_every_planner_has_the_same_choice_of_c():
             assert part.exploration == (0.5, 1.0, 2**0.5, 2.0, 4.0, 8.0)
             assert (part.runs, part.reported_runs) == (first.runs, first.reported_runs)
         made_up = [
-            rows(experiment.name, algorithm, [c == 4.0] * 2, c=c, domain=experiment.domain, tau=part.tau)
+            rows(experiment.name, algorithm, [c == 4.0] * 2, c=c, domain=experiment.domain, tau=part.tau, rules=rules)
             for part in experiment.offline
             for algorithm in part.algorithms
             for c in part.exploration
+            for rules in ("released", "trust")
         ]
         choosing = runner.sweep_units(experiment, ("released",), 0)
         fresh = runner.fresh_units(experiment, ("released",), 0, together(*made_up))
@@ -301,6 +302,26 @@ def test_tables_show_fresh_seeds_and_not_the_best_of_the_sweep(tmp_path):
         [plots.who("trust", "true"), "7.00 [6.00, 8.00] in 20, c 4"],
     ]
     assert "7.00 [6.00, 8.00] in 20, c 4" in report.build(tmp_path).read_text()
+
+
+def test_one_domain_at_two_budgets_is_two_tables(tmp_path):
+    """Breakout at 100 and at 1,000 iterations, each over gamma: neither may stand for the other."""
+    experiments = beyond.FAMILIES["discount"].experiments
+    rows = [
+        {**made_up_row("trust", 100 * e.level + (0.5 if "1000" in e.name else 0.0)), "experiment": e.name}
+        for e in experiments
+    ]
+    about = {"settings": {"experiments": {e.name: asdict(e) for e in experiments}}}
+    summary = {"rows": rows, "claims": [], "curves": [], "provenance": about}
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    tables = markdown.tables_of(read(tmp_path))
+    means = {name: [line[1].text.split()[0] for line in table.lines] for name, table in tables.items()}
+    assert means == {
+        "discount 100": ["90.00", "95.00", "99.00", "100.00"],
+        "discount 1000": ["90.50", "95.50", "99.50", "100.50"],
+    }
+    report.build(tmp_path)
+    assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"discount_100", "discount_1000"}
 
 
 def test_trust_stands_beside_every_rule_set(tmp_path):

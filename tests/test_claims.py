@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from episode_tables import empty, rows, together
 
-from uamcts.lab import claims
+from uamcts.lab import claims, report
 from uamcts.lab.evidence import CLOSE, FAILS, HOLDS, MISSING, p_of_equivalence, p_of_margins
 from uamcts.lab.verdicts import adjust, count_verdicts, in_words
 from uamcts.paper import EXPLORATION
@@ -247,6 +247,14 @@ def test_verdicts_are_counted_and_adjusted_for_their_number():
     assert "3 tests at 5% each" in said
     assert "1 of the 2 tested claims that hold still do, and 0 of the 1" in said
     assert in_words(made[3:]) == in_words([{"verdict": HOLDS}]) == ""
+
+
+def test_the_report_says_what_the_number_of_tests_means(on_good, tmp_path):
+    summary = {"rows": [], "claims": adjust(on_good), "curves": [], "provenance": {}}
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    said = in_words(on_good)
+    assert f"The verdicts rest on {len(BAD)} tests at 5% each" in said
+    assert said in report.build(tmp_path).read_text()
 
 
 def test_goes_a_share_of_the_way_by_hand():

@@ -149,7 +149,8 @@ def _worlds(declared: list[Entry], rows: list[Entry]) -> Iterator[tuple[str, str
             worlds.setdefault((one["domain"], one["title"]), []).append(one)
     domains = [domain for domain, _ in worlds]
     for (domain, title), own in worlds.items():
-        key = domain if domains.count(domain) == 1 else plots.slug([own[0]["name"].rpartition("_")[0]])
+        without_level = own[0]["name"].rpartition("_")[0].removeprefix(f"{own[0]['family']}_")
+        key = domain if domains.count(domain) == 1 else without_level
         yield key, title, sorted(own, key=lambda one: one["level"])
 
 
@@ -168,8 +169,7 @@ def _figures(
                 }
                 for one in own
             }
-            stem = plots.slug([key if key.startswith(name) else f"{name}_{key}", suffix])
-            yield stem, title + words, points
+            yield plots.slug([name, key, suffix]), title + words, points
 
 
 def _over_levels(name: str, title: str, axis: str, level: dict[str, float], rows: list[Entry]) -> Table:
