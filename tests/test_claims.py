@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from episode_tables import empty, rows, together
 
-from uamcts.lab import claims
-from uamcts.lab.evidence import CLOSE, FAILS, HOLDS, MISSING
+from uamcts.lab import claims, report, statistics
+from uamcts.lab.evidence import CLOSE, FAILS, HOLDS, MISSING, equivalence, p_of_equivalence, p_of_margins
+from uamcts.lab.verdicts import adjust, count_verdicts, in_words
 from uamcts.paper import EXPLORATION
 
 OFFLINE = ("true", "corrupted", "backpropagation", "selection", "expansion", "simulation", "combined")
@@ -66,6 +67,7 @@ BAD = {
 """For each claim about episodes a change that makes it plainly fail."""
 ABOUT_EPISODES = {claim.id: claim for claim in claims.CLAIMS if claim.experiment != "bandit"}
 GRIDWORLDS = ("two_way", "icy")
+TRUE_KEY = ("space_invaders", "offline", "true", "true")
 
 
 def table(means, runs=20, noise=0.01, **columns):
@@ -104,6 +106,7 @@ def test_every_claim_has_a_test_of_its_own():
 def test_claim_holds_and_fails(on_good, name):
     found = {one["id"]: one for one in on_good}[name]
     assert found["verdict"] == HOLDS
+    assert found["p"] < 0.01
     scenario, which, mean = BAD[name]
     experiment = ABOUT_EPISODES[name].experiment
     changed = {
@@ -123,8 +126,8 @@ def test_too_close_to_call_amid_noise():
 
 @pytest.mark.parametrize("runs", [1, 4])
 def test_too_few_runs_decide_nothing(runs):
-    found = verdicts(table(GOOD, runs=runs))
-    assert {found[name] for name in BAD} == {CLOSE}
+    found = {one["id"]: one for one in claims.judge(table(GOOD, runs=runs), "released")}
+    assert {(found[name]["verdict"], found[name]["p"]) for name in BAD} == {(CLOSE, None)}
 
 
 def test_not_measured():
@@ -167,18 +170,103 @@ def test_fresh_seeds_at_the_chosen_c_come_first():
     assert numbers(fresh[0]) == (pytest.approx(0.7), one)
 
 
-def test_agreement_with_a_number_by_hand():
-    """20 runs of 18.4 + d with a spread of 2: standard error of the paper 0.2, half of the interval about 0.86."""
-    key = ("space_invaders", "offline", "true", "true")
+@pytest.mark.parametrize(
+    ("difference", "verdict"),
+    [
+        (0.0, HOLDS),
+        (0.3, HOLDS),
+        (-0.3, HOLDS),
+        (0.45, CLOSE),
+        (-0.45, CLOSE),
+        (0.6, CLOSE),
+        (0.8, FAILS),
+        (-0.8, FAILS),
+    ],
+)
+def test_about_a_number_by_hand(difference, verdict):
+    """400 runs, half of them 2 above and half 2 below: standard error 0.1, so 90 % are +-0.165 and 95 % +-0.196.
 
-    def found(difference, noise=2.0):
-        judged = claims.judge(table({key: 18.4 + difference}, noise=noise), "released")
-        return {one["id"]: one for one in judged}["space_invaders_true_number"]
+    The tolerance is (18.4 - 16.3) / 4 = 0.525: 0.3 + 0.165 lies within, 0.45 + 0.165 does not, 0.6 - 0.196 lies within,
+    0.8 - 0.196 does not.
+    """
+    found = claims.judge(table({TRUE_KEY: 18.4 + difference}, runs=400, noise=2.0), "released")
+    found = {one["id"]: one for one in found}["space_invaders_true_number"]
+    assert found["verdict"] == verdict
+    assert found["interval"] == pytest.approx([difference - 0.196, difference + 0.196], abs=0.02)
+    assert found["numbers"]["paper's standard error"] == pytest.approx(0.2, abs=1e-5)
+    assert (found["p"] <= 0.05) == (verdict != CLOSE)
 
-    assert found(0.0)["numbers"]["paper's standard error"] == pytest.approx(0.2, abs=1e-5)
-    assert found(0.0)["interval"] == pytest.approx([-1.06, 1.06], abs=0.15)
-    assert [found(difference)["verdict"] for difference in (0.7, -0.7, 1.5, -1.5)] == [HOLDS, HOLDS, FAILS, FAILS]
-    assert found(0.0, noise=6.0)["verdict"] == CLOSE
+
+def test_a_wide_interval_agrees_with_nothing():
+    """100 runs of 16.8 with a spread of 7: standard error 0.7. That is no evidence for 18.4, nor against it."""
+    found = verdicts(table({TRUE_KEY: 16.8}, runs=100, noise=7.0))
+    assert found["space_invaders_true_number"] == CLOSE
+
+
+@pytest.mark.parametrize(("mean", "verdict"), [(0.9, HOLDS), (0.93, CLOSE), (1.0, FAILS), (0.8, FAILS)])
+def test_about_nine_tenths_is_not_all(mean, verdict):
+    """400 runs with a spread of 0.3: 90 % are +-0.025 and 95 % +-0.029, the tolerance is 0.05."""
+    found = verdicts(table({("freeway", "offline", "combined", "true"): mean}, runs=400, noise=0.3))
+    assert found["freeway_combined_number"] == verdict
+
+
+def test_tolerances_are_smaller_than_the_effects_in_question():
+    """The true and the wrong model's numbers are 2.1 apart, UA-MCTS and the true model in Freeway 0.1."""
+    assert claims.SPACE_INVADERS_TOLERANCE < (18.4 - 16.3) / 2
+    assert pytest.approx(0.1) == 2 * claims.FREEWAY_TOLERANCE
+
+
+def test_false_alarms_of_an_equivalence_test():
+    """Where the truth lies on the edge of the tolerance, one in 20 samples says that it is within, one in 40 outside.
+
+    Of 1,000 normal samples of 60 the percentile bootstrap makes it a little more; 80 and 45 have a chance below 0.001.
+    """
+    samples = np.random.default_rng(8).normal(1.0, 1.0, size=(1000, 60))
+    narrow, wide = (statistics.interval(statistics.mean, samples, level=level) for level in (0.9, 0.95))
+    said = [equivalence(*ends, tolerance=1.0) for ends in zip(narrow, wide, strict=True)]
+    assert 30 < said.count(HOLDS) < 80
+    assert 10 < said.count(FAILS) < 45
+
+
+def test_p_values_by_hand():
+    """Student's t with 10 degrees of freedom is above 2 with a chance of 0.0367, above 3 with 0.00667."""
+    assert p_of_margins([(2.0, 1.0)], 11) == p_of_margins([(-2.0, 1.0)], 11) == pytest.approx(2 * 0.0367, abs=2e-4)
+    assert p_of_margins([(2.0, 1.0), (3.0, 1.0)], 11) == pytest.approx(2 * 0.0367, abs=2e-4)  # the less sure decides
+    assert p_of_margins([(2.0, 1.0), (-3.0, 1.0)], 11) == pytest.approx(4 * 0.00667, abs=2e-4)  # two might have failed
+    assert p_of_margins([(0.0, 1.0)], 11) == 1
+    assert p_of_equivalence(0.0, 1.0, 2.0, 11) == pytest.approx(0.0367, abs=2e-4)
+    assert p_of_equivalence(-1.0, 1.0, 3.0, 11) == pytest.approx(0.0367, abs=2e-4)  # 2 from the nearer end
+    assert p_of_equivalence(4.0, 1.0, 1.0, 11) == pytest.approx(2 * 0.00667, abs=2e-4)
+    assert p_of_equivalence(1.0, 0.0, 2.0, 11) == p_of_equivalence(3.0, 0.0, 2.0, 11) == 0
+
+
+def test_verdicts_are_counted_and_adjusted_for_their_number():
+    """Holm: 0.01 x 3, then 0.03 x 2 and 0.04 x 1, of which the latter may not be less than the 0.06 before it."""
+    made = [
+        {"verdict": HOLDS, "p": 0.01},
+        {"verdict": HOLDS, "p": 0.04},
+        {"verdict": FAILS, "p": 0.03},
+        {"verdict": HOLDS, "p": None},  # decided, but not by a test
+        {"verdict": MISSING, "p": None},
+    ]
+    adjusted = [one["p_holm"] for one in adjust(made)]
+    assert adjusted == [pytest.approx(0.03), pytest.approx(0.06), pytest.approx(0.06), None, None]
+    assert count_verdicts(made) == {
+        "judged": 4, "tested": 3, "level": 0.05, "expected_false_alarms": pytest.approx(0.15), "hold": 2,
+        "hold_after_holm": 1, "do_not_hold": 1, "do_not_hold_after_holm": 0,
+    }  # fmt: skip
+    said = in_words(made)
+    assert "3 tests at 5% each" in said
+    assert "1 of the 2 tested claims that hold still do, and 0 of the 1" in said
+    assert in_words(made[3:]) == in_words([{"verdict": HOLDS}]) == ""
+
+
+def test_the_report_says_what_the_number_of_tests_means(on_good, tmp_path):
+    summary = {"rows": [], "claims": adjust(on_good), "curves": [], "provenance": {}}
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    said = in_words(on_good)
+    assert f"The verdicts rest on {len(BAD)} tests at 5% each" in said
+    assert said in report.build(tmp_path).read_text()
 
 
 def test_goes_a_share_of_the_way_by_hand():
@@ -224,6 +312,8 @@ def test_bandit_claims(name, holds, fails, close):
         assert found["verdict"] == verdict
         assert found["numbers"]
         json.dumps(found, allow_nan=False)
+        assert ("linear" in name) == (found["p"] is None)
+        assert verdict != HOLDS or found["p"] is None or found["p"] < 0.01
     assert verdicts(empty())[name] == MISSING
     assert verdicts(empty(), bandit={"cases": [], "against_delta": []})[name] == MISSING
 

@@ -30,7 +30,7 @@ from rich.console import Console
 from uamcts.lab import runner
 from uamcts.lab.engines import engine_of
 from uamcts.lab.grid import offline_grid, run_grid
-runner.BLOCK = 2
+runner.BLOCK, runner.EPISODES = 2, 1
 run_grid(offline_grid(["two_way"], ["corrupted", "combined"], [1.0, 2.0], [0.1], [4], 12), "both", 0,
          Path(sys.argv[1]), engine_of("local"), Console(quiet=True))
 print("finished", flush=True)
@@ -358,7 +358,7 @@ from rich.console import Console
 from uamcts.lab import runner
 from uamcts.lab.engines import engine_of
 from uamcts.lab.grid import offline_grid, run_grid
-runner.BLOCK = 3
+runner.BLOCK, runner.EPISODES = 3, 1
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
 killed = []
 def killer():

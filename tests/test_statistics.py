@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from uamcts.lab import statistics
 from uamcts.lab.cells import best_c, cells
+from uamcts.lab.paired import differences
 from uamcts.paper import EXPLORATION
 
 SAMPLES = arrays.arrays(np.float64, st.integers(1, 12), elements=st.integers(-5, 5).map(float))
@@ -52,6 +53,56 @@ def test_coverage():
     samples = np.random.default_rng(3).exponential(size=(1000, 60))
     low, high = statistics.interval(statistics.mean, samples).T
     assert 900 < np.sum((low < 1) & (high > 1)) < 960
+
+
+def test_a_lower_level_is_a_narrower_interval():
+    """Normal draws: 90 % is 1.645 standard errors to either side, 95 % 1.96."""
+    sample = np.random.default_rng(1).normal(size=400)
+    error = sample.std() / 20
+    for level, width in ((0.9, 1.645), (0.95, 1.96)):
+        low, high = statistics.interval(statistics.mean, sample, level=level)
+        assert high - low == pytest.approx(2 * width * error, rel=0.06)
+
+
+def test_holm_by_hand():
+    assert statistics.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert statistics.holm([0.5, 0.9]) == [1, 1]
+    assert statistics.holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_lies_between_nothing_and_bonferroni(chances):
+    for chance, adjusted in zip(chances, statistics.holm(chances), strict=True):
+        assert chance <= adjusted <= min(1, len(chances) * max(chances))
+    assert min(statistics.holm(chances)) == pytest.approx(min(1, len(chances) * min(chances)))
+
+
+def test_planners_are_compared_seed_by_seed():
+    """The seeds differ by far more than the planners; what is the same seed's for both cancels."""
+    random = np.random.default_rng(0)
+    seeds = 100 * random.normal(size=200)
+    better, order = seeds + 1 + random.normal(size=200), random.permutation(200)
+    table = together(
+        rows("world", "combined", seeds, purpose="fresh", seed=np.arange(200)),
+        rows("world", "trust", better[order], purpose="fresh", seed=np.arange(200)[order], rules="trust"),
+        rows("world", "combined", seeds[:150], purpose="fresh", seed=np.arange(150), tau=10.0),
+        rows("world", "corrupted", seeds, purpose="sweep"),
+        rows("other", "combined", seeds, purpose="fresh"),
+        rows("other", "combined", seeds, purpose="fresh", rules="pseudocode"),
+    )
+    found = differences(table)
+    assert [(one["first_algorithm"], one["second_algorithm"], one["runs"]) for one in found] == [
+        ("trust", "combined", 200), ("combined", "combined", 150), ("combined", "trust", 150)
+    ]  # fmt: skip
+    first = found[0]
+    assert first["mean"] == pytest.approx(np.mean(better - seeds), abs=1e-4)
+    assert first["ci95"][1] - first["ci95"][0] == pytest.approx(2 * 1.96 / np.sqrt(200), rel=0.15)  # of the noise alone
+    assert first["ci95"][0] < first["mean"] < first["ci95"][1]
+    assert first["p"] < 1e-10
+    assert first["p_holm"] == pytest.approx(3 * first["p"])
+    assert (found[1]["mean"], found[1]["ci95"], found[1]["p"]) == (0, [0, 0], 1)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert differences(empty()) == []
 
 
 def test_constant_and_tiny_samples():

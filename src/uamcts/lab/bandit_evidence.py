@@ -8,10 +8,11 @@ where Theorem 1 says nothing}. `against_delta`: a list of {`family`, `threshold`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from uamcts.lab.evidence import CLOSE, FAILS, HOLDS, NOTHING, Evidence, Finding, verdict_of, weakest
+from uamcts.lab.evidence import CLOSE, FAILS, HOLDS, NOTHING, Evidence, Finding, p_of_margins, verdict_of, weakest
 
 LINEAR, NOT_LINEAR = 0.9, 0.5
 """Regret grows as t to a power: linearly if that is at least LINEAR, clearly less so if it is at most NOT_LINEAR."""
@@ -31,14 +32,16 @@ def at_most_ucb(case: str) -> Callable[[Evidence, str], Finding]:
         plain, adapted = found["ucb"], found["ua_ucb"]
         ends = (plain["low"][-1] - adapted["high"][-1], plain["high"][-1] - adapted["low"][-1])
         numbers = {"UCB": plain["mean"][-1], "UA-UCB": adapted["mean"][-1], "pulls": found["steps"][-1]}
-        return Finding(verdict_of(*ends, found["runs"]), numbers, ends, found["runs"])
+        error = math.hypot(_standard_error(plain, -1), _standard_error(adapted, -1))
+        p = p_of_margins([(plain["mean"][-1] - adapted["mean"][-1], error)], found["runs"])
+        return Finding(verdict_of(*ends, found["runs"]), numbers, ends, found["runs"], p)
 
     return judge
 
 
 def below_bounds(evidence: Evidence, experiment: str) -> Finding:
     """In every case, at every time, each strategy's mean regret is below its bound; the least distance decides."""
-    found = []
+    found, tests = [], []
     for case in _cases(evidence).values():
         for strategy in _STRATEGIES:
             regret, runs = case[strategy], case["runs"]
@@ -47,6 +50,7 @@ def below_bounds(evidence: Evidence, experiment: str) -> Finding:
                     ends = (bound - regret["high"][index], bound - regret["low"][index])
                     verdict = verdict_of(*ends, runs)
                     found.append((verdict, bound - regret["mean"][index], ends, (case, strategy, index)))
+                    tests.append((bound - regret["mean"][index], _standard_error(regret, index)))
     if not found:
         return NOTHING
     verdict, distance, ends = weakest([one[:3] for one in found])
@@ -61,13 +65,15 @@ def below_bounds(evidence: Evidence, experiment: str) -> Finding:
             last = case[f"{strategy}_bound"][-1]
             if last is not None and case[strategy]["mean"][-1] > 0:
                 numbers[f"{case['id']}: {strategy}, bound over regret at the end"] = last / case[strategy]["mean"][-1]
-    return Finding(verdict, numbers, ends, min(one[3][0]["runs"] for one in found))
+    fewest = min(one[3][0]["runs"] for one in found)
+    return Finding(verdict, numbers, ends, fewest, p_of_margins(tests, fewest))
 
 
 def linear_beyond_threshold(*families: str) -> Callable[[Evidence, str], Finding]:
     """A judge: wherever delta is above the threshold, UA-UCB's regret grows linearly, in all `families`.
 
-    The interval goes from the least to the greatest power of t that was seen; a power has no interval of its own.
+    The interval goes from the least to the greatest power of t that was seen; a power has no interval of its own, so
+    this is not a test and has no p-value.
     """
 
     def judge(evidence: Evidence, experiment: str) -> Finding:
@@ -85,6 +91,11 @@ def linear_beyond_threshold(*families: str) -> Callable[[Evidence, str], Finding
         return Finding(verdict, numbers, (least, greatest), min(one["runs"] for one in figures))
 
     return judge
+
+
+def _standard_error(regret: Mapping[str, Any], index: int) -> float:
+    """That of a mean regret, from its 95 % interval."""
+    return (regret["high"][index] - regret["low"][index]) / (2 * 1.96)
 
 
 def _cases(evidence: Evidence) -> Mapping[str, Any]:

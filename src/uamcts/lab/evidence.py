@@ -2,6 +2,13 @@
 
 A claim is put as margins, each a weighted sum of means that the claim says is above 0. It *holds* if the 95 %
 interval of every margin lies above 0, *does not hold* if one lies below, and is *too close to call* otherwise.
+
+A claim that a mean is about a number is put to an equivalence test (two one-sided tests at 5 %), with a tolerance that
+is stated in advance and smaller than the effect in question. It *holds* if the 90 % interval of our mean lies within
+the tolerance around the number, *does not hold* if the 95 % interval lies outside, and is *too close to call*
+otherwise.
+
+Either way a verdict is wrong with a chance of at most 5 %. Its p-value is the smallest chance at which it still stands.
 """
 
 from __future__ import annotations
@@ -14,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uamcts.lab.cells import Cell, best_c
-from uamcts.lab.statistics import interval, mean, standard_deviation
+from uamcts.lab.statistics import chance_above, interval, mean, standard_deviation
 from uamcts.paper import BEST_C, ONLINE, OnlineSettings
 
 HOLDS, FAILS, CLOSE, MISSING = "holds", "does not hold", "too close to call", "not measured"
@@ -39,6 +46,8 @@ class Finding(NamedTuple):
     numbers: dict[str, float]
     interval: tuple[float, float] | None
     runs: int
+    p: float | None = None
+    """The smaller of two p-values, of the claim's holding and of its not holding; None where nothing was tested."""
 
 
 NOTHING = Finding(MISSING, {}, None, 0)
@@ -118,22 +127,24 @@ def decide(*margins: Margin) -> Callable[[Evidence, str], Finding]:
             return NOTHING
         numbers = _numbers(used)
         runs = min(cell.runs for cell in used.values())
-        verdicts = []
+        verdicts, tests = [], []
         for margin in margins:
-            middle, (low, high) = _margin(margin, used)
+            middle, error, (low, high) = _margin(margin, used)
             numbers[f"margin: {margin.name}"] = middle
             verdicts.append((verdict_of(low, high, runs), middle, (low, high)))
+            tests.append((middle, error))
         verdict, _, ends = weakest(verdicts)
-        return Finding(verdict, numbers, None if runs < 2 else ends, runs)
+        p = p_of_margins(tests, runs) if runs >= LEAST_RUNS else None
+        return Finding(verdict, numbers, None if runs < 2 else ends, runs, p)
 
     return judge
 
 
-def agrees(source: Source, number: float, tolerance: float) -> Callable[[Evidence, str], Finding]:
-    """A judge of a claim that a mean is the paper's `number`: it lies in our interval, widened by its standard error.
+def about(source: Source, number: float, tolerance: float) -> Callable[[Evidence, str], Finding]:
+    """A judge of a claim that a mean is the paper's `number`: an equivalence test, see above.
 
-    The paper's is that of 100 runs; it prints no spread, so ours stands in for it. An interval of more than
-    `tolerance` to either side agrees with too much to decide. The interval given is that of our mean less the number.
+    The number is taken as it is printed. It is a mean itself, of 100 runs whose spread the paper does not give; by our
+    spread its standard error is among the numbers. The interval given is the 95 % one of our mean less the number.
     """
 
     def judge(evidence: Evidence, experiment: str) -> Finding:
@@ -145,11 +156,37 @@ def agrees(source: Source, number: float, tolerance: float) -> Callable[[Evidenc
         numbers = {**_numbers({source: cell}), "paper": number, "paper's standard error": error}
         if cell.runs < LEAST_RUNS:
             return Finding(CLOSE, numbers, None, cell.runs)
-        low, high = interval(mean, sample) - number + np.array([-error, error])
-        verdict = FAILS if low > 0 or high < 0 else HOLDS if high - low <= 2 * tolerance else CLOSE
-        return Finding(verdict, numbers, (float(low), float(high)), cell.runs)
+        narrow, wide = (interval(mean, sample, level=level) - number for level in (0.9, 0.95))
+        numbers |= {"margin: tolerance": tolerance, "margin: 90 % low": narrow[0], "margin: 90 % high": narrow[1]}
+        middle, spread = float(np.mean(sample)) - number, _standard_error(sample)
+        p = p_of_equivalence(middle, spread, tolerance, cell.runs)
+        return Finding(equivalence(narrow, wide, tolerance), numbers, (float(wide[0]), float(wide[1])), cell.runs, p)
 
     return judge
+
+
+def equivalence(narrow: np.ndarray, wide: np.ndarray, tolerance: float) -> str:
+    """The verdict on a difference that should be about 0, by its 90 % and its 95 % interval."""
+    if -tolerance <= narrow[0] and narrow[1] <= tolerance:
+        return HOLDS
+    return FAILS if wide[0] > tolerance or wide[1] < -tolerance else CLOSE
+
+
+def p_of_equivalence(difference: float, error: float, tolerance: float, runs: int) -> float:
+    """The p-value of a difference's being within the tolerance, or of its not being, whichever is smaller."""
+    inside = max(chance_above(tolerance + sign * difference, error, runs) for sign in (1, -1))
+    outside = min(chance_above(sign * difference - tolerance, error, runs) for sign in (1, -1))
+    return min(1.0, inside, 2 * outside)
+
+
+def p_of_margins(margins: Sequence[tuple[float, float]], runs: int) -> float:
+    """The p-value of all margins (with their standard errors) being above 0, or of one being below.
+
+    That all are above 0 is as sure as the least sure of them. That one is below is tested once for each.
+    """
+    above = max(chance_above(middle, error, runs) for middle, error in margins)
+    below = min(chance_above(-middle, error, runs) for middle, error in margins)
+    return min(1.0, 2 * above, 2 * len(margins) * below)
 
 
 def verdict_of(low: float, high: float, runs: int = LEAST_RUNS) -> str:
@@ -164,8 +201,8 @@ def weakest(verdicts: list[tuple[str, float, tuple[float, float]]]) -> tuple[str
     return min(verdicts, key=lambda one: ((FAILS, CLOSE, HOLDS).index(one[0]), one[1]))
 
 
-def _margin(margin: Margin, used: Mapping[Source, Cell]) -> tuple[float, tuple[float, float]]:
-    """The margin and its interval; samples of one cell (reward and steps, say) never meet in one margin."""
+def _margin(margin: Margin, used: Mapping[Source, Cell]) -> tuple[float, float, tuple[float, float]]:
+    """The margin, its standard error and its interval; samples of one cell (reward and steps) never meet in one."""
     weights = [weight for weight, _ in margin.terms]
     samples = [getattr(used[source], source.quantity) for _, source in margin.terms]
 
@@ -174,7 +211,13 @@ def _margin(margin: Margin, used: Mapping[Source, Cell]) -> tuple[float, tuple[f
         return margin.constant + sum(means)
 
     low, high = interval(value, *samples)
-    return float(value(*samples)), (float(low), float(high))
+    errors = [weight * _standard_error(sample) for weight, sample in zip(weights, samples, strict=True)]
+    return float(value(*samples)), math.hypot(*errors), (float(low), float(high))
+
+
+def _standard_error(sample: np.ndarray) -> float:
+    """That of the mean; one run has none."""
+    return float(np.std(sample, ddof=1)) / math.sqrt(len(sample)) if len(sample) > 1 else math.nan
 
 
 def _numbers(used: Mapping[Source, Cell]) -> dict[str, float]:

@@ -23,14 +23,24 @@ SINGLE_LEARNERS = ("transition_linear", "transition_8_units", "transition_16_uni
 
 @dataclass(frozen=True)
 class Offline:
-    """U is known. Every algorithm with every c on the same seeds; then each algorithm's best c on fresh seeds."""
+    """U is known. Every algorithm with every c on the same seeds; then each algorithm's best c on fresh seeds.
+
+    All algorithms meet the same seeds, both times, so that they can be compared seed by seed.
+    """
 
     algorithms: tuple[str, ...] = tuple(ALGORITHMS)
     exploration: tuple[float, ...] = EXPLORATION
     tau: float = 0.1
     runs: int = 100
-    budget: tuple[tuple[str, int], ...] = ()
-    """`iterations`, `rollouts`, `depth` where they are not the paper's."""
+    budget: tuple[tuple[str, float], ...] = ()
+    """`iterations`, `rollouts`, `depth` and `gamma` where they are not the paper's."""
+    fresh_runs: int | None = None
+    """Runs on fresh seeds. None: as many as `runs`, the number on which c is chosen."""
+
+    @property
+    def reported_runs(self) -> int:
+        """Runs on fresh seeds, where there is a choice of c."""
+        return self.runs if self.fresh_runs is None else self.fresh_runs
 
 
 @dataclass(frozen=True)

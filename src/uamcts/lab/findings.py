@@ -1,9 +1,10 @@
 """What an output folder says, read and looked through before anything is made of it.
 
-`summary.json` holds four things. `rows`: statistics of one experiment, algorithm, learner, rule set, c and purpose
+`summary.json` holds these things. `rows`: statistics of one experiment, algorithm, learner, rule set, c and purpose
 (`sweep`: every c on the same seeds, the best one marked; `fresh`: the chosen c on seeds of its own; `online`).
-`claims`: what the paper says and whether it held. `curves`: the online scenario over its episodes. `provenance`: which
-command made it, where and with what. `bandit.json` and the pictures in `gifs/` may be missing.
+`claims`: what the paper says and whether it held. `differences`: planners compared seed by seed. `curves`: the online
+scenario over its episodes. `provenance`: which command made it, where and with what. `differences`, `bandit.json` and
+the pictures in `gifs/` may be missing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ CLAIM = {
     "numbers": (dict,),
     "interval": (list, type(None)),
     "runs": NUMBER,
+}
+DIFFERENCE = {
+    **dict.fromkeys(("experiment", "first_algorithm", "first_rules", "second_algorithm", "second_rules"), (str,)),
+    **dict.fromkeys(("first_tau", "second_tau", "mean", "p", "p_holm"), (int, float)),
+    "ci95": (list,),
 }
 CURVE = {
     **dict.fromkeys(("experiment", "algorithm", "learner", "rules", "quantity"), (str,)),
@@ -63,6 +69,8 @@ class Findings:
     bandit: Entry | None
     gifs: dict[str, Path]
     """The moving pictures, by `<experiment>_<algorithm>`."""
+    differences: list[Entry]
+    """Planners compared seed by seed, where they were."""
 
     def declared(self) -> dict[str, Entry]:
         """The declarations of the experiments, by name, as far as they were kept."""
@@ -111,6 +119,9 @@ def read(out: Path) -> Findings:
         _need(path, summary, name, (kind,), "it")
     for name, form in (("rows", ROW), ("claims", CLAIM), ("curves", CURVE)):
         _look_through(path, name, summary[name], form)
+    differences = summary.get("differences", [])
+    _need(path, {"differences": differences}, "differences", (list,), "it")
+    _look_through(path, "differences", differences, DIFFERENCE)
     bandit = _json(out / "bandit.json", needed=False)
     if bandit is not None:
         for name, form in (("cases", CASE), ("against_delta", AGAINST)):
@@ -122,7 +133,7 @@ def read(out: Path) -> Findings:
                     _need(out / "bandit.json", entry[learner], field, (list,), learner)
     gifs = {path.stem: path for path in sorted(out.glob("gifs/*.gif"))}
     return Findings(
-        summary["rows"], summary["claims"], summary["curves"], summary["provenance"], bandit=bandit, gifs=gifs
+        summary["rows"], summary["claims"], summary["curves"], summary["provenance"], bandit, gifs, differences
     )
 
 

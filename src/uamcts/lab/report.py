@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from uamcts.files import write_whole
-from uamcts.lab import page, plots
+from uamcts.lab import page, plots, verdicts
 from uamcts.lab.families import families_of, family_section, title_of_family
 from uamcts.lab.findings import Findings, known, read, shown_rows
 from uamcts.lab.page import Cell
@@ -61,8 +61,8 @@ def build(out: Path) -> Path:
 
 def _in_words(found: Findings) -> str:
     """The page in one paragraph."""
-    verdicts = Counter(claim["verdict"] for claim in found.claims)
-    counted = [f"{verdicts[v]} {_plural(v, verdicts[v])}" for v in VERDICTS if verdicts[v]]
+    counts = Counter(claim["verdict"] for claim in found.claims)
+    counted = [f"{counts[v]} {_plural(v, counts[v])}" for v in VERDICTS if counts[v]]
     said = "UA-MCTS plans in a model that is wrong, and keeps away from the moves it is wrong about. "
     if counted:
         claims = f"the {len(found.claims)} claims" if len(found.claims) > 1 else "the one claim"
@@ -128,9 +128,13 @@ def _claims(found: Findings) -> Iterator[str]:
     heads = ("verdict", "claim", "experiment", "rules", "measured", "95% interval", "runs", "in the paper")
     yield page.table("claims", heads, rows)
     yield page.paragraph(
-        "The interval is that of the margin a claim speaks of: the claim holds where all of it is above 0 (“about” a "
-        "number: where 0 lies in it). All numbers are in summary.json. A click on a column's head sorts.", "soft"
-    )  # fmt: skip
+        "The interval is that of the margin a claim speaks of: the claim holds where all of it is above 0. Where it "
+        "says “about” a number, the interval is that of our mean less the number, and the claim holds where the 90% "
+        "interval lies within the tolerance. All numbers are in summary.json. A click on a column's head sorts.",
+        "soft",
+    )
+    if said := verdicts.in_words(found.claims):
+        yield page.paragraph(said)
 
 
 def _measured(numbers: dict[str, Any]) -> dict[str, Any]:

@@ -19,15 +19,19 @@ from uamcts.atomic import write_whole
 from uamcts.domains import make
 from uamcts.lab.cells import best_c, cells
 from uamcts.lab.experiments import Experiment, Pair, pairs
+from uamcts.lab.paired import differences
 from uamcts.lab.provenance import provenance
 from uamcts.lab.statistics import curves, summarise
 from uamcts.lab.store import Store
 from uamcts.lab.tables import Episodes, as_parquet, joined, nothing
 from uamcts.lab.units import OfflineUnit, OnlineUnit, Progress, Unit, guess
+from uamcts.lab.verdicts import adjust, count_verdicts
 from uamcts.paper import rules_of, search_config
 
 BLOCK = 50
-"""Seeds in one unit."""
+"""The fewest seeds in one unit."""
+EPISODES = 1400
+"""Episodes in one unit, unless BLOCK seeds have more: what an accelerator plays side by side."""
 FRESH = 1_000_000
 """The first of the seeds on which the chosen c is played again."""
 
@@ -40,16 +44,22 @@ class Reporter(Protocol):
     def begin(self, name: str, number: int, total: int) -> Progress: ...
 
 
+def blocks(runs: int, pairs: int) -> list[tuple[int, int]]:
+    """The first seed and the number of seeds of each unit, where every seed is played by so many `pairs`."""
+    size = max(BLOCK, EPISODES // pairs)
+    return [(first, min(size, runs - first)) for first in range(0, runs, size)]
+
+
 def sweep_units(experiment: Experiment, rules: Sequence[str], seed: int) -> list[Unit]:
     """The offline units that come first: every algorithm with every c on the same seeds."""
     return [
         OfflineUnit(
             experiment.name, experiment.domain, used, part.tau, "sweep", chosen, first,
-            min(BLOCK, part.runs - first), seed, part.budget, experiment.options, experiment.drawn,
+            count, seed, part.budget, experiment.options, experiment.drawn,
         )
         for part in experiment.offline
         for used, chosen in _by_rules(pairs(experiment, part), rules).items()
-        for first in range(0, part.runs, BLOCK)
+        for first, count in blocks(part.runs, len(chosen))
     ]  # fmt: skip
 
 
@@ -94,9 +104,9 @@ def fresh_units(experiment: Experiment, rules: Sequence[str], seed: int, sweep: 
             units += [
                 OfflineUnit(
                     experiment.name, experiment.domain, used, part.tau, "fresh", chosen, FRESH + first,
-                    min(BLOCK, part.runs - first), seed, part.budget, experiment.options, experiment.drawn,
+                    count, seed, part.budget, experiment.options, experiment.drawn,
                 )
-                for first in range(0, part.runs, BLOCK)
+                for first, count in blocks(part.reported_runs, len(chosen))
             ]  # fmt: skip
     return units
 
@@ -206,7 +216,9 @@ def conclude(folder: Path, episodes: Episodes, claims: list[dict], about: dict[s
     """Writes `episodes.parquet` and `summary.json`; returns the summary."""
     summary = {
         "rows": summarise(episodes),
-        "claims": claims,
+        "claims": adjust(claims),
+        "verdicts": count_verdicts(claims),
+        "differences": differences(episodes),
         "curves": curves(episodes),
         "provenance": about,
     }

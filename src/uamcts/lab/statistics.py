@@ -18,8 +18,8 @@ from scipy import stats
 from uamcts.lab.cells import Cell, Episodes, Series, best_c, cells, check, runs_of
 
 __all__ = [
-    "Episodes", "best_c", "curves", "difference_of_means", "interquartile_mean", "interval", "mean", "moving_average",
-    "probability_of_improvement", "standard_deviation", "summarise",
+    "Episodes", "best_c", "chance_above", "curves", "difference_of_means", "holm", "interquartile_mean", "interval",
+    "mean", "moving_average", "probability_of_improvement", "standard_deviation", "summarise",
 ]  # fmt: skip
 
 RESAMPLES = 2000
@@ -60,8 +60,8 @@ def difference_of_means(first: np.ndarray, second: np.ndarray, axis: int = -1) -
     return np.mean(first, axis=axis) - np.mean(second, axis=axis)
 
 
-def interval(statistic: Callable[..., Any], *samples: np.ndarray, seed: int = 0) -> np.ndarray:
-    """The 95 % bootstrap interval of `statistic(*samples, axis=-1)`: [..., 2] for samples [..., runs].
+def interval(statistic: Callable[..., Any], *samples: np.ndarray, seed: int = 0, level: float = 0.95) -> np.ndarray:
+    """The bootstrap interval of `statistic(*samples, axis=-1)`, by default of 95 %: [..., 2] for samples [..., runs].
 
     Several samples may differ in their numbers of runs; each is drawn again by itself.
     """
@@ -78,11 +78,35 @@ def interval(statistic: Callable[..., Any], *samples: np.ndarray, seed: int = 0)
         batch=max(1, min(RESAMPLES, 4_000_000 // size)),  # at most 32 MB of resampled numbers at a time
         vectorized=True,
         axis=-1,
-        confidence_level=0.95,
+        confidence_level=level,
         method="percentile",
         rng=np.random.default_rng(seed),
     )
     return np.stack([found.confidence_interval.low, found.confidence_interval.high], axis=-1)
+
+
+def chance_above(estimate: float, error: float, runs: int) -> float:
+    """The chance of so large an estimate, or a larger one, if the truth is 0: a one-sided t-test.
+
+    `error` is the estimate's standard error, from samples of which the smallest has so many `runs`. Without any spread
+    an estimate above 0 cannot be chance, and one of 0 or less says nothing.
+    """
+    if error == 0:
+        return 0.0 if estimate > 0 else 1.0
+    return float(stats.t.sf(estimate / error, runs - 1))
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """P-values adjusted for their number by Holm's method: those of at most 5 % have one false alarm in 20 families.
+
+    The smallest is multiplied by their number n, the next by n - 1, and so on; none gets less than one before it.
+    """
+    adjusted = [0.0] * len(chances)
+    least = 0.0
+    for place, index in enumerate(sorted(range(len(chances)), key=lambda index: chances[index])):
+        least = max(least, min(1.0, (len(chances) - place) * chances[index]))
+        adjusted[index] = least
+    return adjusted
 
 
 def summarise(episodes: Episodes) -> list[dict[str, Any]]:

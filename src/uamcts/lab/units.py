@@ -28,7 +28,8 @@ Progress = Callable[[float, str], None]
 """Told which share of a unit is done, and a few words about it."""
 CORE_SECONDS = {
     "space_invaders": (0.02, 0.0035), "freeway": (0.02, 0.0014), "breakout": (0.06, 0.0012),
-    "two_way": (0.003, 0.002), "two_way_icy": (0.003, 0.002),
+    "two_way": (0.003, 0.002), "two_way_icy": (0.003, 0.002), "hidden_obstacles": (0.04, 0.005),
+    "slippery": (0.03, 0.005), "shortcut": (0.015, 0.005),
 }  # fmt: skip
 """What an offline episode, and an online step with its share of training, take one core: for a first guess."""
 
@@ -49,8 +50,8 @@ class OfflineUnit:
     first_seed: int
     seeds: int
     seed: int
-    budget: tuple[tuple[str, int], ...] = ()
-    """`iterations`, `rollouts`, `depth` where they are not the paper's."""
+    budget: tuple[tuple[str, float], ...] = ()
+    """`iterations`, `rollouts`, `depth` and `gamma` where they are not the paper's."""
     options: Options = ()
     """Of the domain."""
     drawn: bool = False

@@ -1,0 +1,84 @@
+"""Tables of families as Markdown, in documents: `python -m uamcts.lab.markdown FOLDER [DOCUMENT ...]`.
+
+Without a document all tables of the folder's `summary.json` are printed. In a document, what stands between
+`<!-- table NAME -->` and `<!-- end -->` is replaced by the table of that name, and what stands between
+`<!-- mean EXPERIMENT ALGORITHM -->` (online: and the learner) and `<!-- end -->` by that mean reward, with as many
+digits as stand there now. So a document says what the summary says; `tests/test_beyond.py` keeps it that way.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from uamcts.atomic import write_whole
+from uamcts.lab.families import USUAL_TAU, Table, families_of, reported, tables_of_family
+from uamcts.lab.findings import Findings, read
+
+_PLACE = re.compile(
+    r"(?P<begin><!-- (?P<kind>table|mean) (?P<name>[^>]+?) -->)(?P<now>.*?)(?P<end><!-- end -->)", re.DOTALL
+)
+
+
+def tables_of(found: Findings) -> dict[str, Table]:
+    """All tables of the families in a folder of results, by name."""
+    return {
+        table.name: table
+        for name, declared in families_of(found).items()
+        for table in tables_of_family(found, name, declared)
+    }
+
+
+def means_of(found: Findings) -> dict[str, float]:
+    """The mean reward of every planner in every experiment, by the words that a document names it with."""
+    means = {}
+    for experiment in dict.fromkeys(row["experiment"] for row in found.rows):
+        for planner, row in reported(row for row in found.rows if row["experiment"] == experiment).items():
+            words = [experiment, planner.algorithm]
+            words += [planner.learner] if row["scenario"] == "online" else []
+            words += [f"tau {planner.tau:g}"] if planner.tau not in (0.0, USUAL_TAU) else []
+            means[" ".join(words)] = row["mean"]
+    return means
+
+
+def as_markdown(table: Table) -> str:
+    """A table's lines, the head first."""
+    cells = [table.heads, ["---"] * len(table.heads), *([cell.text for cell in line] for line in table.lines)]
+    return "\n".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in cells)
+
+
+def fill(text: str, found: Findings) -> str:
+    """A document's text with each of its tables and means as they are now."""
+    tables, means = tables_of(found), means_of(found)
+
+    def put(place: re.Match[str]) -> str:
+        name, known = place["name"], tables if place["kind"] == "table" else means
+        if name not in known:
+            raise ValueError(f"there is no {place['kind']} {name!r}; there are {', '.join(known)}")
+        if place["kind"] == "table":
+            return f"{place['begin']}\n\n{as_markdown(tables[name])}\n\n{place['end']}"
+        digits = len(place["now"].partition(".")[2])
+        return f"{place['begin']}{means[name]:.{digits}f}{place['end']}"
+
+    return _PLACE.sub(put, text)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Prints the tables of a folder, or fills them into documents."""
+    if not arguments:
+        raise SystemExit("give a folder of results, and the documents to fill, if any")
+    found = read(Path(arguments[0]))
+    for path in map(Path, arguments[1:]):
+        write_whole(path, fill(path.read_text(encoding="utf-8"), found).encode())
+    if not arguments[1:]:
+        for table in tables_of(found).values():
+            print(f"{table.title}: `{table.name}`\n\n{as_markdown(table)}\n")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except ValueError as error:
+        raise SystemExit(f"error: {error}") from None
