@@ -27,7 +27,8 @@ class Algorithm:
 TABLE = (
     Algorithm("true", "mcts-true", "MCTS in the true world", short="MCTS,\ntrue world"),
     Algorithm("corrupted", "mcts", "MCTS"),
-    Algorithm("backpropagation", "ua-backpropagation", "UA-Backpropagation", ("backpropagation",), "UA-Back-\npropagation"),
+    Algorithm("backpropagation", "ua-backpropagation", "UA-Backpropagation", ("backpropagation",),
+              "UA-Back-\npropagation"),
     Algorithm("selection", "ua-selection", "UA-Selection", ("selection",), "UA-\nSelection"),
     Algorithm("expansion", "ua-expansion", "UA-Expansion", ("expansion",), "UA-\nExpansion"),
     Algorithm("simulation", "ua-simulation", "UA-Simulation", ("simulation",), "UA-\nSimulation"),
@@ -80,7 +81,7 @@ def rules_title(rules: str) -> str:
 def planner_title(key: str, learner: str) -> str:
     """An algorithm with what it learns, as in `UA-MCTS, learned U (network)`."""
     if learner.startswith("transition_"):
-        return f"{title(key)}, learned transition ({learner.removeprefix('transition_').replace('_', ' ')})"
+        return f"{title(key)}, transition ({learner.removeprefix('transition_').replace('_', ' ')})"
     if learner in ("none", "true"):
         return title(key)
     return f"{title(key)}, {learner}" if key in PLAIN else f"{title(key)}, learned U ({learner})"

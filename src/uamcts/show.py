@@ -24,6 +24,8 @@ LEGEND = f"{MARK}, red: the simulator is wrong here; U: by how much"
 PLAN_HEAD = f"  {'action':6}{'visits':>7}{'value':>8}{'U':>6}"
 
 Lines = list[Text]
+Panel = tuple[Lines, Lines, Lines]
+"""A head, a board and a plan."""
 
 
 def plan_lines(domain: Domain, move: Move, uncertainty: Sequence[float]) -> Lines:
@@ -95,15 +97,14 @@ def flow(panels: Sequence[Lines], width: int) -> Lines:
     return [line for row in rows for line in beside(row)]
 
 
-def arrange(heads: Sequence[Lines], boards: Sequence[Lines], plans: Sequence[Lines], width: int, height: int) -> Lines:
-    """Panels of a head, a board and a plan, in the first layout that fits: plans beside the boards, or below them.
+def arrange(panels: Sequence[Panel], width: int, height: int) -> Lines:
+    """Panels in the first layout that fits: plans beside the boards, or below them.
 
     Where neither fits into `height` lines the plans are left out.
     """
-    both = list(zip(heads, boards, plans, strict=True))
-    wide = flow([head + beside([board, plan]) for head, board, plan in both], width)
-    tall = flow([head + board + plan for head, board, plan in both], width)
-    small = flow([head + board for head, board, _ in both], width)
+    wide = flow([head + beside([board, plan]) for head, board, plan in panels], width)
+    tall = flow([head + board + plan for head, board, plan in panels], width)
+    small = flow([head + board for head, board, _ in panels], width)
     layouts = sorted((wide, tall), key=len)
     return next((layout for layout in layouts if len(layout) <= height and width_of(layout) <= width), small)
 

@@ -62,18 +62,18 @@ class Player:
         assert self.last is not None  # noqa: S101 (every episode has a first move)
         return self.last
 
-    def panel(self) -> tuple[show.Lines, show.Lines, show.Lines]:
+    def panel(self) -> show.Panel:
         """Head, board and plan: of the last move, or of the end once there are no more moves."""
         return self.before() if self.playing else self.after()
 
-    def before(self) -> tuple[show.Lines, show.Lines, show.Lines]:
+    def before(self) -> show.Panel:
         """The state in which the last move was made, and the plan for it."""
         doubts = np.asarray(self._uncertainty(self.move.state, jnp.arange(self.domain.num_actions))).tolist()
         head = [Text(self.title, "bold"), Text(f"step {self.steps}, reward {self.reward - self.move.reward:g}")]
         board = show.board_lines(self.domain, self.move.state)
         return head, board, show.plan_lines(self.domain, self.move, doubts)
 
-    def after(self) -> tuple[show.Lines, show.Lines, show.Lines]:
+    def after(self) -> show.Panel:
         """The state after the last move; there is no plan for it."""
         end = "over" if self.move.terminal else "cut"
         head = [Text(self.title, "bold"), Text(f"{end}: step {self.steps}, reward {self.reward:g}")]
@@ -100,10 +100,10 @@ def screen(console: Console) -> Iterator[Shower]:
         yield lambda lines: live.update(Text("\n").join(lines), refresh=True)
 
 
-def page(panels: list[tuple[show.Lines, show.Lines, show.Lines]], console: Console, legend: bool) -> show.Lines:
+def page(panels: list[show.Panel], console: Console, legend: bool) -> show.Lines:
     """The panels of all players, in the layout that fits the console."""
     height = console.height - 2 if console.is_terminal else ENDLESS
-    lines = show.arrange(*zip(*panels, strict=True), width=console.width, height=height)  # type: ignore[arg-type]
+    lines = show.arrange(panels, console.width, height)
     return [*lines, Text(show.LEGEND)] if legend else lines
 
 
@@ -125,7 +125,10 @@ def watch(
     marks = players[0].domain.wrong_cells() is not None
     frames = []
     with screen(console) as show_page:
-        while any([player.advance() for player in players]):
+        while True:
+            advanced = [player.advance() for player in players]
+            if not any(advanced):
+                break
             if gif is not None:
                 frames.append(show.frame(players[0].domain, [player.move.following for player in players]))
             if not quiet:

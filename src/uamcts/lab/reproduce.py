@@ -9,49 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from uamcts.lab import bandit, claims, report, runner
 from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, only, quick
 from uamcts.lab.gifs import draw_typical
 from uamcts.lab.learners import check_learner
 from uamcts.lab.store import Store
-from uamcts.lab.units import Unit, guess
+from uamcts.lab.terminal import Bars
+from uamcts.lab.units import guess
 from uamcts.paper import RULES
-
-
-class Bars:
-    """Progress for a terminal: one bar over all units, with what the present one says."""
-
-    def __init__(self, console: Console, weights: dict[str, float]):
-        columns = (TextColumn("{task.description}"), BarColumn(24), TimeElapsedColumn(), "left", TimeRemainingColumn())
-        self.bar = Progress(*columns, console=console, transient=True)
-        self.weights = weights
-        self.task = self.bar.add_task("starting", total=sum(weights.values()))
-        self.done: set[str] = set()
-        self.present: tuple[str, float] = ("", 0.0)
-
-    def expect(self, units: Sequence[Unit]) -> None:
-        """Counts units in that only showed on the way."""
-        self.weights |= {unit.name: guess(unit) for unit in units}
-        self.bar.update(self.task, total=sum(self.weights.values()))
-
-    def begin(self, name: str, number: int, total: int) -> Any:
-        if self.present[0]:
-            self.done.add(self.present[0])
-        self.present = (name, 0.0)
-        return self.tell
-
-    def tell(self, share: float, words: str) -> None:
-        name = self.present[0]
-        finished = sum(self.weights.get(unit, 0.0) for unit in self.done)
-        self.bar.update(
-            self.task,
-            completed=finished + share * self.weights.get(name, 0.0),
-            description=f"{name.rsplit('-', 1)[0]}: {words}",
-        )
 
 
 def chosen(names: Sequence[str], is_quick: bool, scenario: str) -> list[Experiment]:
@@ -146,18 +113,3 @@ def finish(
 def failed(summary: dict[str, Any]) -> list[dict[str, Any]]:
     """Claims that were expected to hold and do not."""
     return [claim for claim in summary["claims"] if claim["expected"] and claim["verdict"] == "does not hold"]
-
-
-def table(summary: dict[str, Any]) -> list[str]:
-    """The offline rows and the claims for a terminal."""
-    lines = []
-    for row in summary["rows"]:
-        if row["purpose"] == "sweep" and not row.get("best", True):
-            continue
-        low, high = row["ci95"] if row["ci95"] else (np.nan, np.nan)
-        name = row["algorithm"] if row["scenario"] == "offline" else f"{row['algorithm']} ({row['learner']})"
-        lines.append(
-            f"{row['experiment']:15} {row['scenario']:8} {row['rules']:10} {name:38} c {row['c']:4.2f} "
-            f"{row['mean']:7.2f} [{low:.2f}, {high:.2f}]  {row['runs']} runs, {row['steps']:.0f} steps"
-        )
-    return lines
