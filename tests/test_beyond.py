@@ -56,7 +56,7 @@ def test_a_learner_that_is_not_installed_is_refused_before_anything_is_run(tmp_p
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     experiments = beyond.chosen(["estimators"], True, "online")
     assert [e.domain for e in experiments] == ["two_way"]
-    with pytest.raises(ValueError, match=r"learner 'trees' needs scikit-learn: pip install 'uamcts\[trees\]'"):
+    with pytest.raises(ValueError, match=r"learner 'trees' needs scikit-learn: pip install scikit-learn"):
         run_all(experiments, False, True, "released", 0, tmp_path / "out", engine_of("local"), Console(quiet=True))
     assert not (tmp_path / "out").exists()
 

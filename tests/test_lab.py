@@ -348,7 +348,7 @@ def test_wrong_arguments_are_named(arguments, message, tmp_path, monkeypatch):
 
 def test_ray_gives_the_same_numbers_although_a_worker_is_killed(tmp_path):
     """A real local cluster; a worker is killed while it computes, and its unit is run again elsewhere."""
-    pytest.importorskip("ray", reason="no Ray: pip install 'uamcts[ray]'")
+    pytest.importorskip("ray", reason="no Ray: pip install ray")
     program = """
 import os, signal, sys, threading, time
 from pathlib import Path

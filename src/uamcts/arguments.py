@@ -66,9 +66,11 @@ def check_scenario(scenario: str, given: Mapping[str, Any]) -> None:
         raise ValueError(f"scenario is {scenario!r}; there are online and offline")
     (other,) = (one for one in ONLY_IN if one != scenario)
     for name in ONLY_IN[other]:
-        if given.get(name):
+        value = given.get(name)
+        if value:
+            words = ", ".join(map(str, value)) if isinstance(value, list) else value
             raise ValueError(
-                f"{name} is {brief(given[name])}, which --scenario {scenario} does not read; "
+                f"{name} is {brief(words)}, which --scenario {scenario} does not read; "
                 f"leave --{name} out, or add --scenario {other}"
             )
 

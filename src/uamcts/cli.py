@@ -48,7 +48,7 @@ def report_errors(out: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
-        print(f"uamcts: {error}", file=sys.stderr)
+        print(f"uamcts: {arguments.brief(error, 700)}", file=sys.stderr)
         raise typer.Exit(2) from None
     except BrokenPipeError:
         raise

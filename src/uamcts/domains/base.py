@@ -155,7 +155,7 @@ def line(argument: str, values: Iterable[int], length: int) -> tuple[int, ...]:
         places = tuple(operator.index(value) for value in values)
     except TypeError:
         raise TypeError(
-            f"{argument} is {values!r}; give a tuple of whole numbers, for example {argument}=(2, 4)"
+            f"{argument} is {values!r}; give a list of whole numbers, for example {argument}=[2, 4]"
         ) from None
     for place in places:
         if not 0 <= place < length:

@@ -130,7 +130,7 @@ def _stride(action: jax.Array) -> jax.Array:
 
 def _cells(argument: str, cells: Iterable[tuple[int, int]]) -> int:
     """`cells` as a mask, or an error that names the argument."""
-    remedy = f"give (row, column) pairs, for example {argument}=((0, 2),)"
+    remedy = f"give (row, column) pairs, for example {argument}=[[0, 2]]"
     try:
         listed = tuple(tuple(cell) for cell in cells)
     except TypeError:

@@ -29,7 +29,7 @@ def run_on_ray(units: Sequence[Unit], store: Store, reporter: Reporter, address:
     try:
         import ray
     except ModuleNotFoundError:
-        raise ValueError("engine ray needs Ray: pip install 'uamcts[ray]'") from None
+        raise ValueError("engine ray needs Ray: pip install ray") from None
     missing = {unit.name: unit for unit in units if not store.has(unit.name)}
     if not missing:
         return

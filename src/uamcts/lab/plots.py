@@ -130,11 +130,14 @@ def offline(rows: Sequence[Entry], title: str, rules: str) -> Figure:
     chosen = shown(rows)
     size = (max(SIZE[0], 0.74 * len(chosen)), SIZE[1])
     figure, axes = _axes(f"{title}, offline, {names.rules_title(rules)}", "", "mean reward, 95% interval", size)
-    label: str | None = "the sweep's maximum, on the seeds that chose c"
+    label: str | None = "bars: fresh seeds; diamonds: maximum of the sweep that chose c"
+    highest = max((abs(one.row["mean"]) for one in chosen), default=0.0)
     for place, one in enumerate(chosen):
         colour, mean = COLOURS.get(one.algorithm, OTHERS[3]), one.row["mean"]
         axes.bar(place, mean, width=0.66, color=colour)
         axes.errorbar(place, mean, yerr=_distance(one.row), color=INK, capsize=4, linewidth=1.2)
+        if abs(mean) <= 0.02 * highest:  # a bar that cannot be seen
+            axes.annotate(f"{mean:.2g}", (place, mean), (0, 4), textcoords="offset points", ha="center", color=INK)
         if one.algorithm in names.PLAIN:
             axes.axhline(mean, color=colour, linestyle=(0, (5, 3)), linewidth=1.2, zorder=1.5)
         if one.sweep is not None:
@@ -144,7 +147,7 @@ def offline(rows: Sequence[Entry], title: str, rules: str) -> Figure:
             )  # fmt: skip
             label = None
     axes.set_xticks(range(len(chosen)), [_below_bar(one.algorithm, one.tau, one.row["c"]) for one in chosen])
-    axes.tick_params(axis="x", length=0, labelsize=8)
+    axes.tick_params(axis="x", length=0, labelsize=8 if len(chosen) < 6 else 7)
     _legend(axes, loc="upper center", bbox_to_anchor=(0.5, -0.24))
     return figure
 

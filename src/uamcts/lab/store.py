@@ -59,6 +59,8 @@ class Store:
             return
         except ValueError:
             raise ValueError(f"{path} is damaged; remove it if the folder is of no use any more") from None
+        if not isinstance(have, dict):
+            raise ValueError(f"{path} is damaged; remove it if the folder is of no use any more")
         for name in settings | have:
             if settings.get(name) != have.get(name):
                 raise ValueError(

@@ -93,7 +93,7 @@ def result_lines(rows: Sequence[Entry], width: int = 80) -> list[str]:
             if scenario == "offline"
             else [(names.planner_title(row["algorithm"], row["learner"]), row) for row in own]
         )
-        title = IN_WORDS.get(experiment, experiment.replace("_", " "))
+        title = IN_WORDS.get(experiment) or f"{IN_WORDS.get(own[0]['domain'], own[0]['domain'])} ({experiment})"
         widest = max(WIDEST, min(max(len(planner) for planner, _ in planners), width - 80 + WIDEST))
         lines += ["", f"{title}, {scenario}, {names.rules_title(rules)}", _line(HEAD, widest)]
         lines += [_result(planner, row, widest) for planner, row in planners]
