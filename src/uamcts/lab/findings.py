@@ -237,7 +237,7 @@ class Shown:
 
 def shown(rows: Iterable[Entry]) -> list[Shown]:
     """The offline results to show, of one experiment and rule set: one an algorithm, and a tau if it reads tau."""
-    rows = list(rows)
+    rows = once_a_tau(rows)
     sweep, fresh = _best(rows, "sweep", by_tau=True), _best(rows, "fresh", by_tau=True)
     places = sorted({**sweep, **fresh}, key=lambda place: (_place(place[0]), place[1]))
     several = {algorithm for algorithm, tau in places if len({t for a, t in places if a == algorithm}) > 1}
@@ -250,6 +250,15 @@ def shown(rows: Iterable[Entry]) -> list[Shown]:
         )
         for algorithm, tau in places
     ]
+
+
+def once_a_tau(rows: Iterable[Entry]) -> list[Entry]:
+    """The rows, those of algorithms that do not read tau at one tau only: at the others they are the same."""
+    rows = list(rows)
+    first: dict[str, Any] = {}
+    for row in rows:
+        first.setdefault(row["algorithm"], row["tau"])
+    return [row for row in rows if row["algorithm"] not in names.WITHOUT_TAU or row["tau"] == first[row["algorithm"]]]
 
 
 def shown_tau(row: Entry) -> float:

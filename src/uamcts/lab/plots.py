@@ -23,7 +23,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from uamcts import names
 from uamcts.files import write_whole
 from uamcts.lab.experiments import IN_WORDS
-from uamcts.lab.findings import Entry, known, shown, shown_tau
+from uamcts.lab.findings import Entry, known, once_a_tau, shown, shown_tau
 from uamcts.paper import EXPLORATION
 
 INK, PAPER, LINE = "#222222", "#ffffff", "#d9d9d9"
@@ -164,7 +164,7 @@ def against_c(rows: Sequence[Entry], title: str, rules: str) -> Figure:
     figure, axes = _axes(words, "c", "mean reward", (SIZE[0], 3.9))
     swept = [
         row
-        for row in rows
+        for row in once_a_tau(rows)
         if row["scenario"] == "offline" and row["purpose"] == "sweep" and known(row["mean"]) and known(row["c"])
     ]
     dashes: dict[str, int] = {}
