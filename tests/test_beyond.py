@@ -191,6 +191,6 @@ def test_planners_side_by_side(tmp_path):
     assert "7.75 in 20" in lines[0]
     assert "memory" in lines[1]
     assert "–" in lines[1]
-    assert "trust" in lines[2]
+    assert "Trust search" in lines[2]
     assert "3.25 [2.25, 4.25] in 20" in page
     assert [line.count("7.75 in 20") for line in lines] == [1, 0, 0]

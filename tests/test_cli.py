@@ -187,7 +187,9 @@ def test_wrong_arguments_are_told_in_one_line_before_anything_is_written(argumen
     assert sorted(path.name for path in tmp_path.iterdir()) == ["listed", "units"]
 
 
-@pytest.mark.parametrize("arguments", [["play", "two_way", "--delay", "nan"], ["play", "two_way", "--seed", "9" * 5000]])
+@pytest.mark.parametrize(
+    "arguments", [["play", "two_way", "--delay", "nan"], ["play", "two_way", "--seed", "9" * 5000]]
+)
 def test_what_is_no_number_is_refused_by_name(arguments):
     result = runner.invoke(app, arguments)
     assert result.exit_code == 2

@@ -224,6 +224,8 @@ def test_trust_search_is_shown_beside_the_others_whatever_rules_its_rows_name(ch
     report.build(folder)
     assert [path.name for path in folder.glob("figures/*offline*.svg")] == ["run_two_way_offline_released.svg"]
     assert "Trust" in (folder / "figures" / "run_two_way_offline_released.svg").read_text()
+    planners = [line.split()[0] for line in result_lines(read(folder).rows)][2:]
+    assert planners == ["MCTS", "UA-MCTS,", "UA-MCTS,", "Trust"]
 
 
 def few_runs(summary):
@@ -263,7 +265,7 @@ def test_an_interrupted_folder_is_reported_from_its_finished_units(tmp_path):
     """Units of a command that was killed: no summary yet."""
     grid = offline_grid(["two_way"], ["corrupted", "combined"], [], [0.1], [], 60)
     store = Store(tmp_path, {"experiments": {experiment.name: asdict(experiment) for experiment in grid}})
-    with pytest.raises(ValueError, match="no unit in .* is finished yet; rerun the command"):
+    with pytest.raises(ValueError, match=r"no unit in .* is finished yet; rerun the command"):
         report.build(tmp_path)
     units = runner.sweep_units(grid[0], ("released",), 0)
     assert len(units) == 2

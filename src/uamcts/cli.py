@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from uamcts import __version__, arguments, names
+from uamcts.names import RULE_TITLES
 from uamcts.startup import prepare_jax
 
 app = typer.Typer(
@@ -159,7 +160,7 @@ def reproduce(
         _print_results(summary, out)
         wrong = lab.failed(summary)
         for claim in wrong:
-            print(f"does not hold: {claim['text']} ({claim['rules']})", file=sys.stderr)
+            print(f"does not hold: {claim['text']} ({RULE_TITLES[claim['rules']]})", file=sys.stderr)
         if check and wrong:
             raise typer.Exit(1)
 

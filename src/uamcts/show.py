@@ -109,14 +109,16 @@ def arrange(panels: Sequence[Panel], width: int, height: int) -> Lines:
     return next((layout for layout in layouts if len(layout) <= height and width_of(layout) <= width), small)
 
 
-def write_gif(path: Path, frames: list[np.ndarray], seconds_a_frame: float = 0.12) -> None:
+def write_gif(path: Path, frames: list[np.ndarray], seconds_a_frame: float = 0.12, comment: str = "") -> None:
     """An endless moving picture of RGB frames, written whole or not at all; the last frame stays a while."""
     from PIL import Image
 
     images = [Image.fromarray(frame) for frame in frames]
     durations = [int(1000 * seconds_a_frame)] * (len(images) - 1) + [1500]
     content = io.BytesIO()
-    images[0].save(content, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0)
+    images[0].save(
+        content, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0, comment=comment.encode()
+    )
     write_whole(path, content.getvalue())
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from uamcts import names
 from uamcts.arguments import brief
+from uamcts.paper import RULES
 
 Entry = dict[str, Any]
 
@@ -96,9 +97,22 @@ class Findings:
         return [pair for pair in dict.fromkeys(pairs) if not declared.get(pair[0], {}).get("family")]
 
     def rule_sets(self, experiment: str) -> list[str]:
-        """The rule sets of the paper that an experiment was run under; trust's own only where there are no others."""
-        found = dict.fromkeys(e["rules"] for e in (*self.rows, *self.curves) if e["experiment"] == experiment)
-        return [rules for rules in found if rules != "trust"] or list(found)
+        """The rule sets an experiment was run under; the paper's, if there are any (see `under`)."""
+        return shown_rule_sets([e for e in (*self.rows, *self.curves) if e["experiment"] == experiment])
+
+
+def shown_rule_sets(entries: Iterable[Entry]) -> list[str]:
+    """The rule sets to show entries by: the paper's among theirs, or where there are none, all."""
+    found = list(dict.fromkeys(entry["rules"] for entry in entries))
+    return [rules for rules in found if rules in RULES] or found
+
+
+def under(entries: Iterable[Entry], rules: str) -> list[Entry]:
+    """What to show under a rule set: its own entries, and those of algorithms with rules of their own, like trust.
+
+    Such an algorithm is run once, whichever of the paper's rules the others follow, and is compared with all of them.
+    """
+    return [entry for entry in entries if entry["rules"] == rules or entry["rules"] not in RULES]
 
 
 def read(out: Path) -> Findings:

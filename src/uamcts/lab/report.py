@@ -148,8 +148,8 @@ def _measured(numbers: dict[str, Any]) -> dict[str, Any]:
         words = key.replace("_", " ")
         if words.endswith(", c") or words.startswith(("margin", "paper")):
             continue
-        words = words.removeprefix("offline ").removeprefix("online ").replace("corrupted transition", "transition")
-        shown[words] = value
+        first, _, rest = words.removeprefix("offline ").removeprefix("online ").partition(" ")
+        shown[f"{names.title(first)} {rest}".strip()] = value
     return shown
 
 

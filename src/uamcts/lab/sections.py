@@ -9,7 +9,7 @@ from typing import Any
 from uamcts import names
 from uamcts.lab import page, plots
 from uamcts.lab.experiments import EXPERIMENTS
-from uamcts.lab.findings import Entry, Findings, known, shown
+from uamcts.lab.findings import Entry, Findings, known, shown, under
 from uamcts.lab.page import Cell
 from uamcts.paper import BEST_C, BUDGETS
 
@@ -31,9 +31,9 @@ def in_runs(count: float) -> str:
 
 
 def entries_of(rows: list[Entry], experiment: str, domain: str, rules: str | None = None) -> list[Entry]:
-    """The rows or curves of an experiment; a curve need not name its domain. Trust search belongs to every rule set."""
+    """The rows or curves of an experiment; a curve need not name its domain."""
     own = [e for e in rows if e["experiment"] == experiment and e.get("domain", domain) == domain]
-    return [entry for entry in own if rules is None or entry["rules"] in (rules, "trust")]
+    return own if rules is None else under(own, rules)
 
 
 def anchor_of(experiment: str) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from uamcts import names
 from uamcts.lab.experiments import IN_WORDS
-from uamcts.lab.findings import Entry, known, shown
+from uamcts.lab.findings import Entry, known, shown, shown_rule_sets, under
 from uamcts.lab.report import SAID
 from uamcts.lab.units import Unit, guess
 
@@ -85,19 +85,22 @@ class Bars:
 def result_lines(rows: Sequence[Entry], width: int = 80) -> list[str]:
     """Results for a terminal: under each experiment, scenario and rule set a line for every planner."""
     lines = []
-    groups = dict.fromkeys((row["experiment"], row["scenario"], row["rules"]) for row in rows)
-    for experiment, scenario, rules in groups:
-        own = [r for r in rows if (r["experiment"], r["scenario"], r["rules"]) == (experiment, scenario, rules)]
-        planners = (
-            [(one.title, one.row) for one in shown(own)]
-            if scenario == "offline"
-            else [(names.planner_title(row["algorithm"], row["learner"]), row) for row in own]
-        )
+    for experiment, scenario in dict.fromkeys((row["experiment"], row["scenario"]) for row in rows):
+        own = [row for row in rows if (row["experiment"], row["scenario"]) == (experiment, scenario)]
         title = IN_WORDS.get(experiment) or f"{IN_WORDS.get(own[0]['domain'], own[0]['domain'])} ({experiment})"
-        widest = max(WIDEST, min(max(len(planner) for planner, _ in planners), width - 80 + WIDEST))
-        lines += ["", f"{title}, {scenario}, {names.rules_title(rules)}", _line(HEAD, widest)]
-        lines += [_result(planner, row, widest) for planner, row in planners]
+        for rules in shown_rule_sets(own):
+            planners = _planners(under(own, rules), scenario)
+            widest = max(WIDEST, min(max((len(planner) for planner, _ in planners), default=0), width - 80 + WIDEST))
+            lines += ["", f"{title}, {scenario}, {names.rules_title(rules)}", _line(HEAD, widest)]
+            lines += [_result(planner, row, widest) for planner, row in planners]
     return lines[1:]
+
+
+def _planners(rows: Sequence[Entry], scenario: str) -> list[tuple[str, Entry]]:
+    """The planners of a table, each with its row."""
+    if scenario == "offline":
+        return [(one.title, one.row) for one in shown(rows)]
+    return [(names.planner_title(row["algorithm"], row["learner"]), row) for row in rows]
 
 
 def _result(planner: str, row: Entry, widest: int) -> str:
