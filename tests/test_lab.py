@@ -133,7 +133,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
-    assert "the same command goes on from there" in errors
+    assert "rerun the same command to resume" in errors
     assert "Traceback" not in errors
 
 
