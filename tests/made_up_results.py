@@ -1,79 +1,84 @@
-"""An output folder with made-up numbers of a plausible size, the same every time."""
+"""An output folder with made-up episodes of a plausible size, put together by the lab's own functions."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from PIL import Image
 
-from uamcts.paper import ALGORITHMS, EXPLORATION
+from uamcts.lab import runner
+from uamcts.lab.claims import judge
+from uamcts.lab.experiments import EXPERIMENTS
+from uamcts.lab.grid import offline_grid, online_grid
+from uamcts.lab.tables import joined, repeated
+from uamcts.lab.units import OfflineUnit
+from uamcts.paper import ALGORITHMS
 
+RULES = ("released", "pseudocode")
+PAPERS = ("space_invaders", "two_way", "icy")
 LEVELS = {
     "space_invaders": (18.0, 16.0, 16.2, 20.7, 23.2, 18.8, 23.8),
     "two_way": (10.0, 6.4, 6.6, 6.9, 8.0, 8.4, 9.4),
+    "two_way_icy": (10.0, 6.4, 6.6, 6.9, 8.0, 8.4, 7.0),
 }
-LEARNERS = (
-    ("true", "none", 13.0, 13.0),
-    ("corrupted", "none", 28.0, 28.0),
-    ("combined", "linear", 30.0, 14.0),
-    ("corrupted", "transition_linear", 30.0, 30.0),
-    ("corrupted", "transition_8_units", 30.0, 24.0),
-    ("corrupted", "transition_16_units", 30.0, 19.0),
-)
 NASTY = '<script>alert("1")</script> & $x$'
 
 
-def _row(experiment, scenario, algorithm, learner, rules, c, purpose, values, steps):
-    mean, std = float(np.mean(values)), float(np.std(values, ddof=1))
-    half = 1.96 * std / len(values) ** 0.5
-    ends = [mean - half, mean + half]
+def offline_episodes(unit, random):
+    """An episode of every algorithm and c on every seed; at tau 0.1 an adapted planner never crosses the ice."""
+    level = dict(zip((*ALGORITHMS, "trust"), (*LEVELS[unit.domain], 9.9), strict=True))
+    count = unit.seeds * len(unit.pairs)
+    algorithms = [algorithm for algorithm, _ in unit.pairs] * unit.seeds
+    c = np.array([c for _, c in unit.pairs] * unit.seeds)
+    reward = random.normal([level[algorithm] for algorithm in algorithms], 3.0) - np.abs(c - 1.4)
+    stuck = (unit.domain == "two_way_icy") & (unit.tau < 1) & (np.array(algorithms) == "combined")
     return {
-        "experiment": experiment, "domain": experiment, "scenario": scenario, "algorithm": algorithm,
-        "learner": learner, "rules": rules, "c": c, "tau": 0.1, "purpose": purpose, "runs": len(values),
-        "episodes": len(values), "mean": mean, "std": std, "ci95": ends, "iqm": mean, "iqm_ci95": ends, "steps": steps,
-        "goal_share": 0.75, "best": False,
-    }  # fmt: skip
+        **repeated(count, experiment=unit.experiment, domain=unit.domain, scenario="offline", learner="true"),
+        **repeated(count, rules=unit.rules, tau=unit.tau, purpose=unit.purpose),
+        "algorithm": np.array(algorithms, object),
+        "c": c,
+        "seed": np.repeat(np.arange(unit.first_seed, unit.first_seed + unit.seeds), len(unit.pairs)),
+        "episode": np.zeros(count, np.int32),
+        "reward": np.where(stuck, 0.0, reward),
+        "steps": random.integers(10, 50, count),
+        "ended": ~stuck,
+    }
 
 
-def offline_rows(random, experiment, rules, runs):
-    rows = []
-    for level, algorithm in zip(LEVELS[experiment], ALGORITHMS, strict=True):
-        swept = []
-        for c in EXPLORATION:
-            values = random.normal(level - abs(c - 1.4), 3.0, runs)
-            swept.append(_row(experiment, "offline", algorithm, "true", rules, c, "sweep", values, 20.0))
-        best = max(swept, key=lambda row: row["mean"])
-        best["best"] = True
-        values = random.normal(level, 3.0, runs)
-        rows += [*swept, _row(experiment, "offline", algorithm, "true", rules, best["c"], "fresh", values, 20.0)]
-    return rows
-
-
-def curve(random, experiment, algorithm, learner, rules, quantity, first, last):
-    episode = np.arange(300)
-    mean = last + (first - last) * np.exp(-episode / 60) + np.cumsum(random.normal(0, 0.05, 300))
-    std = 0.1 * mean + 0.5
+def online_episodes(unit, random, episodes=60):
+    """Learning curves: those of a learned U go from 30 steps to 14."""
+    end = {"none": 28.0, "transition_linear": 30.0, "transition_8_units": 24.0}.get(unit.learner, 14.0)
+    count, number = unit.runs * episodes, np.tile(np.arange(episodes), unit.runs)
+    steps = end + (30.0 - end) * np.exp(-number / 15) + random.normal(0, 1.0, count)
     return {
-        "experiment": experiment, "algorithm": algorithm, "learner": learner, "rules": rules, "c": 2**0.5,
-        "quantity": quantity, "episode": episode.tolist(), "mean": mean.tolist(), "std": std.tolist(),
-    }  # fmt: skip
+        **repeated(count, experiment=unit.experiment, domain=unit.domain, scenario="online", learner=unit.learner),
+        **repeated(count, algorithm=unit.algorithm, rules=unit.rules, c=unit.c, tau=0.1, purpose="online"),
+        "seed": np.repeat(np.arange(unit.runs), episodes),
+        "episode": number,
+        "reward": 13 - steps / 4,
+        "steps": steps.astype(np.int32),
+        "ended": np.ones(count, bool),
+    }
 
 
-def claims():
-    verdicts = ("holds", "does not hold", "too close to call", "not measured")
-    made = [
-        {
-            "id": f"{experiment}_{number}", "experiment": experiment, "rules": rules, "expected": number != 1,
-            "text": f"claim {number} about {experiment}: combined earns more than corrupted, under the same budget",
-            "verdict": verdict, "numbers": {"combined": 23.8 - number, "corrupted": 16.0 + number / 3},
-            "interval": None if number == 3 else [6.9 - 4 * number, 7.9 - 3 * number], "runs": 100,
-            "paper": "23.8 against 16.3",
-        }
-        for experiment in LEVELS for rules in ("released", "pseudocode") for number, verdict in enumerate(verdicts)
-    ]  # fmt: skip
-    made[0]["text"] = NASTY
-    return made
+def made_up(units, random):
+    """The episodes of some units."""
+    made = [offline_episodes if isinstance(unit, OfflineUnit) else online_episodes for unit in units]
+    return [episodes(unit, random) for episodes, unit in zip(made, units, strict=True)]
+
+
+def all_episodes(experiments, rules, scenario="both"):
+    """Sweeps, the fresh seeds at the c that they choose, and learning runs."""
+    random = np.random.default_rng(0)
+    parts = []
+    if scenario != "online":
+        parts = made_up([unit for e in experiments for unit in runner.sweep_units(e, rules, 0)], random)
+        if parts:
+            sweep = joined(parts)
+            parts += made_up([unit for e in experiments for unit in runner.fresh_units(e, rules, 0, sweep)], random)
+    if scenario != "offline":
+        parts += made_up([unit for e in experiments for unit in runner.online_units(e, rules, 0)], random)
+    return joined(parts)
 
 
 def _regret(mean):
@@ -106,54 +111,39 @@ def bandit():
     return {"cases": [wins, loses], "against_delta": against}
 
 
-def provenance():
+def provenance(experiments, rules):
     return {
         "version": "0.1.0", "commit": "0123abc", "command": f"uamcts reproduce --runs 100 --note '{NASTY}'",
         "device": "cpu", "cores": 2, "python": "3.12.1", "jax": "0.7.0", "numpy": "2.1.0", "seconds": 1234.5,
         "started": "2024-02-03T04:05:06+00:00", "units": 40, "seed": 0,
-        "settings": {"quick": False, "space_invaders": {"iterations": 10, "rollouts": 10, "depth": 20}},
+        "settings": {
+            "experiments": {experiment.name: asdict(experiment) for experiment in experiments},
+            "rules": list(rules), "seed": 0,
+        },
     }  # fmt: skip
 
 
-def write_episodes(path, rows):
-    """The rows' episodes, in the form in which they are kept."""
-    random = np.random.default_rng(1)
-    columns = {
-        name: []
-        for name in ("experiment", "domain", "scenario", "algorithm", "learner", "rules", "c", "tau", "purpose")
-    }
-    for row in rows:
-        for name, column in columns.items():
-            column.extend([row[name]] * row["runs"])
-    count = len(columns["c"])
-    table = pa.table(
-        {
-            **columns,
-            "seed": pa.array(np.arange(count), pa.int64()),
-            "episode": pa.array(np.zeros(count), pa.int32()),
-            "reward": pa.array(random.normal(10.0, 3.0, count), pa.float32()),
-            "steps": pa.array(random.integers(1, 300, count), pa.int32()),
-            "ended": pa.array(random.random(count) < 0.9),
-        }
-    )
-    pq.write_table(table, path)
+def conclude(out, experiments, rules=RULES, scenario="both", claims=False):
+    """Writes `episodes.parquet` and `summary.json` as the lab does; returns the folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    episodes = all_episodes(experiments, rules, scenario)
+    judged = [claim for rule in rules for claim in judge(episodes, rule)] if claims else []
+    if judged:
+        judged[0]["text"] = NASTY
+    runner.conclude(out, episodes, judged, provenance(experiments, rules))
+    return out
 
 
-def summary(runs=100):
-    random = np.random.default_rng(0)
-    rows, curves = [], []
-    for rules in ("released", "pseudocode"):
-        for experiment in LEVELS:
-            rows += offline_rows(random, experiment, rules, runs)
-        values = random.normal(21.0, 2.0, 15)
-        rows.append(_row("space_invaders", "online", "combined", "network", rules, 2**0.5, "online", values, 90.0))
-        curves.append(curve(random, "space_invaders", "combined", "network", rules, "reward", 15.0, 21.0))
-        for algorithm, learner, first, last in LEARNERS:
-            for quantity, ends in (("steps", (first, last)), ("reward", (9 - first / 4, 13 - last / 4))):
-                curves.append(curve(random, "two_way", algorithm, learner, rules, quantity, *ends))
-            values = random.normal(last, 2.0, 30)
-            rows.append(_row("two_way", "online", algorithm, learner, rules, 2**0.5, "online", values, last))
-    return {"rows": rows, "claims": claims(), "curves": curves, "provenance": provenance()}
+def own_grid(out, **options):
+    """The folder of `uamcts run two_way --scenario offline`, with three algorithms, two c and a budget."""
+    grid = offline_grid(["two_way"], ["corrupted", "combined", "trust"], [1.0, 2.0], [0.1, 5.0], [7], 20)
+    return conclude(out, grid, ("released",), **options)
+
+
+def own_learners(out):
+    """The folder of `uamcts run two_way`, with two learners."""
+    grid = online_grid(["two_way"], ["combined"], ["linear", "nearest"], [], 3, 300, 100, 10)
+    return conclude(out, grid, ("released",))
 
 
 def write_gif(path, colour):
@@ -161,13 +151,10 @@ def write_gif(path, colour):
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=200, loop=0)
 
 
-def write(out, runs=100):
-    """Writes the whole folder."""
-    made = summary(runs)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "summary.json").write_text(json.dumps(made))
+def write(out):
+    """Writes the whole folder: three experiments of the paper, a bandit and two pictures."""
+    conclude(out, [EXPERIMENTS[name] for name in PAPERS], claims=True)
     (out / "bandit.json").write_text(json.dumps(bandit()))
-    write_episodes(out / "episodes.parquet", [row for row in made["rows"] if row["scenario"] == "offline"])
     (out / "gifs").mkdir(exist_ok=True)
     for number, algorithm in enumerate(("corrupted", "combined")):
         write_gif(out / "gifs" / f"space_invaders_{algorithm}.gif", 200 * number)

@@ -115,7 +115,7 @@ def test_a_learner_that_is_not_installed_is_refused_before_anything_is_run(tmp_p
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     experiments = beyond.chosen(["estimators"], True, "online")
     assert [e.domain for e in experiments] == ["two_way"]
-    with pytest.raises(ValueError, match=r"learner 'trees' needs scikit-learn: pip install 'uamcts\[trees\]'"):
+    with pytest.raises(ValueError, match=r"learner 'trees' needs scikit-learn: pip install scikit-learn"):
         run_all(experiments, False, True, "released", 0, tmp_path / "out", engine_of("local"), Console(quiet=True))
     assert not (tmp_path / "out").exists()
 
@@ -264,7 +264,7 @@ def test_planners_side_by_side(tmp_path):
     assert "7.75 in 20" in lines[0]
     assert "memory" in lines[1]
     assert "–" in lines[1]
-    assert "trust" in lines[2]
+    assert "Trust search" in lines[2]
     assert "3.25 [2.25, 4.25] in 20" in page
     assert [line.count("7.75 in 20") for line in lines] == [1, 0, 0]
 

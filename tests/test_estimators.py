@@ -159,7 +159,7 @@ def test_wrong_options_are_refused(name, options, error, message):
 
 def test_without_scikit_learn_trees_say_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
-    with pytest.raises(ImportError, match=r"pip install 'uamcts\[trees\]'"):
+    with pytest.raises(ImportError, match=r"pip install scikit-learn"):
         make_estimator("trees", KEY, DOMAIN)
 
 

@@ -134,7 +134,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
-    assert "the same command goes on from there" in errors
+    assert "rerun the same command to resume" in errors
     assert "Traceback" not in errors
 
 
@@ -349,7 +349,7 @@ def test_wrong_arguments_are_named(arguments, message, tmp_path, monkeypatch):
 
 def test_ray_gives_the_same_numbers_although_a_worker_is_killed(tmp_path):
     """A real local cluster; a worker is killed while it computes, and its unit is run again elsewhere."""
-    pytest.importorskip("ray", reason="no Ray: pip install 'uamcts[ray]'")
+    pytest.importorskip("ray", reason="no Ray: pip install ray")
     program = """
 import os, signal, sys, threading, time
 from pathlib import Path

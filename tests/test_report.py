@@ -1,19 +1,28 @@
 """The report of an output folder: its figures, its page, and the page in a real browser. The numbers are made up."""
 
+import copy
+import io
 import json
 import re
 import shutil
 import xml.etree.ElementTree as ET
+from collections import Counter
+from dataclasses import asdict
 from html import escape
 from html.parser import HTMLParser
 
 import made_up_results
 import matplotlib
+import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
 
-from uamcts.lab import plots, report
-from uamcts.lab.findings import best_rows, read
+from uamcts.lab import plots, report, runner
+from uamcts.lab.findings import ROW, best_rows, read
+from uamcts.lab.grid import offline_grid
+from uamcts.lab.store import Store
+from uamcts.lab.terminal import Bars, result_lines, verdict_line
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
@@ -62,19 +71,37 @@ def out(tmp_path_factory):
     return folder
 
 
-def change(folder, alter):
-    """The made-up folder, without its extras, with an altered summary."""
-    summary = made_up_results.summary()
-    alter(summary)
-    folder.mkdir(exist_ok=True)
-    (folder / "summary.json").write_text(json.dumps(summary))
-    return folder
+@pytest.fixture(scope="module")
+def quick_summary(tmp_path_factory):
+    """The summary of a small folder, which is built in no time."""
+    return json.loads((made_up_results.own_grid(tmp_path_factory.mktemp("small")) / "summary.json").read_text())
+
+
+@pytest.fixture
+def change(tmp_path, quick_summary):
+    """A folder with an altered summary."""
+
+    def altered(alter):
+        summary = copy.deepcopy(quick_summary)
+        alter(summary)
+        (tmp_path / "summary.json").write_text(json.dumps(summary))
+        return tmp_path
+
+    return altered
+
+
+def text_of(path):
+    return " ".join(outline(path).text)
+
+
+def rows_of(out, experiment, rules="released"):
+    return [row for row in read(out).rows if (row["experiment"], row["rules"]) == (experiment, rules)]
 
 
 def test_every_figure_is_there_as_png_and_svg(out):
     stems = {path.stem for path in (out / "figures").iterdir()}
-    for rules in ("released", "pseudocode"):
-        assert {f"{game}_{kind}_{rules}" for game in made_up_results.LEVELS for kind in ("offline", "c")} <= stems
+    for rules in made_up_results.RULES:
+        assert {f"{game}_{kind}_{rules}" for game in made_up_results.PAPERS for kind in ("offline", "c")} <= stems
         assert {f"space_invaders_online_reward_{rules}", f"two_way_online_steps_{rules}"} <= stems
     assert {"bandit_wins", "bandit_loses", "bandit_against_delta_shifted", "bandit_against_delta_misleading"} <= stems
     for stem in stems:
@@ -87,15 +114,38 @@ def test_every_figure_is_there_as_png_and_svg(out):
         assert len(list(svg.iter())) > 100
 
 
-def test_the_offline_figure_shows_what_was_measured():
-    rows = [r for r in made_up_results.summary()["rows"] if (r["experiment"], r["rules"]) == ("two_way", "released")]
-    axes = plots.offline(rows, "two_way", "released").axes[0]
-    best = best_rows(rows)
-    assert [bar.get_height() for bar in axes.patches] == pytest.approx([row["mean"] for row in best.values()])
-    assert [text.get_text() for text in axes.texts] == [f"c = {plots.exploration(row['c'])}" for row in best.values()]
+def test_bars_are_fresh_seeds_and_marks_the_sweeps_maximum(out):
+    rows = rows_of(out, "two_way")
+    axes = plots.offline(rows, "2-Way GridWorld", "released").axes[0]
+    fresh, sweep = best_rows(rows, "fresh"), best_rows(rows)
+    assert list(fresh) == ["true", "corrupted", "combined"]
+    assert [bar.get_height() for bar in axes.patches] == pytest.approx([row["mean"] for row in fresh.values()])
+    marks = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "D"]
+    assert marks == pytest.approx([row["mean"] for row in sweep.values()])
+    assert all(fresh[key]["c"] == sweep[key]["c"] and fresh[key]["mean"] != sweep[key]["mean"] for key in fresh)
+    ticks = [label.get_text().replace("\n", " ") for label in axes.get_xticklabels()]
+    titles = ("MCTS, true world", "MCTS", "UA-MCTS")
+    assert ticks == [f"{t} c = {plots.exploration(r['c'])}" for t, r in zip(titles, fresh.values(), strict=True)]
     dashed = [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
-    assert dashed == pytest.approx([best["true"]["mean"], best["corrupted"]["mean"]])
-    assert axes.get_title(loc="left") == "2-Way GridWorld, offline, released rules"
+    assert dashed == pytest.approx([fresh["true"]["mean"], fresh["corrupted"]["mean"]])
+    (said,) = (text.get_text() for text in axes.get_legend().get_texts())
+    assert said == "bars: fresh seeds; diamonds: maximum of the sweep that chose c"
+    assert axes.get_title(loc="left") == "2-Way GridWorld, offline, authors' program"
+
+
+def test_every_tau_has_a_bar_of_its_own_where_tau_matters(out):
+    """At tau 0.1 nobody crosses the ice: that bar is as visible as the one at tau 10."""
+    rows = rows_of(out, "icy")
+    axes = plots.offline(rows, "Icy", "released").axes[0]
+    ticks = [label.get_text().split("\n") for label in axes.get_xticklabels()]
+    assert [(tick[0], tick[-1]) for tick in ticks[2:]] == [("UA-MCTS", "tau = 0.1"), ("UA-MCTS", "tau = 10")]
+    heights = [bar.get_height() for bar in axes.patches]
+    assert heights[2] == 0
+    assert heights[3] > 3
+    lines = plots.against_c(rows, "Icy", "released").axes[0].lines
+    assert [line.get_label() for line in lines][2:] == ["UA-MCTS, tau 0.1", "UA-MCTS, tau 10"]
+    assert max(lines[2].get_ydata()) == 0
+    assert "0.00 at tau 0.1 or" in text_of(out / "index.html")
 
 
 def test_drawing_leaves_matplotlib_as_it_was(out, tmp_path):
@@ -114,7 +164,13 @@ def test_the_page_says_everything(out):
     for experiment, domain in found.experiments():
         assert experiment in page.ids
         assert plots.name(domain) in text
-    assert "4 hold, 4 do not hold, 4 are too close to call and 4 were not measured" in text
+    verdicts = Counter(claim["verdict"] for claim in found.claims)
+    assert f"Of the {len(found.claims)} claims of the paper that were looked at here, {verdicts['holds']} hold," in text
+    assert "the paper's c" in page.text
+    assert "UA-Backpropagation" in page.text
+    assert not {"corrupted", "combined", "backpropagation"} & set(page.text)
+    assert "Rules: authors' program" in page.text
+    assert "Rules: as printed" in page.text
     assert found.provenance["command"] in text
     assert found.provenance["commit"] in text
     assert page.tags >= {"svg", "img", "nav", "footer", "table"}
@@ -130,27 +186,52 @@ def test_the_page_stands_alone(out):
     assert escape(made_up_results.NASTY) in source
 
 
-def test_the_same_data_give_the_same_bytes(out, tmp_path):
-    again = made_up_results.write(tmp_path)
-    report.build(again)
-    for path in (out / "index.html", *sorted((out / "figures").iterdir())):
-        assert path.read_bytes() == (again / path.relative_to(out)).read_bytes(), path.name
+def test_the_same_data_give_the_same_bytes(tmp_path):
+    first, second = (made_up_results.own_grid(tmp_path / name) for name in ("first", "second"))
+    for folder in (first, second):
+        (folder / "bandit.json").write_text(json.dumps(made_up_results.bandit()))
+        report.build(folder)
+    for path in (first / "index.html", *sorted((first / "figures").iterdir())):
+        assert path.read_bytes() == (second / path.relative_to(first)).read_bytes(), path.name
 
 
-def only_some(summary):
-    """One rule set, offline, one c, two runs: what a quick look leaves behind."""
-    rows = [row for row in summary["rows"] if row["rules"] == "released" and row["purpose"] == "fresh"]
-    summary["rows"] = [{**row, "runs": 2, "ci95": None, "iqm": None, "std": float("nan")} for row in rows]
-    summary["curves"], summary["claims"] = [], summary["claims"][3:4]
+def test_a_grid_of_ones_own_is_titled_by_what_was_run_and_not_measured_by_the_paper(tmp_path):
+    """What `uamcts run` writes: no numbers and no c of the paper, the budget that was used, nothing "not measured"."""
+    page = outline(report.build(made_up_results.own_grid(tmp_path)))
+    text = " ".join(page.text)
+    assert "2-Way GridWorld, iterations 7, own experiment" in page.text
+    assert "N_I 7, N_S 10, D_S 30, gamma 1" in page.text
+    assert "the paper's" not in text
+    assert "Not measured here:" not in text
+    assert "run_two_way" in page.ids
+    axes = plots.offline(read(tmp_path).rows, "Mine", "released").axes[0]
+    assert axes.get_title(loc="left") == "Mine, offline, authors' program"
+    assert {"MCTS", "UA-MCTS, tau 0.1", "UA-MCTS, tau 5", "Trust search"} <= set(page.text)
 
 
-def only_online(summary):
-    summary["rows"] = []
+def test_learners_of_ones_own(tmp_path):
+    page = outline(report.build(made_up_results.own_learners(tmp_path)))
+    assert "2-Way GridWorld, own experiment" in page.text
+    assert {"UA-MCTS, learned U (linear)", "UA-MCTS, learned U (nearest)"} <= set(page.text)
 
 
-def own_grid(summary):
-    summary["rows"] = [{**row, "experiment": "run"} for row in summary["rows"] if row["purpose"] == "sweep"]
-    summary["curves"], summary["claims"] = [], []
+def test_trust_search_is_shown_beside_the_others_whatever_rules_its_rows_name(change):
+    def under_its_own_rules(summary):
+        for row in summary["rows"]:
+            row["rules"] = "trust" if row["algorithm"] == "trust" else row["rules"]
+
+    folder = change(under_its_own_rules)
+    report.build(folder)
+    assert [path.name for path in folder.glob("figures/*offline*.svg")] == ["run_two_way_offline_released.svg"]
+    assert "Trust" in (folder / "figures" / "run_two_way_offline_released.svg").read_text()
+    planners = [line.split()[0] for line in result_lines(read(folder).rows)][2:]
+    assert planners == ["MCTS", "UA-MCTS,", "UA-MCTS,", "Trust"]
+
+
+def few_runs(summary):
+    """Two runs of one c: what a quick look leaves behind."""
+    rows = [row for row in summary["rows"] if row["purpose"] == "fresh"]
+    summary["rows"] = [{**row, "runs": 2, "ci95": [None, None], "iqm": None, "std": float("nan")} for row in rows]
 
 
 def nothing(summary):
@@ -160,17 +241,40 @@ def nothing(summary):
 @pytest.mark.parametrize(
     ("alter", "said"),
     [
-        (only_some, ["here: the online scenario and the pseudocode rules.", "2 runs only", "1 was not measured"]),
-        (only_online, ["Not measured here: the offline scenario."]),
-        (own_grid, ["2-Way GridWorld, own grid", "No claims were judged here."]),
+        (few_runs, ["2 runs only", "No claims were judged here."]),
         (nothing, ["No claims were judged here.", "the command was not recorded"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
-)  # fmt: skip
-def test_what_is_missing_lacks_its_section_and_is_named(tmp_path, alter, said):
-    text = " ".join(outline(report.build(change(tmp_path, alter))).text)
+)
+def test_what_is_missing_lacks_its_section_and_is_named(change, alter, said):
+    text = text_of(report.build(change(alter)))
     for words in [*said, "Not measured here."]:
         assert words in text
+
+
+@pytest.mark.parametrize(
+    ("scenario", "absent"), [("offline", "the online scenario"), ("online", "the offline scenario")]
+)
+def test_what_an_experiment_of_the_paper_lacks_is_named(tmp_path, scenario, absent):
+    experiments = [made_up_results.EXPERIMENTS["two_way"]]
+    folder = made_up_results.conclude(tmp_path, experiments, ("released",), scenario)
+    assert f"Not measured here: {absent} and the rules as printed." in text_of(report.build(folder))
+
+
+def test_an_interrupted_folder_is_reported_from_its_finished_units(tmp_path):
+    """Units of a command that was killed: no summary yet."""
+    grid = offline_grid(["two_way"], ["corrupted", "combined"], [], [0.1], [], 60)
+    store = Store(tmp_path, {"experiments": {experiment.name: asdict(experiment) for experiment in grid}})
+    with pytest.raises(ValueError, match=r"no unit in .* is finished yet; rerun the command"):
+        report.build(tmp_path)
+    units = runner.sweep_units(grid[0], ("released",), 0)
+    assert len(units) == 2
+    (episodes,) = made_up_results.made_up(units[:1], np.random.default_rng(0))
+    store.write(units[0], episodes, {})
+    text = text_of(report.build(tmp_path))
+    assert "This report is not complete: from 1 finished units; rerun the command to resume it." in text
+    assert "2-Way GridWorld, own experiment" in text
+    assert not (tmp_path / "summary.json").exists()
 
 
 def test_a_folder_without_a_summary_is_refused(tmp_path):
@@ -184,23 +288,111 @@ def test_a_folder_without_a_summary_is_refused(tmp_path):
         (lambda summary: summary.pop("rows"), "it has no 'rows'"),
         (lambda summary: summary["rows"][3].pop("mean"), r"rows\[3\] has no 'mean'"),
         (lambda summary: summary["rows"][0].update(mean="much"), r"'mean' of rows\[0\] is 'much'"),
-        (lambda summary: summary["claims"].append(7), r"claims\[16\] has no 'id'"),
-        (lambda summary: summary["curves"][0].update(mean=3), r"'mean' of curves\[0\] is 3"),
+        (lambda summary: summary["rows"][0].update(ci95=[1.0]), r"'ci95' of rows\[0\] is \[1.0\]"),
+        (lambda summary: summary["rows"][0].update(ci95=["a", "b"]), r"'ci95' of rows\[0\]"),
+        (lambda summary: summary["claims"].append(7), r"claims\[0\] has no 'id'"),
+        (lambda summary: summary["curves"].append({**CURVE, "mean": 3}), r"'mean' of curves\[0\] is 3"),
+        (lambda summary: summary["curves"].append({**CURVE, "std": [1.0]}), r"episode, mean, std of curves\[0\]"),
+        (lambda summary: summary.update(provenance=[]), "'provenance' of it is"),
+        (lambda summary: summary["provenance"]["settings"]["experiments"]["run_two_way"].update(family="x", level="y"),
+         "'level' of experiment 'run_two_way' is 'y'"),
     ],
-)
-def test_a_damaged_summary_is_refused(tmp_path, alter, complaint):
+)  # fmt: skip
+def test_a_damaged_summary_is_refused(change, alter, complaint):
     with pytest.raises(ValueError, match=rf"summary\.json is damaged .*{complaint}.*run the command"):
-        report.build(change(tmp_path, alter))
+        report.build(change(alter))
 
 
-def test_files_cut_short_are_refused(tmp_path):
-    change(tmp_path, lambda summary: None)
+CURVE = {
+    "experiment": "run_two_way", "algorithm": "combined", "learner": "linear", "rules": "released", "c": 1.0,
+    "quantity": "reward", "episode": [0, 1], "mean": [1.0, 2.0], "std": [0.1, None],
+}  # fmt: skip
+WRONG = (None, "x", 3, -1.5, True, [], [1], {}, {"a": []}, float("nan"))
+
+
+def test_no_value_in_a_summary_breaks_the_reader(change):
+    """Every field of a row, a claim, a curve and the provenance replaced: read, or refused in a sentence."""
+    refused = 0
+    for part in ("rows", "curves", "provenance"):
+        fields = {"rows": ROW, "curves": CURVE, "provenance": {"settings": 0, "command": 0}}[part]
+        for field in fields:
+            for wrong in WRONG:
+
+                def alter(summary, part=part, field=field, wrong=wrong):
+                    summary["rows"] = summary["rows"][:2]
+                    summary["curves"] = [CURVE.copy()]
+                    (summary[part] if part == "provenance" else summary[part][0])[field] = wrong
+
+                try:
+                    found = read(change(alter))
+                except ValueError as error:
+                    assert "summary.json is damaged" in str(error)  # noqa: PT017 (others are to pass)
+                    refused += 1
+                else:
+                    assert result_lines(found.rows)
+                    assert found.experiments()
+    assert refused > 100
+
+
+def test_files_cut_short_are_refused(change, tmp_path):
+    change(lambda summary: None)
     (tmp_path / "bandit.json").write_text('{"cases": [')
     with pytest.raises(ValueError, match=r"bandit\.json is damaged"):
         report.build(tmp_path)
-    (tmp_path / "summary.json").write_bytes(b"\xff\x00")
-    with pytest.raises(ValueError, match=r"summary\.json is damaged"):
-        report.build(tmp_path)
+    for content in (b"\xff\x00", b"[" * 100_000, b"[1, 2]", b"3"):
+        (tmp_path / "summary.json").write_bytes(content)
+        with pytest.raises(ValueError, match=r"summary\.json is damaged"):
+            report.build(tmp_path)
+
+
+def test_results_in_a_terminal(out):
+    """A header over every table, and no line beyond 80 columns."""
+    lines = result_lines(read(out).rows)
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "Space Invaders, offline, authors' program"
+    assert lines[1].split() == ["planner", "c", "mean", "95%", "interval", "runs", "steps"]
+    assert lines[2].startswith("MCTS in the true world")
+    assert any(line.startswith("UA-MCTS, tau 0.1") for line in lines)
+    assert any(line.startswith("MCTS, transition (16 units)") for line in lines)
+
+
+def test_verdicts_in_a_terminal():
+    verdicts = ["holds"] * 14 + ["too close to call"] * 3 + ["does not hold"]
+    assert verdict_line([{"verdict": verdict} for verdict in verdicts]) == (
+        "14 of 18 claims of the paper hold, 1 does not hold, 3 are too close to call"
+    )
+    assert verdict_line([{"verdict": "not measured"}]) == ""
+    assert verdict_line([]) == ""
+
+
+def test_progress_fits_80_columns_and_is_silent_about_time_before_it_can_tell():
+    """Units done, share and time left; a long unit's name is cut, not wrapped."""
+    clock = iter(float(second) for second in range(10_000))
+    console = Console(width=80, height=24, force_terminal=True, file=io.StringIO())
+    names = [f"space_invaders-offline-released-tau0.1-sweep-{number}-0123abcd" for number in range(4)]
+    bars = Bars(console, dict.fromkeys(names, 10.0))
+    bars.bar.get_time = lambda: next(clock)
+    bars.bar.start_task(bars.task)
+    bars.begin(names[0], 0, 4)
+
+    def drawn():
+        with console.capture() as capture:
+            console.print(bars.bar.get_renderable())
+        return re.sub(r"\x1b\[[0-9;]*m", "", capture.get())
+
+    first = drawn()
+    assert "0 of 4 units" in first
+    assert "left" not in first
+    for number in range(1, 4):
+        bars.begin(names[number], number, 4)
+        bars.tell(0.5, "a very long line of words about tau, the loss and everything else there is to say")
+    later = drawn()
+    assert "3 of 4 units" in later
+    assert " 88%" in later
+    assert re.search(r"\d+:\d\d left", later)
+    for text in (first, later):
+        assert len(text.strip("\n").split("\n")) == 1
+        assert len(text.rstrip("\n")) <= 80
 
 
 @pytest.fixture(scope="module")

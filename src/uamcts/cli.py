@@ -14,39 +14,79 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from uamcts import __version__, arguments, names
+from uamcts.names import RULE_TITLES
 from uamcts.startup import prepare_jax
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Planning that works although the simulator is wrong.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Planning that works even when the simulator is wrong.",
 )
 console = Console()
 
-DomainName = Annotated[str, typer.Argument(metavar="DOMAIN", help="A domain's name: see `uamcts domains`.")]
+ALGORITHMS = ", ".join(f"`{name}`" for name in names.ALGORITHM_NAMES)
+
+
+def _complete(choices: tuple[str, ...]) -> Any:
+    """Completion of a word in a shell from some choices."""
+    return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
+
+
+DOMAIN = {"metavar": "DOMAIN", "autocompletion": _complete(names.DOMAIN_NAMES)}
+ALGORITHM = {"autocompletion": _complete(names.ALGORITHM_NAMES)}
+DomainName = Annotated[str, typer.Argument(help="A domain's name: see `uamcts domains`.", **DOMAIN)]
+Seed = Annotated[int, typer.Option(help="Another seed, other episodes.")]
 
 
 @contextmanager
-def told_plainly(out: Path | None = None) -> Iterator[None]:
+def report_errors(out: Path | None = None) -> Iterator[None]:
     """Turns a wrong argument into one line on standard error and exit status 2, Ctrl-C into status 130.
 
-    A command that keeps its work in `out` says how to go on.
+    A command that keeps its work in `out` says how to resume.
     """
     try:
         yield
-    except (ValueError, TypeError) as error:
-        print(f"uamcts: {error}", file=sys.stderr)
+    except (ValueError, TypeError, OverflowError) as error:
+        print(f"uamcts: {arguments.brief(error, 700)}", file=sys.stderr)
         raise typer.Exit(2) from None
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"uamcts: {error}" + (f"; what was finished before is in {out}" if out else ""), file=sys.stderr)
         raise typer.Exit(1) from None
+    except ModuleNotFoundError as missing:
+        if missing.name not in arguments.PACKAGES:
+            raise
+        print(f"uamcts: {arguments.missing_packages('this command')}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        print("uamcts: out of memory; use fewer iterations, runs or steps", file=sys.stderr)
+        raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        kept = f"; what is finished is in {out}, and the same command goes on from there" if out else ""
+        kept = f"; finished work is in {out}: rerun the same command to resume" if out else ""
         print(f"uamcts: stopped{kept}", file=sys.stderr, flush=True)
         if out:
             os._exit(130)  # a unit that is being computed in another thread is dropped, not waited for
         raise typer.Exit(130) from None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"uamcts {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Planning that works even when the simulator is wrong."""
 
 
 @app.command()
@@ -55,10 +95,10 @@ def domains() -> None:
     prepare_jax()
     import uamcts
 
-    print(f"{'domain':15} {'actions':>7} {'features':>8}  what it is")
+    print(f"{'domain':16} {'actions':>7} {'features':>8}  what it is")
     for name in uamcts.DOMAINS:
         domain = uamcts.make(name)
-        print(f"{name:15} {domain.num_actions:7} {len(domain.feature_bounds()[0]):8}  {domain.summary}")
+        print(f"{name:16} {domain.num_actions:7} {len(domain.feature_bounds()[0]):8}  {domain.summary}")
 
 
 @app.command()
@@ -66,11 +106,11 @@ def play(
     domain: DomainName,
     algorithm: Annotated[
         list[str],
-        typer.Option(help="One of the paper's, `trust`, or `random`. Give it again to play several side by side."),
-    ] = ["combined"],  # noqa: B006 (typer reads it, nobody writes to it)
-    seed: Annotated[int, typer.Option(help="Another seed, another episode.")] = 0,
+        typer.Option(help=f"{ALGORITHMS} or `random`. Repeat it to play several side by side.", **ALGORITHM),
+    ] = ["ua-mcts"],  # noqa: B006 (typer reads it, nobody writes to it)
+    seed: Seed = 0,
     steps: Annotated[int | None, typer.Option(help="Cut the episode here; default: its time limit.", min=1)] = None,
-    rules: Annotated[str, typer.Option(help="`released` or `pseudocode`.")] = "released",
+    rules: Annotated[str, typer.Option(help="`released`: authors' program; `pseudocode`: as printed.")] = "released",
     c: Annotated[float | None, typer.Option(help="Exploration; default: the paper's for this algorithm.")] = None,
     tau: Annotated[float, typer.Option(help="Uncertainty factor.")] = 0.1,
     gif: Annotated[Path | None, typer.Option(help="Write a moving picture here.")] = None,
@@ -78,71 +118,80 @@ def play(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the last boards only.")] = False,
 ) -> None:
     """Plays an episode in the real world, move by move, with the planner's thoughts beside the board."""
-    with told_plainly():
+    with report_errors():
+        arguments.check_seed(seed)
+        arguments.check_size("steps", steps)
+        arguments.check_size("delay", delay, least=0)
+        arguments.check_search_numbers([c], [tau])
         prepare_jax()
         from uamcts.watch import watch
 
         watch(domain, algorithm, seed, steps, {"rules": rules, "tau": tau, "c": c}, gif, delay, quiet)
 
 
-Out = Annotated[Path, typer.Option(help="The folder for results; the same command goes on where it was.")]
-Rules = Annotated[str, typer.Option(help="`released`, `pseudocode` or `both`.")]
+Out = Annotated[Path, typer.Option(help="The folder for results; rerun the same command to resume.")]
+Rules = Annotated[str, typer.Option(help="`released` (authors' program), `pseudocode` (as printed) or `both`.")]
 EngineName = Annotated[str, typer.Option(help="`local`: all devices of this machine. `ray`: an existing cluster.")]
 Address = Annotated[str | None, typer.Option(help="The Ray cluster's address; default: the one Ray finds.")]
+Scenario = Annotated[str, typer.Option(help="`offline`, `online` or `both`.")]
+Experiments = Annotated[list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="Default: all of them.")]
 
 
 @app.command()
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="Default: all of them.")] = None,
+    names: Experiments = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs, at the paper's c: a few minutes.")] = False,
-    scenario: Annotated[str, typer.Option(help="`offline`, `online` or `both`.")] = "both",
+    scenario: Scenario = "both",
     rules: Rules = "released",
-    seed: Annotated[int, typer.Option(help="Another seed, other runs.")] = 0,
+    seed: Seed = 0,
     out: Out = Path("results"),
     engine: EngineName = "local",
     address: Address = None,
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 if an expected claim does not hold.")] = False,
 ) -> None:
     """Reproduces the paper: space_invaders, freeway, breakout, two_way, icy, bandit."""
-    with told_plainly(out):
+    with report_errors(out):
+        arguments.check_seed(seed)
         prepare_jax(device_a_core=True)
         from uamcts.lab import reproduce as lab
         from uamcts.lab.engines import engine_of
 
         summary = lab.reproduce(names or [], quick, scenario, rules, seed, out, engine_of(engine, address), console)
-        _tell(summary, out)
+        _print_results(summary, out)
         wrong = lab.failed(summary)
         for claim in wrong:
-            print(f"does not hold: {claim['text']} ({claim['rules']})", file=sys.stderr)
+            print(f"does not hold: {claim['text']} ({RULE_TITLES[claim['rules']]})", file=sys.stderr)
         if check and wrong:
             raise typer.Exit(1)
 
 
 @app.command()
 def beyond(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="Default: all of them.")] = None,
+    names: Experiments = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs, small budgets: some minutes.")] = False,
-    scenario: Annotated[str, typer.Option(help="`offline`, `online` or `both`.")] = "both",
-    seed: Annotated[int, typer.Option(help="Another seed, other runs.")] = 0,
+    scenario: Scenario = "both",
+    seed: Seed = 0,
     out: Out = Path("results/beyond"),
     engine: EngineName = "local",
     address: Address = None,
 ) -> None:
     """Runs what the paper does not have: planners, estimators, severity, mandatory, shortcut, budget."""
-    with told_plainly(out):
+    with report_errors(out):
+        arguments.check_seed(seed)
         prepare_jax(device_a_core=True)
         from uamcts.lab import beyond as lab
         from uamcts.lab.engines import engine_of
         from uamcts.lab.reproduce import run_all
 
         experiments = lab.chosen(names or [], quick, scenario)
-        _tell(run_all(experiments, False, quick, "released", seed, out, engine_of(engine, address), console), out)
+        summary = run_all(experiments, False, quick, "released", seed, out, engine_of(engine, address), console)
+        _print_results(summary, out)
 
 
 @app.command()
 def report(out: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with results.")]) -> None:
-    """Builds a folder's report anew from its data."""
-    with told_plainly():
+    """Rebuilds a folder's report from its data; of an interrupted command, from what was finished."""
+    with report_errors():
         from uamcts.lab.report import build
 
         print(build(out))
@@ -150,9 +199,13 @@ def report(out: Annotated[Path, typer.Argument(metavar="DIR", help="A folder wit
 
 @app.command()
 def run(
-    domain: Annotated[list[str], typer.Argument(metavar="DOMAIN...", help="Domains: see `uamcts domains`.")],
+    domain: Annotated[
+        list[str], typer.Argument(help="Domains: see `uamcts domains`.", **{**DOMAIN, "metavar": "DOMAIN..."})
+    ],
     scenario: Annotated[str, typer.Option(help="`online`: U is learned on the way. `offline`: U is known.")] = "online",
-    algorithm: Annotated[list[str] | None, typer.Option(help="One of the paper's, or `trust`; give several.")] = None,
+    algorithm: Annotated[
+        list[str] | None, typer.Option(help=f"{ALGORITHMS}; repeat it for several.", **ALGORITHM)
+    ] = None,
     learner: Annotated[
         list[str] | None,
         typer.Option(
@@ -175,8 +228,10 @@ def run(
         list[str] | None,
         typer.Option(help="Of the domain, NAME=VALUE: severity=0.5, broken=[2,4]; give several."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, other runs.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="A folder to keep everything in; runs go on from there.")] = None,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="A folder to keep everything in; rerun the same command to resume.")
+    ] = None,
     engine: EngineName = "local",
     address: Address = None,
 ) -> None:
@@ -184,46 +239,52 @@ def run(
 
     A single online run is watched: what it has learned is printed as it goes.
     """
-    with told_plainly(out):
+    with report_errors(out):
+        arguments.check_seed(seed)
+        given = {"learner": learner, "steps": steps, "interval": interval, "minibatches": minibatches}
+        arguments.check_scenario(scenario, {**given, "tau": tau, "iterations": iterations})
+        arguments.check_sizes(runs=runs, steps=steps, interval=interval, minibatches=minibatches)
+        arguments.check_search_numbers(c or [], tau or [])
+        for number in iterations or []:
+            arguments.check_size("iterations", number)
+        algorithms = [names.algorithm_key(name) for name in algorithm or []]
         prepare_jax(device_a_core=True)
-        if scenario not in ("online", "offline"):
-            raise ValueError(f"scenario is {scenario!r}; there are online and offline")
         from uamcts.lab import grid
 
         options = grid.domain_options(option or [])
-        several = max(len(given or [0]) for given in (domain, algorithm, learner, c)) > 1 or rules == "both"
+        several = max(len(values or [0]) for values in (domain, algorithms, learner, c)) > 1 or rules == "both"
         if scenario == "offline" or several or engine != "local":
             from uamcts.lab.engines import engine_of
 
             if scenario == "offline":
-                algorithms, taus = algorithm or ["true", "corrupted", "combined"], tau or [0.1]
-                given = (algorithms, c or [], taus, iterations or [], runs or 100)
-                experiments = grid.offline_grid(domain, *given, options)
+                planners, taus = algorithms or ["true", "corrupted", "combined"], tau or [0.1]
+                budgets = (planners, c or [], taus, iterations or [], runs or 100)
+                experiments = grid.offline_grid(domain, *budgets, options)
             else:
-                chosen = (algorithm or ["combined"], learner or [], c or [], runs, steps, interval, minibatches)
+                chosen = (algorithms or ["combined"], learner or [], c or [], runs, steps, interval, minibatches)
                 experiments = grid.online_grid(domain, *chosen, options)
             folder = out or grid.default_folder(experiments, rules, seed)
-            _tell(grid.run_grid(experiments, rules, seed, folder, engine_of(engine, address), console), folder)
+            summary = grid.run_grid(experiments, rules, seed, folder, engine_of(engine, address), console)
+            _print_results(summary, folder)
             return
         from uamcts.lab.online import Experiment
         from uamcts.lab.watch import run_online, second_half
 
         experiment = Experiment(
-            domain[0], (algorithm or ["combined"])[0], learner[0] if learner else None, rules, c[0] if c else None,
+            domain[0], (algorithms or ["combined"])[0], learner[0] if learner else None, rules, c[0] if c else None,
             runs, steps, seed, interval=interval, minibatches=minibatches, options=options,
         )  # fmt: skip
         print(second_half(run_online(experiment, out, console)))
 
 
-def _tell(summary: dict[str, Any], out: Path) -> None:
+def _print_results(summary: dict[str, Any], out: Path) -> None:
     """Results and verdicts for a terminal, and where the report is."""
-    from uamcts.lab.reproduce import table
+    from uamcts.lab.terminal import result_lines, verdict_line
 
-    print("\n".join(table(summary)))
-    verdicts = [claim["verdict"] for claim in summary["claims"] if claim["verdict"] != "not measured"]
+    print("\n".join(result_lines(summary["rows"], console.width)))
+    verdicts = verdict_line(summary["claims"])
     if verdicts:
-        counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
-        print(f"claims of the paper: {counts}")
+        print(verdicts)
     print(f"{summary['provenance']['seconds']:.0f} s; the report is {(out / 'index.html').resolve().as_uri()}")
 
 
@@ -240,16 +301,20 @@ def bench(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
     """Measures speed beside gymnax and mctx (extra `bench`) in one run."""
-    with told_plainly():
+    with report_errors():
         from uamcts import bench as benchmarks
 
         names = only or list(benchmarks.BENCHMARKS)
         unknown = [name for name in names if name not in benchmarks.BENCHMARKS]
         if unknown:
             raise ValueError(f"only is {unknown[0]!r}; there are {', '.join(benchmarks.BENCHMARKS)}")
-        if not all(number.isdecimal() and int(number) for number in search_lanes.split(",")):
-            raise ValueError(f"search_lanes is {search_lanes!r}; give whole numbers of at least 1, like 1,128")
+        if not all(number.isdecimal() and len(number) < 10 and int(number) for number in search_lanes.split(",")):
+            raise ValueError(
+                f"search_lanes is {arguments.brief(search_lanes)!r}; give whole numbers of at least 1, like 1,128"
+            )
         numbers = [int(number) for number in search_lanes.split(",")]
+        arguments.check_sizes(lanes=lanes, steps=steps)
+        arguments.check_size("seconds", seconds, least=0.01)
         prepare_jax(all_cores)
         if not all_cores:
             benchmarks.one_core()

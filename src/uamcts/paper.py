@@ -5,25 +5,15 @@ And one algorithm that is not the paper's: `trust`, with one setting for every d
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uamcts.domains.base import Domain
+from uamcts.names import PHASES, TABLE, algorithm_key
 from uamcts.types import SearchConfig
 from uamcts.uncertainty.schedule import Schedule
 
-PHASES = ("selection", "expansion", "simulation", "backpropagation")
-
-ALGORITHMS: dict[str, tuple[str, ...]] = {
-    "true": (),
-    "corrupted": (),
-    "backpropagation": ("backpropagation",),
-    "selection": ("selection",),
-    "expansion": ("expansion",),
-    "simulation": ("simulation",),
-    "combined": PHASES,
-}
+ALGORITHMS: dict[str, tuple[str, ...]] = {one.key: one.phases for one in TABLE if one.key != "trust"}
 """Which phases are uncertainty-adapted. `true` is plain MCTS that plans in the real world, `corrupted` in the model."""
 
 RULES = ("released", "pseudocode")
@@ -87,20 +77,16 @@ ONLINE: dict[str, OnlineSettings] = {"two_way": _GRIDWORLD_ONLINE, "two_way_icy"
 def online_settings(domain: Domain, algorithm: str = "combined") -> OnlineSettings:
     """How an agent learns in this domain: as the paper's do, or, with `trust`, as docs/beyond.md found best."""
     settings = ONLINE.get(domain.name, OnlineSettings())
-    if algorithm != "trust":
+    if algorithm_key(algorithm) != "trust":
         return settings
     often = replace(settings.schedule, interval=500)
     return replace(settings, estimator="two_part+memory", schedule=often, minibatches=1000)
 
 
 def switches(algorithm: str) -> dict[str, bool]:
-    """The four switches of an algorithm, by name."""
-    known = {**ALGORITHMS, "trust": PHASES}
-    if algorithm not in known:
-        nearest = difflib.get_close_matches(algorithm, known, n=1, cutoff=0.4)
-        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-        raise ValueError(f"unknown algorithm {algorithm!r}; {hint}there are {', '.join(known)}")
-    return {phase: phase in known[algorithm] for phase in PHASES}
+    """The four switches of an algorithm, by any of its names."""
+    adapted = {**ALGORITHMS, "trust": PHASES}[algorithm_key(algorithm)]
+    return {phase: phase in adapted for phase in PHASES}
 
 
 def rules_of(algorithm: str, rules: str) -> str:
@@ -110,6 +96,7 @@ def rules_of(algorithm: str, rules: str) -> str:
 
 def usual_c(name: str, algorithm: str) -> float:
     """The exploration constant of an algorithm in a domain: the paper's best, or sqrt 2 where it gives none."""
+    algorithm = algorithm_key(algorithm)
     return TRUST["c"] if algorithm == "trust" else BEST_C.get(name, {}).get(algorithm, _ROOT2)
 
 
@@ -118,6 +105,7 @@ def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) 
 
     `trust` is not the paper's: it keeps rules of its own, whichever of the paper's `settings` ask for.
     """
+    algorithm = algorithm_key(algorithm)
     adapted = switches(algorithm)
     if algorithm == "trust":
         return SearchConfig(**{**BUDGETS.get(domain.name, {}), **adapted, **TRUST, **settings, "rules": TRUST["rules"]})
@@ -132,5 +120,4 @@ def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) 
 
 def planned_in(domain: Domain, algorithm: str) -> Domain:
     """The domain as the algorithm plans in it: `true` knows the real rules."""
-    switches(algorithm)
-    return domain.with_true_model() if algorithm == "true" else domain
+    return domain.with_true_model() if algorithm_key(algorithm) == "true" else domain

@@ -120,14 +120,18 @@ class Domain:
         """What is where, as conditions [rows, columns, channels], for pictures of one concrete state."""
         raise NotImplementedError(f"{type(self).__name__} has no channels(state)")
 
+    def wrong_cells(self) -> np.ndarray | None:
+        """The cells of the board where world and model differ, conditions [rows, columns]; None if it cannot tell."""
+        return None
+
     def render(self, state: PyTree, scale: int = 16) -> np.ndarray:
         """One concrete state as an RGB picture, `scale` pixels a cell, bytes [rows * scale, columns * scale, 3]."""
         return pictures.rgb(self.channels(state), scale)
 
-    def text(self, state: PyTree) -> str:
-        """One concrete state as a board of characters for a terminal."""
+    def text(self, state: PyTree, marked: np.ndarray | None = None) -> str:
+        """One concrete state as a board of characters for a terminal; empty cells that are `marked` look different."""
         glyphs = {self.channel_names.index(name): glyph for name, glyph in self.glyphs.items()}
-        return pictures.text(self.channels(state), glyphs)
+        return pictures.text(self.channels(state), glyphs, marked)
 
     def _action(self, action: int | jax.Array) -> jax.Array:
         """`action` as an array; a concrete one that does not exist is refused, a traced one cannot be looked at."""
@@ -151,7 +155,7 @@ def line(argument: str, values: Iterable[int], length: int) -> tuple[int, ...]:
         places = tuple(operator.index(value) for value in values)
     except TypeError:
         raise TypeError(
-            f"{argument} is {values!r}; give a tuple of whole numbers, for example {argument}=(2, 4)"
+            f"{argument} is {values!r}; give a list of whole numbers, for example {argument}=[2, 4]"
         ) from None
     for place in places:
         if not 0 <= place < length:
@@ -159,11 +163,41 @@ def line(argument: str, values: Iterable[int], length: int) -> tuple[int, ...]:
     return tuple(sorted(set(places)))
 
 
+def whole_number(argument: str, value: Any, least: int, greatest: int | None = None) -> int:
+    """`value` as an integer within its limits, or an error that names the argument."""
+    limits = f"of at least {least}" if greatest is None else f"between {least} and {greatest}"
+    remedy = f"{argument} is {value!r}; it must be a whole number {limits}"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(remedy) from None
+    if isinstance(value, bool):
+        raise TypeError(remedy)
+    if number < least or (greatest is not None and number > greatest):
+        raise ValueError(remedy)
+    return number
+
+
+def share(argument: str, value: Any, of: str) -> float:
+    """`value` as a number between 0 and 1, or an error that names the argument."""
+    remedy = f"{argument} is {value!r}; it is a share of {of}, a number between 0 and 1"
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(remedy)
+    if not 0 <= value <= 1:
+        raise ValueError(remedy)
+    return float(value)
+
+
+def flag(argument: str, value: Any) -> bool:
+    """`value` as a condition, or an error that names the argument."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{argument} is {value!r}; it must be True or False")
+    return bool(value)
+
+
 def generator(seed: int) -> np.random.Generator:
     """NumPy's generator of a `seed` that is a whole number, so that the same call draws the same world."""
-    if operator.index(seed) < 0:
-        raise ValueError(f"seed is {seed}; it must be a whole number of at least 0")
-    return np.random.default_rng(operator.index(seed))
+    return np.random.default_rng(whole_number("seed", seed, 0))
 
 
 def broken_places(
@@ -178,6 +212,10 @@ def broken_places(
         return usual if broken is None else broken
     if broken is not None:
         raise ValueError(f"broken is {broken!r} and severity is {severity}; give one of the two")
-    if not 0 <= severity <= 1:
-        raise ValueError(f"severity is {severity}; it is a share of {len(places)} places, between 0 and 1")
-    return generator(seed).permutation(np.array(places))[: round(severity * len(places))].tolist()
+    number = round(share("severity", severity, f"{len(places)} places") * len(places))
+    return generator(seed).permutation(np.array(places))[:number].tolist()
+
+
+def differing(first: Any, second: Any, count: int) -> np.ndarray:
+    """The places, of `count`, at which two words of bits differ, as conditions."""
+    return (np.uint32(first) ^ np.uint32(second)) >> np.arange(count, dtype=np.uint32) & 1 == 1

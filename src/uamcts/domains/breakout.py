@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, broken_places, line
+from uamcts.domains.base import Domain, broken_places, differing, line
 from uamcts.domains.bits import Layout, bit, bits_to_rows, mask, ones, rows_to_bits, word
 from uamcts.types import Transition
 
@@ -117,6 +117,11 @@ class Breakout(Domain):
     def difference(self, first: State, second: State) -> jax.Array:
         bricks = ones(first.bricks ^ second.bricks)
         return FIELDS.squared_difference(first.rest, second.rest, skip="terminal", more=bricks) / np.float32(107)
+
+    def wrong_cells(self) -> np.ndarray:
+        cells = np.zeros((SIZE, SIZE), bool)
+        cells[SIZE - 1] = differing(self.world_rules, self.model_rules, SIZE)
+        return cells
 
     def channels(self, state: State) -> np.ndarray:
         s = FIELDS.unpack(np.asarray(state.rest))

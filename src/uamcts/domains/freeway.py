@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, broken_places, line
+from uamcts.domains.base import Domain, broken_places, differing, line
 from uamcts.domains.bits import Layout, bit, mask, word
 from uamcts.types import Transition
 
@@ -146,6 +146,11 @@ class Freeway(Domain):
             total = total + (number(first.timers, car) - number(second.timers, car)) ** 2
             total = total + (speed(first.speeds, car) - speed(second.speeds, car)) ** 2
         return PLAYER.squared_difference(first.player, second.player, skip="terminal", more=total) / np.float32(34)
+
+    def wrong_cells(self) -> np.ndarray:
+        cells = np.zeros((SIZE, SIZE), bool)
+        cells[:, PLAYER_COLUMN] = differing(self.world_rules, self.model_rules, SIZE)
+        return cells
 
     def channels(self, state: State) -> np.ndarray:
         numbers = np.asarray(self.features(state))

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, line
+from uamcts.domains.base import Domain, differing, line
 from uamcts.domains.bits import bit, mask, word
 from uamcts.types import Transition
 
@@ -81,6 +81,10 @@ class GridWorld(Domain):
         row, column = jnp.asarray(vector).astype(jnp.int32)
         return State(cell=word(COLUMNS * row + column))
 
+    def wrong_cells(self) -> np.ndarray:
+        pairs = zip(self.world_rules, self.model_rules, strict=True)
+        return np.any([differing(*pair, ROWS * COLUMNS) for pair in pairs], axis=0).reshape(ROWS, COLUMNS)
+
     def channels(self, state: State) -> np.ndarray:
         """The board of the real world; what the planner does not know has channels of its own."""
         cells = np.arange(ROWS * COLUMNS, dtype=np.uint32)
@@ -126,15 +130,16 @@ def _stride(action: jax.Array) -> jax.Array:
 
 def _cells(argument: str, cells: Iterable[tuple[int, int]]) -> int:
     """`cells` as a mask, or an error that names the argument."""
+    remedy = f"give (row, column) pairs, for example {argument}=[[0, 2]]"
+    try:
+        listed = tuple(tuple(cell) for cell in cells)
+    except TypeError:
+        raise TypeError(f"{argument} is {cells!r}; {remedy}") from None
     numbers = []
-    for cell in cells:
-        try:
-            row, column = cell
-        except TypeError:
-            raise TypeError(
-                f"{argument} holds {cell!r}; give (row, column) pairs, for example {argument}=((0, 2),)"
-            ) from None
-        numbers.append(COLUMNS * line(argument, (row,), ROWS)[0] + line(argument, (column,), COLUMNS)[0])
+    for cell in listed:
+        if len(cell) != 2:
+            raise ValueError(f"{argument} holds {cell!r}; {remedy}")
+        numbers.append(COLUMNS * line(argument, cell[:1], ROWS)[0] + line(argument, cell[1:], COLUMNS)[0])
     return mask(numbers)
 
 

@@ -33,9 +33,15 @@ def rgb(channels: np.ndarray, scale: int) -> np.ndarray:
     return palette[topmost(channels)].repeat(scale, axis=0).repeat(scale, axis=1)
 
 
-def text(channels: np.ndarray, glyphs: dict[int, str]) -> str:
+MARK = "x"
+"""An empty cell that is marked."""
+
+
+def text(channels: np.ndarray, glyphs: dict[int, str], marked: np.ndarray | None = None) -> str:
     """A framed board, one character a cell: the glyphs of the channels, a later one drawn over an earlier one."""
     board = np.full(channels.shape[:2], "·")
+    if marked is not None:
+        board[marked] = MARK
     for channel, glyph in glyphs.items():
         board[channels[..., channel]] = glyph
     edge = "─" * channels.shape[1]

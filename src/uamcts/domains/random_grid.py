@@ -6,7 +6,6 @@ third world the error is good news: where the model has nothing but wall, the wo
 
 from __future__ import annotations
 
-import operator
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, generator
+from uamcts.domains.base import Domain, flag, generator, share, whole_number
 from uamcts.domains.bits import word
 from uamcts.domains.gridworld import DOWN, LEFT, REWARD, RIGHT, UP
 from uamcts.types import Transition
@@ -104,6 +103,10 @@ class RandomGrid(Domain):
         row, column = jnp.asarray(vector).astype(jnp.int32)
         return State(word(self.size * row + column))
 
+    def wrong_cells(self) -> np.ndarray:
+        pairs = zip(self.world_rules, self.model_rules, strict=True)
+        return np.any([np.asarray(world) != np.asarray(model) for world, model in pairs], axis=0)
+
     def channels(self, state: State) -> np.ndarray:
         """The board of the real world."""
         cells = np.arange(self.size**2).reshape(self.size, self.size)
@@ -187,7 +190,7 @@ def make_slippery(size: int = 12, density: float = 0.3, seed: int = 0, belt: boo
     size = _checked(size)
     nothing = np.zeros((size, size), bool)
     middle = nothing.copy()
-    middle[:, [(size - 1) // 2, size // 2]] = belt
+    middle[:, [(size - 1) // 2, size // 2]] = flag("belt", belt)
     draws = (ice | middle for ice in _draws(size, density, seed))
     ice = next(ice for ice in draws if density == 0 or ice[size // 2].any())
     return Slippery(Rules(nothing, ice), Rules(nothing, nothing))
@@ -200,26 +203,23 @@ def make_shortcut(size: int = 12, door: bool = True, trap: bool = False) -> Shor
     everything. `trap`: what is there takes one back to the start, and the way around is the only one after all.
     """
     size = _checked(size)
-    if trap and not door:
+    if flag("trap", trap) and not flag("door", door):
         raise ValueError("trap is True and door is False; a trap stands in the door's place: give trap with door=True")
     nothing = np.zeros((size, size), bool)
     believed, place = nothing.copy(), nothing.copy()
     believed[:-1, size // 2] = True
-    place[size // 2, size // 2] = door
+    place[size // 2, size // 2] = flag("door", door)
     traps = place if trap else nothing
     return Shortcut(ShortcutRules(believed & ~place, nothing, traps), ShortcutRules(believed, nothing, nothing))
 
 
 def _checked(size: int) -> int:
-    if not LEAST <= operator.index(size) <= GREATEST:
-        raise ValueError(f"size is {size}; it must lie between {LEAST} and {GREATEST}")
-    return operator.index(size)
+    return whole_number("size", size, LEAST, GREATEST)
 
 
 def _draws(size: int, density: float, seed: int) -> Iterator[np.ndarray]:
     """Conditions [size, size], each with probability `density`, again and again, and at last an error."""
-    if not 0 <= density <= 1:
-        raise ValueError(f"density is {density}; it is a share of the cells, between 0 and 1")
+    share("density", density, "the cells")
     drawn = generator(seed)
     for _ in range(DRAWS):
         yield drawn.random((size, size)) < density

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, broken_places, line
+from uamcts.domains.base import Domain, broken_places, differing, line
 from uamcts.domains.bits import Layout, bit, bits_to_rows, highest, mask, ones, rows_to_bits, word
 from uamcts.types import Transition
 
@@ -202,6 +202,11 @@ class SpaceInvaders(Domain):
         turned = (FIELDS.unpack(first.rest).rightward ^ FIELDS.unpack(second.rest).rightward) * 3
         total = FIELDS.squared_difference(first.rest, second.rest, skip="terminal", more=cells + turned)
         return total / np.float32(306)
+
+    def wrong_cells(self) -> np.ndarray:
+        cells = np.zeros((SIZE, SIZE), bool)
+        cells[SIZE - 1] = differing(self.world_rules, self.model_rules, SIZE)
+        return cells
 
     def channels(self, state: State) -> np.ndarray:
         numbers = np.asarray(self.features(state))

@@ -76,12 +76,6 @@ class Experiment:
     """Where a family is a range of something, the place in it."""
 
 
-def check_seed(seed: int) -> None:
-    """Refuses a seed that JAX would cut to 32 bits: two that look different would give the same runs."""
-    if not 0 <= seed < 2**32:
-        raise ValueError(f"seed is {seed}; it must be a whole number from 0 to {2**32 - 1:,}")
-
-
 def _game(name: str, title: str) -> Experiment:
     return Experiment(name, title, name, (Offline(),), (Online(),))
 

@@ -11,48 +11,62 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uamcts.paper import ALGORITHMS, RULES
+from uamcts import names
+from uamcts.arguments import brief
+from uamcts.paper import RULES
 
 Entry = dict[str, Any]
 
+Kind = tuple | Callable[[Any], bool]
+"""The types that a value may have, or a check of it."""
 NUMBER = (int, float, type(None))
-ROW = {
+
+
+def _is_interval(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and len(value) == 2 and all(isinstance(x, NUMBER) for x in value))
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, NUMBER) for part in value)
+
+
+ROW: dict[str, Kind] = {
     **dict.fromkeys(("experiment", "domain", "scenario", "algorithm", "learner", "rules", "purpose"), (str,)),
     **dict.fromkeys(("c", "tau", "runs", "episodes", "mean", "std", "iqm", "steps", "goal_share"), NUMBER),
-    **dict.fromkeys(("ci95", "iqm_ci95"), (list, type(None))),
+    **dict.fromkeys(("ci95", "iqm_ci95"), _is_interval),
     "best": (bool, type(None)),
 }
-CLAIM = {
+CLAIM: dict[str, Kind] = {
     **dict.fromkeys(("id", "experiment", "rules", "text", "verdict", "paper"), (str,)),
     "numbers": (dict,),
-    "interval": (list, type(None)),
+    "interval": _is_interval,
     "runs": NUMBER,
 }
-DIFFERENCE = {
+DIFFERENCE: dict[str, Kind] = {
     **dict.fromkeys(("experiment", "first_algorithm", "first_rules", "second_algorithm", "second_rules"), (str,)),
     **dict.fromkeys(("first_tau", "second_tau", "mean", "p", "p_holm"), (int, float)),
-    "ci95": (list,),
+    "ci95": _is_interval,
 }
-CURVE = {
+CURVE: dict[str, Kind] = {
     **dict.fromkeys(("experiment", "algorithm", "learner", "rules", "quantity"), (str,)),
-    **dict.fromkeys(("episode", "mean", "std"), (list,)),
+    **dict.fromkeys(("episode", "mean", "std"), _is_numbers),
     "c": NUMBER,
 }
-CASE = {
+CASE: dict[str, Kind] = {
     **dict.fromkeys(("id", "title", "text"), (str,)),
-    **dict.fromkeys(("observed", "real", "delta", "steps", "ucb_bound", "ua_ucb_bound"), (list,)),
+    **dict.fromkeys(("observed", "real", "delta", "steps", "ucb_bound", "ua_ucb_bound"), _is_numbers),
     **dict.fromkeys(("ucb", "ua_ucb"), (dict,)),
     "estimated": (dict, type(None)),
     **dict.fromkeys(("c", "runs"), NUMBER),
 }
-AGAINST = {
+AGAINST: dict[str, Kind] = {
     "family": (str,),
-    "delta": (list,),
+    "delta": _is_numbers,
     **dict.fromkeys(("ucb", "ua_ucb"), (dict,)),
     **dict.fromkeys(("c", "threshold", "runs", "steps"), NUMBER),
 }
@@ -83,12 +97,11 @@ class Findings:
 
         Those with curves only come last.
         """
+        declared = self.declared()
         pairs = [(row["experiment"], row["domain"]) for row in self.rows]
         known = {experiment for experiment, _ in pairs}
-        pairs += [
-            (curve["experiment"], curve["experiment"]) for curve in self.curves if curve["experiment"] not in known
-        ]
-        declared = self.declared()
+        alone = [curve["experiment"] for curve in self.curves if curve["experiment"] not in known]
+        pairs += [(name, str(declared.get(name, {}).get("domain", name))) for name in alone]
         return [pair for pair in dict.fromkeys(pairs) if not declared.get(pair[0], {}).get("family")]
 
     def rule_sets(self, experiment: str) -> list[str]:
@@ -113,28 +126,66 @@ def under(entries: Iterable[Entry], rules: str) -> list[Entry]:
 def read(out: Path) -> Findings:
     """Reads an output folder; what is not as it should be is refused with the file's name and the remedy."""
     out = Path(out)
-    summary = _json(out / "summary.json", needed=True)
     path = out / "summary.json"
+    if not path.exists() and (out / "units").is_dir():
+        return _interrupted(out)
+    summary = _json(path, needed=True)
     for name, kind in (("rows", list), ("claims", list), ("curves", list), ("provenance", dict)):
         _need(path, summary, name, (kind,), "it")
     for name, form in (("rows", ROW), ("claims", CLAIM), ("curves", CURVE)):
-        _look_through(path, name, summary[name], form)
+        _check_entries(path, name, summary[name], form)
     differences = summary.get("differences", [])
     _need(path, {"differences": differences}, "differences", (list,), "it")
-    _look_through(path, "differences", differences, DIFFERENCE)
-    bandit = _json(out / "bandit.json", needed=False)
-    if bandit is not None:
-        for name, form in (("cases", CASE), ("against_delta", AGAINST)):
-            _need(out / "bandit.json", bandit, name, (list,), "it")
-            _look_through(out / "bandit.json", name, bandit[name], form)
-        for entry in (*bandit["cases"], *bandit["against_delta"]):
-            for learner in ("ucb", "ua_ucb"):
+    _check_entries(path, "differences", differences, DIFFERENCE)
+    for number, curve in enumerate(summary["curves"]):
+        _check_lengths(path, curve, ("episode", "mean", "std"), f"curves[{number}]")
+    rows, claims, curves, provenance = (summary[name] for name in ("rows", "claims", "curves", "provenance"))
+    found = Findings(rows, claims, curves, provenance, _bandit(out), _gifs(out), differences)
+    for name, declared in found.declared().items():
+        if declared.get("family"):
+            for field, kinds in (("name", (str,)), ("title", (str,)), ("level", NUMBER), ("domain", (str,))):
+                _need(path, declared, field, kinds, f"experiment {name!r}")
+    return found
+
+
+def _bandit(out: Path) -> Entry | None:
+    path = out / "bandit.json"
+    bandit = _json(path, needed=False)
+    if bandit is None:
+        return None
+    for name, form in (("cases", CASE), ("against_delta", AGAINST)):
+        _need(path, bandit, name, (list,), "it")
+        _check_entries(path, name, bandit[name], form)
+    for entry in (*bandit["cases"], *bandit["against_delta"]):
+        x = "steps" if "title" in entry else "delta"
+        for learner in ("ucb", "ua_ucb", "estimated"):
+            if entry.get(learner):
                 for field in ("mean", "low", "high"):
-                    _need(out / "bandit.json", entry[learner], field, (list,), learner)
-    gifs = {path.stem: path for path in sorted(out.glob("gifs/*.gif"))}
-    return Findings(
-        summary["rows"], summary["claims"], summary["curves"], summary["provenance"], bandit, gifs, differences
-    )
+                    _need(path, entry[learner], field, _is_numbers, learner)
+                _check_lengths(path, {x: entry[x], **entry[learner]}, (x, "mean", "low", "high"), learner)
+    return bandit
+
+
+def _gifs(out: Path) -> dict[str, Path]:
+    return {path.stem: path for path in sorted(out.glob("gifs/*.gif"))}
+
+
+def _interrupted(out: Path) -> Findings:
+    """What the finished units of a command that has not come to its end say; claims wait for all of them."""
+    from uamcts.lab.runner import plain
+    from uamcts.lab.statistics import curves, summarise
+    from uamcts.lab.tables import from_parquet, joined
+
+    parts = [from_parquet(path) for path in sorted((out / "units").glob("*.parquet"))]
+    if not parts:
+        raise ValueError(f"no unit in {out} is finished yet; rerun the command that made the folder to resume it")
+    settings = _json(out / "settings.json", needed=False)
+    episodes = joined([episodes for episodes, _ in parts])
+    about = {
+        "interrupted": f"from {len(parts)} finished units; rerun the command to resume it",
+        "settings": settings if isinstance(settings, dict) else {},
+    }
+    return Findings(plain(summarise(episodes)), [], plain(curves(episodes)), about, _bandit(out), _gifs(out), [])
 
 
 def _json(path: Path, needed: bool) -> Any:
@@ -146,21 +197,27 @@ def _json(path: Path, needed: bool) -> Any:
         raise ValueError(
             f"there is no {path}; name a folder that `uamcts reproduce` or `uamcts run` wrote, or run one of them first"
         ) from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise _damaged(path, str(error)) from None
 
 
-def _look_through(path: Path, name: str, entries: list, form: dict[str, tuple]) -> None:
+def _check_entries(path: Path, name: str, entries: list, form: dict[str, Kind]) -> None:
     for number, entry in enumerate(entries):
-        for field, kinds in form.items():
-            _need(path, entry, field, kinds, f"{name}[{number}]")
+        for field, kind in form.items():
+            _need(path, entry, field, kind, f"{name}[{number}]")
 
 
-def _need(path: Path, entry: Any, field: str, kinds: tuple, place: str) -> None:
+def _check_lengths(path: Path, entry: Entry, fields: tuple[str, ...], place: str) -> None:
+    if len({len(entry[field]) for field in fields}) > 1:
+        raise _damaged(path, f"{', '.join(fields)} of {place} are not equally long")
+
+
+def _need(path: Path, entry: Any, field: str, kind: Kind, place: str) -> None:
     if not isinstance(entry, dict) or field not in entry:
         raise _damaged(path, f"{place} has no {field!r}")
-    if not isinstance(entry[field], kinds):
-        raise _damaged(path, f"{field!r} of {place} is {entry[field]!r}")
+    value = entry[field]
+    if not (isinstance(value, kind) if isinstance(kind, tuple) else kind(value)):
+        raise _damaged(path, f"{field!r} of {place} is {brief(repr(value))}")
 
 
 def _damaged(path: Path, what: str) -> ValueError:
@@ -174,22 +231,77 @@ def known(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
+ORDER = [algorithm.key for algorithm in names.TABLE]
+
+
 def best_rows(rows: Iterable[Entry], purpose: str = "sweep") -> dict[str, Entry]:
-    """The offline row to show for each algorithm, in the paper's order: its best c.
+    """The offline row to show for each algorithm, in the order of figures: its best c.
 
     Where nothing was marked as the best (one c only, a grid of one's own), it is the row with the highest mean.
     """
-    chosen: dict[str, Entry] = {}
+    chosen = {algorithm: row for (algorithm, _), row in _best(rows, purpose).items()}
+    return {key: chosen[key] for key in sorted(chosen, key=_place)}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An algorithm's offline result, at one tau, as figures and tables show it."""
+
+    algorithm: str
+    tau: float | None
+    """Where results at several are shown."""
+    row: Entry
+    """On fresh seeds where there are any; else the sweep's best, or the only one."""
+    sweep: Entry | None
+    """The sweep's best, which chose the c of a `row` on fresh seeds: a maximum, and so too high on average."""
+
+    @property
+    def title(self) -> str:
+        return names.title(self.algorithm) + ("" if self.tau is None else f", tau {self.tau:g}")
+
+
+def shown(rows: Iterable[Entry]) -> list[Shown]:
+    """The offline results to show, of one experiment and rule set: one an algorithm, and a tau if it reads tau."""
+    rows = once_a_tau(rows)
+    sweep, fresh = _best(rows, "sweep", by_tau=True), _best(rows, "fresh", by_tau=True)
+    places = sorted({**sweep, **fresh}, key=lambda place: (_place(place[0]), place[1]))
+    several = {algorithm for algorithm, tau in places if len({t for a, t in places if a == algorithm}) > 1}
+    return [
+        Shown(
+            algorithm,
+            tau if algorithm in several else None,
+            fresh.get((algorithm, tau)) or sweep[algorithm, tau],
+            sweep.get((algorithm, tau)) if (algorithm, tau) in fresh else None,
+        )
+        for algorithm, tau in places
+    ]
+
+
+def once_a_tau(rows: Iterable[Entry]) -> list[Entry]:
+    """The rows, those of algorithms that do not read tau at one tau only: at the others they are the same."""
+    rows = list(rows)
+    first: dict[str, Any] = {}
+    for row in rows:
+        first.setdefault(row["algorithm"], row["tau"])
+    return [row for row in rows if row["algorithm"] not in names.WITHOUT_TAU or row["tau"] == first[row["algorithm"]]]
+
+
+def shown_tau(row: Entry) -> float:
+    """The tau that tells an offline row from others of its algorithm: 0 where the algorithm does not read it."""
+    return row["tau"] if row["algorithm"] not in names.WITHOUT_TAU and known(row["tau"]) else 0.0
+
+
+def _best(rows: Iterable[Entry], purpose: str, by_tau: bool = False) -> dict[tuple[str, float], Entry]:
+    """The best offline row of every algorithm, or of every algorithm and tau."""
+    chosen: dict[tuple[str, float], Entry] = {}
     for row in rows:
         if row["scenario"] == "offline" and row["purpose"] == purpose and known(row["mean"]):
-            held = chosen.get(row["algorithm"])
+            place = (row["algorithm"], shown_tau(row) if by_tau else 0.0)
+            held = chosen.get(place)
             if held is None or (bool(row["best"]), row["mean"]) > (bool(held["best"]), held["mean"]):
-                chosen[row["algorithm"]] = row
-    order = [*ALGORITHMS, *sorted(chosen.keys() - ALGORITHMS.keys())]
-    return {name: chosen[name] for name in order if name in chosen}
+                chosen[place] = row
+    return chosen
 
 
-def shown_rows(rows: Iterable[Entry]) -> dict[str, Entry]:
-    """`best_rows` of the sweep, or of the fresh seeds where there was no sweep."""
-    rows = list(rows)
-    return best_rows(rows) or best_rows(rows, "fresh")
+def _place(algorithm: str) -> tuple[int, str]:
+    return (ORDER.index(algorithm) if algorithm in ORDER else len(ORDER), algorithm)

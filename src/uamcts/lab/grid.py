@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from uamcts.arguments import brief
 from uamcts.domains import make
 from uamcts.lab.experiments import Experiment, Offline, Online, Options
 from uamcts.lab.learners import check_learner
@@ -79,12 +80,18 @@ def domain_options(given: Sequence[str]) -> Options:
         except (ValueError, RecursionError):
             equals = ""
         if not equals or not name:
-            raise ValueError(f"option is {words!r}; give NAME=VALUE, like severity=0.5, belt=true or broken=[2,4]")
+            remedy = "give NAME=VALUE, like severity=0.5, belt=true or broken=[2,4]"
+            raise ValueError(f"option is {brief(words)!r}; {remedy}")
     return tuple(options.items())
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+def _tuples(value: Any, deepest: int = 3) -> Any:
+    """A JSON value with tuples in the places of lists; no option is nested deeply."""
+    if not isinstance(value, list):
+        return value
+    if deepest == 0:
+        raise ValueError("nested too deeply")
+    return tuple(_tuples(part, deepest - 1) for part in value)
 
 
 def default_folder(experiments: Sequence[Experiment], rules: str, seed: int) -> Path:

@@ -52,7 +52,7 @@ def check_learner(name: str) -> None:
             f"{GATE} (estimators only), +{MEMORY}, " + ", ".join(f"+{word} or +{word}=WEIGHT" for word in SIGNS)
         )
     if first in (TREES, TREES + GATE) and importlib.util.find_spec("sklearn") is None:
-        raise ValueError(f"learner {name!r} needs scikit-learn: pip install 'uamcts[trees]'")
+        raise ValueError(f"learner {name!r} needs scikit-learn: pip install scikit-learn")
 
 
 def _parts(name: str) -> tuple[str, list[str]]:

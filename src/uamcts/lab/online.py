@@ -14,10 +14,11 @@ import jax
 import numpy as np
 
 from uamcts import files
+from uamcts.arguments import check_seed
 from uamcts.devices import spread
 from uamcts.domains import make
 from uamcts.domains.base import Domain
-from uamcts.lab.experiments import Options, check_seed
+from uamcts.lab.experiments import Options
 from uamcts.lab.learners import check_learner, make_learner
 from uamcts.learner import settled
 from uamcts.mcts.entry import raise_flags

@@ -20,9 +20,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
+from uamcts import names
 from uamcts.files import write_whole
 from uamcts.lab.experiments import IN_WORDS
-from uamcts.lab.findings import Entry, best_rows, known, shown_rows
+from uamcts.lab.findings import Entry, known, once_a_tau, shown, shown_tau
 from uamcts.paper import EXPLORATION
 
 INK, PAPER, LINE = "#222222", "#ffffff", "#d9d9d9"
@@ -49,7 +50,6 @@ MARKERS = {
     "trust": "*",
 }
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (4, 1.2, 1, 1.2)))
-SHORT = {"backpropagation": "Backprop."}
 SIZE = (5.2, 3.4)
 POINTS = 400
 """Points of a line, at most: more cannot be seen."""
@@ -68,15 +68,8 @@ def exploration(c: Any) -> str:
 
 
 def who(algorithm: str, learner: str) -> str:
-    """Who is planning, in an online curve."""
-    if learner.startswith("transition_"):
-        return f"transition, {learner.removeprefix('transition_').replace('_', ' ')}"
-    if algorithm in ("true", "corrupted"):
-        return f"MCTS, {algorithm} model" + ("" if learner in ("none", "true") else f", {learner}")
-    if algorithm == "trust":
-        return "trust" if learner in ("none", "true") else f"trust, learned U ({learner})"
-    adapted = "UA-MCTS" if algorithm == "combined" else f"UA-{algorithm}"
-    return adapted if learner in ("none", "true") else f"{adapted}, learned U ({learner})"
+    """Who is planning, in a figure of several planners."""
+    return names.planner_title(algorithm, learner)
 
 
 def save(figure: Figure, folder: Path, stem: str) -> str:
@@ -129,41 +122,60 @@ def _distance(row: Entry) -> list[list[float]]:
     return [[max(row["mean"] - low, 0.0)], [max(high - row["mean"], 0.0)]]
 
 
-def offline(rows: Sequence[Entry], experiment: str, rules: str) -> Figure:
-    """The paper's offline figure: a bar an algorithm at its best c, and the two baselines as dashed lines."""
-    chosen, fresh = shown_rows(rows), best_rows(rows, "fresh")
-    figure, axes = _axes(f"{name(experiment)}, offline, {rules} rules", "", "mean reward, 95% interval")
-    for place, (algorithm, row) in enumerate(chosen.items()):
-        axes.bar(place, row["mean"], width=0.66, color=COLOURS.get(algorithm, OTHERS[3]))
-        axes.errorbar(place, row["mean"], yerr=_distance(row), color=INK, capsize=4, linewidth=1.2)
-        if algorithm in ("true", "corrupted"):
-            axes.axhline(row["mean"], color=COLOURS[algorithm], linestyle=(0, (5, 3)), linewidth=1.2, zorder=1.5)
-        if row["purpose"] == "sweep" and algorithm in fresh:
-            label = "fresh seeds, same c" if place == 0 else None
-            beside = axes.errorbar(
-                place + 0.2, fresh[algorithm]["mean"], yerr=_distance(fresh[algorithm]), color=INK, marker="D",
-                markersize=5, markerfacecolor=PAPER, linestyle="none", linewidth=1, label=label, zorder=3,
+def offline(rows: Sequence[Entry], title: str, rules: str) -> Figure:
+    """The paper's offline figure: a bar an algorithm at its best c, and the two baselines as dashed lines.
+
+    Bars show fresh seeds where there are any; the sweep's maximum, which chose c, is a small mark beside them.
+    """
+    chosen = shown(rows)
+    size = (max(SIZE[0], 0.74 * len(chosen)), SIZE[1])
+    figure, axes = _axes(f"{title}, offline, {names.rules_title(rules)}", "", "mean reward, 95% interval", size)
+    label: str | None = "bars: fresh seeds; diamonds: maximum of the sweep that chose c"
+    highest = max((abs(one.row["mean"]) for one in chosen), default=0.0)
+    for place, one in enumerate(chosen):
+        colour, mean = COLOURS.get(one.algorithm, OTHERS[3]), one.row["mean"]
+        axes.bar(place, mean, width=0.66, color=colour)
+        axes.errorbar(place, mean, yerr=_distance(one.row), color=INK, capsize=4, linewidth=1.2)
+        if abs(mean) <= 0.02 * highest:  # a bar that cannot be seen
+            axes.annotate(f"{mean:.2g}", (place, mean), (0, 4), textcoords="offset points", ha="center", color=INK)
+        if one.algorithm in names.PLAIN:
+            axes.axhline(mean, color=colour, linestyle=(0, (5, 3)), linewidth=1.2, zorder=1.5)
+        if one.sweep is not None:
+            axes.plot(
+                place + 0.22, one.sweep["mean"], color=INK, marker="D", markersize=4, markerfacecolor=PAPER,
+                linestyle="none", label=label, zorder=3,
             )  # fmt: skip
-            beside.lines[0].set_markeredgewidth(1.0)
-        across = axes.get_xaxis_transform()
-        axes.text(place, -0.135, f"c = {exploration(row['c'])}", transform=across, ha="center", color=INK, fontsize=8)
-    axes.set_xticks(range(len(chosen)), [SHORT.get(algorithm, algorithm.capitalize()) for algorithm in chosen])
-    axes.tick_params(axis="x", length=0, labelsize=8)
-    _legend(axes, loc="upper center", bbox_to_anchor=(0.5, -0.15))
+            label = None
+    axes.set_xticks(range(len(chosen)), [_below_bar(one.algorithm, one.tau, one.row["c"]) for one in chosen])
+    axes.tick_params(axis="x", length=0, labelsize=8 if len(chosen) < 6 else 7)
+    _legend(axes, loc="upper center", bbox_to_anchor=(0.5, -0.24))
     return figure
 
 
-def against_c(rows: Sequence[Entry], experiment: str, rules: str) -> Figure:
-    """Reward against c, a line an algorithm."""
-    figure, axes = _axes(f"{name(experiment)}, reward against c, {rules} rules", "c", "mean reward", (SIZE[0], 3.9))
-    swept = [row for row in rows if row["scenario"] == "offline" and row["purpose"] == "sweep" and known(row["mean"])]
-    for algorithm in best_rows(rows):
-        points = sorted((row["c"], row["mean"]) for row in swept if row["algorithm"] == algorithm)
-        x, y = zip(*points, strict=True)
-        strong = algorithm == "combined"
+def _below_bar(algorithm: str, tau: float | None, c: Any) -> str:
+    """What stands under a bar."""
+    settings = [f"c = {exploration(c)}", *([] if tau is None else [f"tau = {tau:g}"])]
+    return "\n".join([names.short_title(algorithm), *settings])
+
+
+def against_c(rows: Sequence[Entry], title: str, rules: str) -> Figure:
+    """Reward against c in the sweep, a line an algorithm and tau."""
+    words = f"{title}, reward against c, {names.rules_title(rules)}"
+    figure, axes = _axes(words, "c", "mean reward", (SIZE[0], 3.9))
+    swept = [
+        row
+        for row in once_a_tau(rows)
+        if row["scenario"] == "offline" and row["purpose"] == "sweep" and known(row["mean"]) and known(row["c"])
+    ]
+    dashes: dict[str, int] = {}
+    for one in shown(swept):
+        same = [r for r in swept if (r["algorithm"], shown_tau(r)) == (one.algorithm, shown_tau(one.row))]
+        x, y = zip(*sorted({(row["c"], row["mean"]) for row in same}), strict=True)
+        number = dashes[one.algorithm] = dashes.get(one.algorithm, -1) + 1
+        strong = one.algorithm == "combined" and number == 0
         axes.plot(
-            x, y, color=COLOURS.get(algorithm, OTHERS[3]), marker=MARKERS.get(algorithm, "o"), label=algorithm,
-            linestyle=(0, (5, 2)) if algorithm in ("true", "corrupted") else "-",
+            x, y, color=COLOURS.get(one.algorithm, OTHERS[3]), marker=MARKERS.get(one.algorithm, "o"), label=one.title,
+            linestyle=(0, (5, 2)) if one.algorithm in names.PLAIN else DASHES[number % len(DASHES)],
             linewidth=2.2 if strong else 1.4, markersize=6, zorder=3 if strong else 2,
         )  # fmt: skip
     axes.set_xscale("log")
@@ -171,7 +183,7 @@ def against_c(rows: Sequence[Entry], experiment: str, rules: str) -> Figure:
     axes.xaxis.set_major_locator(FixedLocator(values))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: exploration(value)))
-    _below(axes, columns=3)
+    _below(axes)
     return figure
 
 
@@ -202,12 +214,12 @@ def _band(axes: Axes, x: Any, middle: Any, low: Any, high: Any, **line: Any) -> 
     axes.fill_between(x, low, high, color=line["color"], alpha=0.18, linewidth=0)
 
 
-def online(curves: Sequence[Entry], rows: Sequence[Entry], experiment: str, rules: str, quantity: str) -> Figure:
+def online(curves: Sequence[Entry], rows: Sequence[Entry], title: str, rules: str, quantity: str) -> Figure:
     """Learning: reward (or steps to the goal) over episodes, mean and standard deviation, beside offline baselines."""
     chosen = [curve for curve in curves if curve["quantity"] == quantity and curve["episode"]]
     what = "reward" if quantity == "reward" else "steps to the goal"
     height = SIZE[1] + 0.17 * (len(chosen) // 2) + 0.2
-    figure, axes = _axes(f"{name(experiment)}, online, {rules} rules", "episode", what, (SIZE[0], height))
+    figure, axes = _axes(f"{title}, online, {names.rules_title(rules)}", "episode", what, (SIZE[0], height))
     others, dashes, taken = itertools.cycle(OTHERS), itertools.cycle(DASHES[1:]), set()
     for curve in chosen:
         algorithm = curve["algorithm"]
@@ -219,12 +231,12 @@ def online(curves: Sequence[Entry], rows: Sequence[Entry], experiment: str, rule
         label = who(algorithm, curve["learner"])
         dash = next(dashes) if plain else "-"
         _band(axes, curve["episode"], mean, low, mean + std, color=colour, label=label, linestyle=dash)
-    for algorithm, row in shown_rows(rows).items():
-        value = row["mean"] if quantity == "reward" else row["steps"]
-        if algorithm in ("true", "corrupted", "combined") and known(value):
-            dash = (0, (1, 1.5)) if algorithm == "combined" else (0, (6, 3))
-            label = f"offline, {algorithm}"
-            axes.axhline(value, color=COLOURS[algorithm], linestyle=dash, linewidth=1.3, label=label)
+    for one in shown(rows):
+        value = one.row["mean"] if quantity == "reward" else one.row["steps"]
+        if one.algorithm in (*names.PLAIN, "combined") and known(value):
+            dash = (0, (1, 1.5)) if one.algorithm == "combined" else (0, (6, 3))
+            label = f"{one.title}, offline"
+            axes.axhline(value, color=COLOURS[one.algorithm], linestyle=dash, linewidth=1.3, label=label)
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     _below(axes)

@@ -2,6 +2,7 @@
 
 `build(out)` reads `summary.json` and, where they are, `bandit.json` and `gifs/`; it draws the figures into `figures/`
 and writes `index.html`, which needs none of them and can be sent alone. The same data give the same page, to the byte.
+Where a command was interrupted before it wrote a summary, the page shows its finished units.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from uamcts.files import write_whole
+from uamcts import names
+from uamcts.atomic import write_whole
 from uamcts.lab import page, plots, verdicts
 from uamcts.lab.families import families_of, family_section, title_of_family
-from uamcts.lab.findings import Findings, known, read, shown_rows
+from uamcts.lab.findings import Findings, known, read, shown
 from uamcts.lab.page import Cell
 from uamcts.lab.sections import (
     anchor_of,
@@ -27,7 +29,14 @@ from uamcts.lab.sections import (
     worded,
 )
 
-TITLE = "Planning that works although the simulator is wrong"
+TITLE = "Planning that works even when the simulator is wrong"
+SAID = {
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "too close to call": ("is too close to call", "are too close to call"),
+    "not measured": ("was not measured", "were not measured"),
+}
+"""Each verdict about one claim and about several."""
 VERDICTS = {
     "holds": ("✓", "holds"),
     "does not hold": ("✗", "fails"),
@@ -62,16 +71,16 @@ def build(out: Path) -> Path:
 def _in_words(found: Findings) -> str:
     """The page in one paragraph."""
     counts = Counter(claim["verdict"] for claim in found.claims)
-    counted = [f"{counts[v]} {_plural(v, counts[v])}" for v in VERDICTS if counts[v]]
-    said = "UA-MCTS plans in a model that is wrong, and keeps away from the moves it is wrong about. "
+    counted = [f"{counts[v]} {SAID[v][counts[v] > 1]}" for v in VERDICTS if counts[v]]
+    said = "UA-MCTS plans in a simulator that is wrong, and avoids the moves it is wrong about. "
+    if "interrupted" in found.provenance:
+        said = f"This report is not complete: {found.provenance['interrupted']}. "
     if counted:
         claims = f"the {len(found.claims)} claims" if len(found.claims) > 1 else "the one claim"
         said += f"Of {claims} of the paper that were looked at here, {listed(counted)}. "
     scores = [score for pair in found.experiments() if (score := _score(found, *pair))]
     if scores:
-        said += (
-            "Mean reward of planning in the wrong model, of UA-MCTS in the same model and of planning in the true one: "
-        )
+        said += "Mean reward of MCTS in the wrong simulator, of UA-MCTS in the same one and of MCTS in the true world: "
         said += "; ".join(scores) + ". "
     runs = [row["runs"] for row in found.rows if known(row["runs"])]
     if runs and min(runs) < FEW:
@@ -79,26 +88,25 @@ def _in_words(found: Findings) -> str:
     return said.strip()
 
 
-def _plural(verdict: str, count: int) -> str:
-    words = {"holds": "hold", "does not hold": "do not hold", "too close to call": "are too close to call"}
-    alone = {"too close to call": "is too close to call", "not measured": "was not measured"}
-    return alone.get(verdict, verdict) if count == 1 else words.get(verdict, "were not measured")
-
-
 def _score(found: Findings, experiment: str, domain: str) -> str:
     """What the three planners of an experiment earn under its first rule set; nothing if one of them is missing."""
     rules = found.rule_sets(experiment)[0]
-    chosen = shown_rows(entries_of(found.rows, experiment, domain, rules))
-    if not {"corrupted", "combined", "true"} <= chosen.keys():
+    chosen = shown(entries_of(found.rows, experiment, domain, rules))
+    own = {key: [one for one in chosen if one.algorithm == key] for key in ("corrupted", "combined", "true")}
+    if not all(own.values()):
         return ""
-    wrong, adapted, right = (chosen[algorithm]["mean"] for algorithm in ("corrupted", "combined", "true"))
-    return f"{title_of(experiment, domain)} {wrong:.2f}, {adapted:.2f} and {right:.2f} ({rules} rules)"
+    wrong, right = (own[key][0].row["mean"] for key in ("corrupted", "true"))
+    adapted = " or ".join(
+        f"{one.row['mean']:.2f}" + ("" if one.tau is None else f" at tau {one.tau:g}") for one in own["combined"]
+    )
+    title = title_of(found, experiment, domain)
+    return f"{title} {wrong:.2f}, {adapted} and {right:.2f} ({names.rules_title(rules)})"
 
 
 def _contents(found: Findings) -> str:
     links = [("claims", "Claims")] if found.claims else []
     links += [(plots.slug([name]), title_of_family(name)) for name in families_of(found)]
-    links += [(anchor_of(*pair), title_of(*pair)) for pair in found.experiments()]
+    links += [(anchor_of(pair[0]), title_of(found, *pair)) for pair in found.experiments()]
     links += [("bandit", "Corrupted bandits")] if found.bandit else []
     links += [("provenance", "Provenance")]
     return "<nav>" + "".join(f'<a href="#{page.escape(to)}">{page.escape(text)}</a>' for to, text in links) + "</nav>"
@@ -118,7 +126,7 @@ def _claims(found: Findings) -> Iterator[str]:
                 Cell(f"{sign} {claim['verdict']}", claim["verdict"], f"verdict {look}"),
                 Cell(claim["text"], kind="text"),
                 Cell(plots.name(claim["experiment"])),
-                Cell(claim["rules"], kind="short"),
+                Cell(names.rules_title(claim["rules"]), kind="short"),
                 Cell(numbers or "–", kind="numbers"),
                 page.interval(claim["interval"]),
                 page.number(claim["runs"]),
@@ -144,8 +152,8 @@ def _measured(numbers: dict[str, Any]) -> dict[str, Any]:
         words = key.replace("_", " ")
         if words.endswith(", c") or words.startswith(("margin", "paper")):
             continue
-        words = words.removeprefix("offline ").removeprefix("online ").replace("corrupted transition", "transition")
-        shown[words] = value
+        first, _, rest = words.removeprefix("offline ").removeprefix("online ").partition(" ")
+        shown[f"{names.title(first)} {rest}".strip()] = value
     return shown
 
 
@@ -159,8 +167,7 @@ def _footer(found: Findings) -> Iterator[str]:
     yield "<footer>" + page.heading(3, "Provenance", "provenance")
     plain = {key: value for key, value in found.provenance.items() if key not in ("settings", "command")}
     settings = found.provenance.get("settings")
-    names = {"experiments", *(experiment for experiment, _ in found.experiments())}
-    general = {k: v for k, v in settings.items() if k not in names} if isinstance(settings, dict) else {}
+    general = {k: v for k, v in settings.items() if k != "experiments"} if isinstance(settings, dict) else {}
     yield page.pairs({key: worded(value) for key, value in (plain | general).items()})
     yield page.code(str(found.provenance.get("command", "the command was not recorded")))
     yield page.paragraph(

@@ -9,54 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from uamcts.arguments import check_seed, check_sizes
 from uamcts.domains import make
 from uamcts.lab import bandit, claims, report, runner
-from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, check_seed, only, pairs, quick
+from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, only, pairs, quick
 from uamcts.lab.gifs import draw_typical
 from uamcts.lab.provenance import collect, provenance
 from uamcts.lab.store import Store
 from uamcts.lab.tables import Episodes
+from uamcts.lab.terminal import Bars
 from uamcts.lab.units import Unit, guess
 from uamcts.paper import RULES, search_config
-
-MOST_RUNS, MOST_ITERATIONS = 1_000_000, 10_000_000
-"""More is a slip of the pen, and would only be noticed when memory is full."""
-
-
-class Bars:
-    """Progress for a terminal: one bar over all units, with what the present one says."""
-
-    def __init__(self, console: Console, weights: dict[str, float]):
-        columns = (TextColumn("{task.description}"), BarColumn(24), TimeElapsedColumn(), "left", TimeRemainingColumn())
-        self.bar = Progress(*columns, console=console, transient=True)
-        self.weights = weights
-        self.task = self.bar.add_task("starting", total=sum(weights.values()))
-        self.done: set[str] = set()
-        self.present: tuple[str, float] = ("", 0.0)
-
-    def expect(self, units: Sequence[Unit]) -> None:
-        """Counts units in that only showed on the way."""
-        self.weights |= {unit.name: guess(unit) for unit in units}
-        self.bar.update(self.task, total=sum(self.weights.values()))
-
-    def begin(self, name: str, number: int, total: int) -> Any:
-        if self.present[0]:
-            self.done.add(self.present[0])
-        self.present = (name, 0.0)
-        return self.tell
-
-    def tell(self, share: float, words: str) -> None:
-        name = self.present[0]
-        finished = sum(self.weights.get(unit, 0.0) for unit in self.done)
-        self.bar.update(
-            self.task,
-            completed=finished + share * self.weights.get(name, 0.0),
-            description=f"{name.rsplit('-', 1)[0]}: {words}",
-        )
 
 
 def chosen(names: Sequence[str], is_quick: bool, scenario: str) -> list[Experiment]:
@@ -149,13 +114,11 @@ def check(experiment: Experiment, rules: Sequence[str]) -> None:
     """Refuses an experiment with a setting that would only be refused in the middle of it."""
     domain = make(experiment.domain, **dict(experiment.options))
     for part in experiment.offline:
-        if not 1 <= part.runs <= MOST_RUNS:
-            raise ValueError(f"runs is {part.runs}; it must be a whole number from 1 to {MOST_RUNS:,}")
+        check_sizes(runs=part.runs)
         for algorithm, c in pairs(experiment, part):
             for rule in rules:
                 config = search_config(domain, algorithm, rules=rule, tau=part.tau, **dict(part.budget), c=c)
-                if config.iterations > MOST_ITERATIONS:
-                    raise ValueError(f"iterations is {config.iterations}; it must be at most {MOST_ITERATIONS:,}")
+                check_sizes(iterations=config.iterations)
     for unit in runner.online_units(experiment, rules, 0):
         unit.identity  # noqa: B018 (completing the settings refuses wrong ones)
 
@@ -200,18 +163,3 @@ def finish(
 def failed(summary: dict[str, Any]) -> list[dict[str, Any]]:
     """Claims that were expected to hold and do not."""
     return [claim for claim in summary["claims"] if claim["expected"] and claim["verdict"] == "does not hold"]
-
-
-def table(summary: dict[str, Any]) -> list[str]:
-    """The offline rows and the claims for a terminal."""
-    lines = []
-    for row in summary["rows"]:
-        if row["purpose"] == "sweep" and not row.get("best", True):
-            continue
-        low, high = (np.nan if end is None else end for end in row["ci95"])
-        name = row["algorithm"] if row["scenario"] == "offline" else f"{row['algorithm']} ({row['learner']})"
-        lines.append(
-            f"{row['experiment']:15} {row['scenario']:8} {row['rules']:10} {name:38} c {row['c']:4.2f} "
-            f"{row['mean']:7.2f} [{low:.2f}, {high:.2f}]  {row['runs']} runs, {row['steps']:.0f} steps"
-        )
-    return lines

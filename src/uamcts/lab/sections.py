@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from uamcts import names
 from uamcts.lab import page, plots
-from uamcts.lab.findings import Entry, Findings, best_rows, known, shown_rows, under
+from uamcts.lab.experiments import EXPERIMENTS
+from uamcts.lab.findings import Entry, Findings, known, shown, under
 from uamcts.lab.page import Cell
 from uamcts.paper import BEST_C, BUDGETS
 
@@ -34,34 +36,54 @@ def entries_of(rows: list[Entry], experiment: str, domain: str, rules: str | Non
     return own if rules is None else under(own, rules)
 
 
-def anchor_of(experiment: str, domain: str) -> str:
+def anchor_of(experiment: str) -> str:
     """The name of an experiment's section, and the beginning of its figures' names."""
-    return plots.slug([experiment, domain if experiment == "run" else ""])
+    return plots.slug([experiment])
 
 
-def title_of(experiment: str, domain: str) -> str:
-    """An experiment in words; a user's own grid is named after its domain."""
-    return plots.name(domain) + ", own grid" if experiment == "run" else plots.name(experiment)
+def is_papers(experiment: str) -> bool:
+    """Whether the paper has this experiment, so that its numbers may stand beside ours."""
+    return experiment in EXPERIMENTS
+
+
+def title_of(found: Findings, experiment: str, domain: str) -> str:
+    """An experiment in words; a user's own is named after its domain, with what was changed there."""
+    if is_papers(experiment):
+        return plots.name(experiment)
+    declared = found.declared().get(experiment, {})
+    changed = {**_pairs(declared.get("options")), **_budget(declared)}
+    words = [f"{key} {worded(value)}" for key, value in changed.items()]
+    return ", ".join([plots.name(domain), *words, "own experiment"])
+
+
+def _pairs(value: Any) -> dict[str, Any]:
+    """Names and values that JSON keeps as a list of pairs."""
+    pairs = value if isinstance(value, list) else []
+    return {str(pair[0]): pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2}
+
+
+def _budget(declared: Entry) -> dict[str, Any]:
+    """The search budget of an experiment where it is not the paper's."""
+    parts = declared.get("offline")
+    parts = parts if isinstance(parts, list) else []
+    return {k: v for part in parts if isinstance(part, dict) for k, v in _pairs(part.get("budget")).items()}
 
 
 def experiment_section(found: Findings, experiment: str, domain: str, folder: Path) -> Iterator[str]:
     """Everything about an experiment; its figures are also written into the folder."""
     rows, curves = entries_of(found.rows, experiment, domain), entries_of(found.curves, experiment, domain)
-    title, anchor = title_of(experiment, domain), anchor_of(experiment, domain)
-    yield page.heading(2, title, anchor)
+    title = title_of(found, experiment, domain)
+    yield page.heading(2, title, anchor_of(experiment))
     absent = _absent(found, experiment, rows, curves)
     if absent:
         yield page.paragraph(f"Not measured here: {listed(absent)}.", "soft")
     for rules in found.rule_sets(experiment):
-        of_rules = (
-            under(rows, rules),
-            under(curves, rules),
-        )
-        if any(of_rules):
-            yield page.heading(3, f"{rules.capitalize()} rules")
-            yield from _figures(*of_rules, experiment, domain, rules, folder)
-            yield from _beside_the_paper(of_rules[0], experiment, domain)
-    yield from _films(found, experiment, anchor)
+        own, own_curves = (entries_of(entries, experiment, domain, rules) for entries in (rows, curves))
+        if own or own_curves:
+            yield page.heading(3, f"Rules: {names.rules_title(rules)}")
+            yield from _figures(own, own_curves, experiment, title, rules, folder)
+            yield from _results(own, experiment, domain)
+    yield from _films(found, experiment)
     if rows:
         yield page.heading(3, "Every row")
         yield _rows(rows, title)
@@ -71,104 +93,90 @@ def experiment_section(found: Findings, experiment: str, domain: str, folder: Pa
 
 
 def _absent(found: Findings, experiment: str, rows: list[Entry], curves: list[Entry]) -> list[str]:
-    """What this experiment could have and lacks."""
+    """What one of the paper's experiments could have and lacks; an experiment of one's own lacks nothing."""
+    if not is_papers(experiment):
+        return []
     scenarios = {row["scenario"] for row in rows} | ({"online"} if curves else set())
     absent = [f"the {scenario} scenario" for scenario in ("offline", "online") if scenario not in scenarios]
-    absent += [f"the {rules} rules" for rules in ("released", "pseudocode") if rules not in found.rule_sets(experiment)]
+    titles = {"released": "the rules of the authors' program", "pseudocode": "the rules as printed"}
+    absent += [title for rules, title in titles.items() if rules not in found.rule_sets(experiment)]
     purposes = {row["purpose"] for row in rows}
     return absent + (["fresh seeds at the chosen c"] if "sweep" in purposes and "fresh" not in purposes else [])
 
 
 def _figures(
-    rows: list[Entry], curves: list[Entry], experiment: str, domain: str, rules: str, folder: Path
+    rows: list[Entry], curves: list[Entry], experiment: str, title: str, rules: str, folder: Path
 ) -> Iterator[str]:
     """The figures of a rule set, in the paper's form."""
-    subject = domain if experiment == "run" else experiment
     drawn = []
 
     def draw(figure: Any, kind: str, caption: str) -> None:
-        stem = plots.slug([anchor_of(experiment, domain), kind, rules])
+        stem = plots.slug([anchor_of(experiment), kind, rules])
         drawn.append(page.drawing(plots.save(figure, folder, stem), stem, caption))
 
-    chosen = shown_rows(rows)
+    chosen = shown(rows)
     if chosen:
-        fresh = bool(best_rows(rows)) and bool(best_rows(rows, "fresh"))
         caption = (
             "Offline, the uncertainty known: mean reward at the best c, which stands under each bar. "
-            "Dashed: planning in the true model and in the wrong one."
+            "Dashed: planning in the true world and in the wrong simulator."
         )
-        caption += " Diamonds: the same c on fresh seeds, on which it was not chosen." if fresh else ""
-        draw(plots.offline(rows, subject, rules), "offline", caption)
+        if any(one.sweep for one in chosen):
+            caption += (
+                " Bars: fresh seeds. Diamonds: the maximum of the sweep that chose c, on its own seeds; a maximum "
+                "is too high on average."
+            )
+        draw(plots.offline(rows, title, rules), "offline", caption)
     swept = [(row["algorithm"], row["c"]) for row in rows if row["purpose"] == "sweep" and known(row["c"])]
     if len(set(swept)) > len({algorithm for algorithm, _ in swept}):
-        draw(
-            plots.against_c(rows, subject, rules),
-            "c",
-            "The whole sweep: mean reward against the exploration constant c.",
-        )
+        caption = "The whole sweep: mean reward against the exploration constant c."
+        draw(plots.against_c(rows, title, rules), "c", caption)
     for quantity, what in (("steps", "steps to the goal, fewer are better"), ("reward", "reward")):
         if any(curve["quantity"] == quantity and curve["episode"] for curve in curves):
             caption = (
                 f"Online, the uncertainty learned: {what}; moving average of 50 episodes, mean and standard deviation "
                 "over runs. Broken lines across: offline."
             )
-            draw(plots.online(curves, rows, subject, rules, quantity), f"online_{quantity}", caption)
+            draw(plots.online(curves, rows, title, rules, quantity), f"online_{quantity}", caption)
     if drawn:
         yield '<div class="figures">' + "\n".join(drawn) + "</div>"
 
 
-def _beside_the_paper(rows: list[Entry], experiment: str, domain: str) -> Iterator[str]:
-    """Our numbers at the best c, and the paper's."""
-    chosen, fresh = shown_rows(rows), best_rows(rows, "fresh")
-    paper_c = BEST_C.get(domain, {}) if experiment != "run" else {}
-    paper_mean = PAPER_MEAN.get(experiment, {})
+def _results(rows: list[Entry], experiment: str, domain: str) -> Iterator[str]:
+    """Our numbers at the best c, and the paper's beside them where it has the experiment."""
+    chosen = shown(rows)
+    if not chosen:
+        return
+    papers = is_papers(experiment)
+    heads = ["algorithm", "mean reward", "95% interval", "c", "runs", "sweep's maximum"]
+    heads += ["the paper's mean", "the paper's c"] if papers else []
     lines = []
-    for algorithm, row in chosen.items():
-        again = fresh.get(algorithm, {})
-        lines.append(
-            [
-                Cell(algorithm),
-                page.number(row["mean"]),
-                page.interval(row["ci95"]),
-                page.number(again.get("mean")),
-                page.number(paper_mean.get(algorithm), 1),
-                _c(row["c"]),
-                _c(paper_c.get(algorithm)),
-                page.number(row["runs"]),
-            ]
-        )
-    if lines:
-        heads = (
-            "algorithm",
-            "mean reward",
-            "95% interval",
-            "fresh seeds",
-            "the paper's",
-            "best c",
-            "the paper's c",
-            "runs",
-        )
-        yield page.table("beside the paper", heads, lines)
+    for one in chosen:
+        line = [Cell(one.title), page.number(one.row["mean"]), page.interval(one.row["ci95"]), _c(one.row["c"])]
+        line += [page.number(one.row["runs"]), page.number(one.sweep["mean"] if one.sweep else None)]
+        if papers:
+            line += [page.number(PAPER_MEAN.get(experiment, {}).get(one.algorithm), 1)]
+            line += [_c(BEST_C.get(domain, {}).get(one.algorithm))]
+        lines.append(line)
+    yield page.table("beside the paper" if papers else "results", heads, lines)
 
 
 def _c(value: Any) -> Cell:
     return Cell(plots.exploration(value), float(value), "number") if known(value) else page.number(None)
 
 
-def _films(found: Findings, experiment: str, anchor: str) -> Iterator[str]:
+def _films(found: Findings, experiment: str) -> Iterator[str]:
     captions = {
-        "corrupted": "A typical episode of MCTS in the wrong model",
-        "combined": "A typical episode of UA-MCTS in the same model",
+        "corrupted": "A typical episode of MCTS in the wrong simulator",
+        "combined": "A typical episode of UA-MCTS in the same simulator",
     }
-    shown = [
-        page.film(found.gifs[f"{stem}_{algorithm}"], caption)
+    films = [
+        page.film(found.gifs[f"{experiment}_{algorithm}"], caption)
         for algorithm, caption in captions.items()
-        for stem in dict.fromkeys((anchor, experiment))
-        if f"{stem}_{algorithm}" in found.gifs
+        if f"{experiment}_{algorithm}" in found.gifs
     ]
-    if shown:
+    if films:
         yield page.heading(3, "To watch")
-        yield '<div class="films">' + "\n".join(shown) + "</div>"
+        yield '<div class="films">' + "\n".join(films) + "</div>"
 
 
 def _rows(rows: list[Entry], label: str) -> str:
@@ -176,7 +184,10 @@ def _rows(rows: list[Entry], label: str) -> str:
              "95% interval", "std", "IQM", "IQM 95% interval", "steps", "goal share", "best c")  # fmt: skip
     lines = [
         [
-            *(Cell(row[field], kind="short") for field in ("scenario", "algorithm", "learner", "rules")),
+            Cell(row["scenario"], kind="short"),
+            Cell(names.title(row["algorithm"]), kind="short"),
+            Cell(row["learner"], kind="short"),
+            Cell(names.rules_title(row["rules"]), kind="short"),
             _c(row["c"]),
             Cell(f"{row['tau']:g}", row["tau"], "number") if known(row["tau"]) else page.number(None),
             Cell(row["purpose"]),
@@ -195,15 +206,14 @@ def _rows(rows: list[Entry], label: str) -> str:
 
 def _settings(found: Findings, rows: list[Entry], curves: list[Entry], experiment: str, domain: str) -> dict[str, str]:
     """How an experiment was run: from its rows, and what the command recorded about it."""
-    recorded = found.provenance.get("settings")
-    recorded = recorded if isinstance(recorded, dict) else {}
-    own = recorded.get(experiment)
-    settings = {"domain": domain, "rule sets": ", ".join(found.rule_sets(experiment))}
-    if domain in BUDGETS and not isinstance(own, dict):
-        budget = BUDGETS[domain]
-        settings["the paper's budget"] = (
-            f"N_I {budget['iterations']}, N_S {budget['rollouts']}, D_S {budget['depth']}, gamma 1"
-        )
+    declared = found.declared().get(experiment, {})
+    settings = {"domain": domain, "rule sets": ", ".join(map(names.rules_title, found.rule_sets(experiment)))}
+    budget = {**BUDGETS.get(domain, {}), **_budget(declared)}
+    if {"iterations", "rollouts", "depth"} <= budget.keys():
+        settings["budget"] = f"N_I {budget['iterations']}, N_S {budget['rollouts']}, D_S {budget['depth']}, gamma 1"
+    options = _pairs(declared.get("options"))
+    if options:
+        settings["options of the domain"] = worded(options)
     for scenario in ("offline", "online"):
         of = [row for row in rows if row["scenario"] == scenario]
         if of:
@@ -220,7 +230,7 @@ def _settings(found: Findings, rows: list[Entry], curves: list[Entry], experimen
     learners = dict.fromkeys(entry["learner"] for entry in (*rows, *curves) if entry["learner"] not in ("true", "none"))
     if learners:
         settings["learners"] = ", ".join(learners)
-    return settings | ({str(key): worded(value) for key, value in own.items()} if isinstance(own, dict) else {})
+    return settings
 
 
 def worded(value: Any) -> str:

@@ -9,23 +9,27 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from uamcts import names
 from uamcts.lab.online import Experiment, News
 from uamcts.lab.provenance import collect
 from uamcts.lab.reproduce import finish
 from uamcts.lab.runner import compute
 from uamcts.lab.store import Store
 from uamcts.lab.tables import Episodes
+from uamcts.lab.terminal import progress_bar
 from uamcts.lab.units import OnlineUnit
 from uamcts.online import Step
 
 HEAD = f"{'step':>8} {'tau':>5} {'episodes':>9} {'reward':>7} {'steps':>6} {'loss':>8}" + (
     f" {'precision':>10} {'false del.':>10} {'unique':>7}"
 )
-LEGEND = """each row: the steps since the row before, all runs; then a round of training, and its mean loss
-precision: average precision of U-hat for "the model errs here", all actions of the states visited (chance: their share)
-false del.: share of tree nodes without any model error in which a child was deleted; unique: of the buffer's samples"""
+LEGEND = """each row: the steps of all runs since the row before, and the mean loss of the round
+of training that follows
+precision: average precision of U-hat for "the simulator errs here", over all
+  actions of the visited states (chance: the share of errors)
+false del.: share of error-free tree nodes in which a child was deleted
+unique: share of distinct samples in the buffer"""
 
 
 def run_online(experiment: Experiment, out: Path | None, console: Console) -> Episodes:
@@ -34,7 +38,8 @@ def run_online(experiment: Experiment, out: Path | None, console: Console) -> Ep
     With `out`, everything is kept there, and there is a report in the end.
     """
     unit = OnlineUnit.of(f"run_{experiment.domain}", experiment)
-    print(f"{unit.domain}, online, {unit.algorithm} ({unit.rules} rules, c {unit.c:.3g}), learner {unit.learner}")
+    rules = "" if unit.algorithm == "trust" else f" ({names.rules_title(unit.rules)})"
+    print(f"{unit.domain}, online, {names.title(unit.algorithm)}{rules}, c {unit.c:.3g}, learner {unit.learner}")
     print(f"{unit.runs} runs of {unit.steps:,} real steps, {unit.minibatches:,} minibatches every {unit.interval:,}")
     if out is None:
         with tempfile.TemporaryDirectory() as folder:
@@ -53,14 +58,13 @@ def _told(unit: OnlineUnit, scratch: Path, console: Console) -> Episodes:
     since: list[News] = []
     over = [0]
     print(f"{LEGEND}\n{HEAD}", flush=True)
-    columns = (TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn(), "left", TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with progress_bar(console) as bar:
         task = bar.add_task("compiling", total=unit.steps)
 
         def listen(news: News) -> None:
             since.append(news)
             over[0] += int(np.sum(news.said.ended))
-            words = f"step {news.steps:,}, {over[0]} episodes, tau {news.tau[0]:.2g}, loss {_mean(news.loss)}"
+            words = f"step {news.steps:,}, {over[0]} episodes, loss {_mean(news.loss)}"
             bar.update(task, completed=news.steps, description=words)
             if news.learned or news.steps == unit.steps:
                 bar.console.out(_row(since), highlight=False)

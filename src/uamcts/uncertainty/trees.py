@@ -155,5 +155,5 @@ def _regressor() -> Any:
     try:
         from sklearn.ensemble import ExtraTreesRegressor
     except ImportError:
-        raise ImportError("the estimator `trees` needs scikit-learn: pip install 'uamcts[trees]'") from None
+        raise ImportError("the estimator `trees` needs scikit-learn: pip install scikit-learn") from None
     return ExtraTreesRegressor
