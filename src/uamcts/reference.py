@@ -218,7 +218,7 @@ class _Search:
             node.children.append(Node(action, following, checked_reward(reward), terminal, checked(doubt)))
         if self.trust:
             for child in node.children:
-                doubtful = child.uncertainty > config.doubt_threshold and not node.doubted
+                doubtful = child.uncertainty > config.threshold and not node.doubted
                 child.damping = config.penalty if config.selection and doubtful else 0.0
                 child.share = 1.0 - config.rho if config.backpropagation and doubtful else 1.0
                 child.doubted = node.doubted or child.share < 1.0
@@ -302,7 +302,7 @@ class _Search:
             if reward:
                 returned += discount * kept * reward
             discount *= gamma
-            if rho and kept == 1.0 and doubted > self.config.doubt_threshold:
+            if rho and kept == 1.0 and doubted > self.config.threshold:
                 kept = 1.0 - rho
                 returned += discount * rho * self.config.v_min
         return checked_reward(returned), doubt
@@ -329,7 +329,7 @@ class _Search:
                     returns[lane] += discount[lane] * kept[lane] * checked_reward(rewards[lane])
                     doubts[lane] += discount[lane] * doubt
                     discount[lane] *= config.gamma
-                    if rho and kept[lane] == 1.0 and doubt > config.doubt_threshold:
+                    if rho and kept[lane] == 1.0 and doubt > config.threshold:
                         kept[lane] = 1.0 - rho
                         returns[lane] += discount[lane] * rho * config.v_min
                     over[lane] = bool(terminals[lane])

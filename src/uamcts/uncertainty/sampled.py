@@ -86,7 +86,7 @@ def grouped(buffer: Buffer) -> Groups:
     """The different (s, a) of a buffer, in the order they first came.
 
     Fingerprints bring equal samples together; full comparison decides which are equal, so targets of different
-    transitions are never averaged. (Should two different ones share a fingerprint, either may fall into several groups.)
+    transitions are never averaged. (Should two different ones share a fingerprint, each may form several groups.)
     """
     length = buffer.actions.shape[0]
     kept = jnp.arange(length) < buffer.count
