@@ -9,7 +9,7 @@ signal = the smallest answer above the noise to a transition seen to be wrong
 cut    = 0 where the noise is 0, else (noise + signal) / 2; infinite where there is no signal
 U-hat counts as exactly 0 unless it is above the cut
 
-- An estimator that says exactly 0 of what was right (`nearest`, and mostly `trees`, `two_part` and all that have a gate)
+- An estimator that says exactly 0 of what was right (`nearest`, and mostly `trees`, `two_part` and those with a gate)
   has a noise of 0: all that it says counts, however small.
 - What was seen to be wrong stays doubtful if the estimator tells it from what was right, however small it is beside
   other errors: the cut lies below the smallest such answer, not at a share of the largest. Half-way leaves the same

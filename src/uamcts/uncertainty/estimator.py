@@ -19,7 +19,7 @@ class Estimator(eqx.Module):
     """
 
     exact: ClassVar[bool] = False
-    """Whether the answers are U itself, or a rule to be taken at its word, and not estimates with an error of their own.
+    """Whether the answers are U itself, or a rule to be taken at its word, not estimates with an error of their own.
     Then every U above 0 counts (see `calibration`)."""
     stops_for_good: ClassVar[bool] = False
     """Whether it never learns again once the schedule has stopped its training, as in the paper. Otherwise training
