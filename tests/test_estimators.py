@@ -184,6 +184,18 @@ def test_equal_samples_become_one_with_their_number_and_mean():
     assert np.sum(groups.size > 0) == 3
 
 
+def test_only_equal_samples_become_one(monkeypatch):
+    """One-hot states, each once with U 0 or 1: no two share a group, not even where all fingerprints are equal."""
+    targets = jnp.arange(1000) % 2.0
+    buffer = Buffer(jnp.eye(1000), jnp.zeros(1000, jnp.int32), targets, jnp.int32(1000), 0)
+    for _ in range(2):
+        groups = grouped(buffer)
+        np.testing.assert_array_equal(groups.size, 1)
+        np.testing.assert_array_equal(groups.row, np.arange(1000), "not in the order they came")
+        np.testing.assert_array_equal(groups.mean, targets)
+        monkeypatch.setattr("uamcts.uncertainty.sampled.fingerprint", lambda state: (jnp.uint32(1), jnp.uint32(1)))
+
+
 def test_classes_are_balanced_whatever_their_sizes():
     """1 sample with U > 0, 9 different ones with U = 0, one of them 90 times; 20,000 draws.
 

@@ -327,13 +327,93 @@ def test_a_crowded_table_still_answers_rightly():
             np.testing.assert_array_equal(found, np.asarray(crowd, np.float32) + action)
 
 
+def small_integers():
+    """100,000 different rows of ten numbers from 0 to 7."""
+    numbers = np.random.default_rng(0).choice(8**10, 101_000)
+    numbers = np.unique(numbers)[:100_000]
+    assert len(numbers) == 100_000
+    return (numbers[:, None] >> np.arange(0, 30, 3)) & 7
+
+
+def different_states():
+    """States by name, as trees of arrays with rows in front, no two rows equal."""
+    taxi = np.array(list(itertools.product(range(5), range(5), range(5), range(4))))
+    pairs = np.array(list(itertools.combinations(range(100), 2)))
+    small = small_integers()
+    return {
+        "two small words": np.array(list(itertools.product(range(400), repeat=2)), np.uint32),
+        "one-hot": np.eye(3936, dtype=np.float32),
+        "one-hot and short": np.eye(24, dtype=np.float32),
+        "two of 100": np.eye(100, dtype=np.float32)[pairs].sum(axis=1),
+        "Taxi, one-hot": np.concatenate([np.eye(5, dtype=np.float32)[taxi[:, place]] for place in range(4)], axis=1),
+        "Taxi, numbers": taxi.astype(np.float32),
+        "small integers": small.astype(np.int8),
+        "small integers as floats": small.astype(np.float32),
+        "small integers in a tree": {"a": small[:, :3] > 3, "b": (small[:, :3] & 3, small[:, 3:] * np.float32(0.25))},
+        "real numbers": np.linspace(-1, 1, 100_000, dtype=np.float32)[:, None] * np.float32([1, 0, -1]),
+    }
+
+
+def fingerprints(states):
+    """[rows, 2]."""
+    return np.stack(jax.jit(jax.vmap(fingerprint))(jax.tree.map(jnp.asarray, states)), axis=1)
+
+
+def number_of(prints):
+    """How many different ones there are."""
+    return len(np.unique(prints.astype(np.uint64) @ np.array([2**32, 1], np.uint64)))
+
+
 def test_fingerprints_tell_states_apart():
-    """All states of many walks, and all pairs of two small words: no two different ones share a fingerprint."""
-    grid = jnp.stack(jnp.meshgrid(jnp.arange(400), jnp.arange(400)), axis=-1).reshape(-1, 2).astype(jnp.uint32)
-    for states in (walked(uamcts.make("space_invaders"), 100, 20), grid):
-        columns = [np.asarray(leaf).reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(states)]
-        prints = np.stack(jax.vmap(fingerprint)(states), axis=1)
-        assert len(np.unique(prints, axis=0)) == len(np.unique(np.concatenate(columns, axis=1), axis=0))
+    """As many fingerprints as there are different states; one collision would be expected in 10^8 such tests."""
+    for name, states in different_states().items():
+        prints = fingerprints(states)
+        assert number_of(prints) == len(prints), name
+    states = walked(uamcts.make("space_invaders"), 100, 20)
+    columns = [np.asarray(leaf).reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(states)]
+    assert number_of(fingerprints(states)) == len(np.unique(np.concatenate(columns, axis=1), axis=0))
+
+
+def test_each_half_of_a_fingerprint_is_a_hash_of_its_own():
+    """100,000 states and 32 (31) bits: about 1.2 (2.3) pairs collide; more than 12 once in 10^7 tests."""
+    prints = fingerprints(small_integers().astype(np.float32))
+    for half in prints.T:
+        assert len(half) - len(np.unique(half)) <= 12
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_fingerprints_of_floats_follow_their_values(size):
+    """-0.0 is 0.0, NaN is NaN whatever its bits, tiny numbers are no zeros; in short arrays and in long ones."""
+    other_nan = np.uint32(0xFFC00001).view(np.float32)
+    alike = [np.full(size, number, np.float32) for number in (0.0, -0.0, np.nan, other_nan)]
+    prints = [tuple(map(int, fingerprint(jnp.asarray(row)))) for row in alike]
+    assert prints[0] == prints[1]
+    assert prints[2] == prints[3]
+    others = [np.full(size, number, np.float32) for number in (np.inf, -np.inf, 1e-45, -1e-45, 1.0, -1.0)]
+    prints = [prints[0], prints[2], *(tuple(map(int, fingerprint(jnp.asarray(row)))) for row in others)]
+    assert len(set(prints)) == len(prints)
+    halves = tuple(map(int, fingerprint(jnp.full(size, -0.0, jnp.float16))))
+    assert halves == prints[0]
+
+
+def test_a_fingerprint_does_not_depend_on_how_words_are_mixed(monkeypatch):
+    """One by one or as a vector."""
+    state = (jnp.arange(5), jnp.linspace(-1, 1, 40))
+    expected = fingerprint(state)
+    for limit in (0, 1000):
+        monkeypatch.setattr("uamcts.words.UNROLLED", limit)
+        assert [int(word) for word in fingerprint(state)] == [int(word) for word in expected]
+
+
+def test_the_memory_keeps_one_hot_states_apart():
+    """3,936 one-hot states asked for one after the other: each gets its own answer."""
+    recall = Recall(lambda state, action: jnp.argmax(state).astype(jnp.float32), 1, remember=True)
+    states, memory = jnp.eye(3936), recall.memory()
+    many = jax.jit(recall.many)
+    for start in range(0, 3936, 984):
+        rows = states[start : start + 984]
+        found, memory = many(memory, rows, jnp.zeros(984, jnp.int32), jnp.ones(984, bool))
+        np.testing.assert_array_equal(found, np.arange(start, start + 984))
 
 
 @settings(max_examples=30)

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.experience import Experience, Measure
-from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
+from uamcts.types import BatchedUncertainty, PyTree, SearchConfig, Uncertainty
 from uamcts.uncertainty import Estimator, make_estimator
+from uamcts.uncertainty.calibration import LATEST, applies, cut_between
 from uamcts.uncertainty.recall import Recall
 
 RADIUS = 0.5
@@ -54,6 +55,8 @@ class Doubt(eqx.Module):
     spread: jax.Array
     scale: jax.Array
     """The greatest U seen."""
+    cut: jax.Array
+    """What is not above this share of it counts as 0 (see `calibration`)."""
 
     @classmethod
     def fitted(
@@ -64,8 +67,9 @@ class Doubt(eqx.Module):
         key: jax.Array,
         num_actions: int,
         minibatches: int,
+        config: SearchConfig,
     ) -> Self | None:
-        """None as long as the simulator was never wrong: there is nothing to doubt."""
+        """None as long as the simulator was never wrong: there is nothing to doubt. `config` is the searches'."""
         errors = experience.errors(measure)
         if not errors.any():
             return None
@@ -89,12 +93,25 @@ class Doubt(eqx.Module):
             estimator = make_estimator(estimator, first, space, capacity=room, minibatches=minibatches, **options)
         estimator = estimator.with_room(room)
         learned = _learned(estimator, second, (padded[0] - standard[0]) / standard[1], *padded[1:], len(errors))
-        learned = learned.settled()
-        return cls(learned, *standard, jnp.float32(errors.max()))
+        everything = cls(learned.settled(), *standard, jnp.float32(errors.max()), jnp.float32(0))
+        return everything._calibrated(inputs, padded[1], errors) if applies(config, estimator) else everything
+
+    def _calibrated(self, inputs: np.ndarray, actions: jax.Array, errors: np.ndarray) -> Self:
+        """With the cut that belongs to what the estimator says of the transitions seen."""
+        places = np.concatenate([np.flatnonzero(errors == 0)[-LATEST:], np.flatnonzero(errors > 0)[-LATEST:]])
+        rows = np.resize(places, 1 << (len(places) - 1).bit_length())  # a program a power of two
+        there = np.arange(len(rows)) < len(places)
+        cut = _cut(self, inputs[rows], actions[rows], there & (errors[rows] == 0), there & (errors[rows] > 0))
+        return eqx.tree_at(lambda doubt: doubt.cut, self, cut)
 
     def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
         """U-hat of an action where these are the inputs, at least 0."""
-        return jnp.maximum(self.estimator.predict((inputs - self.centre) / self.spread, action), 0.0) * self.scale
+        said = self.said(inputs, action)
+        return jnp.where(said > self.cut, said, 0.0) * self.scale
+
+    def said(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
+        """The estimator's answer as it is, as a share of `scale`."""
+        return jnp.maximum(self.estimator.predict((inputs - self.centre) / self.spread, action), 0.0)
 
     def uncertainty(self, inputs: Callable[[PyTree], jax.Array], num_actions: int) -> Uncertainty | BatchedUncertainty:
         """What the compiled search is given."""
@@ -114,6 +131,13 @@ def _learned(
         0, count, lambda place, before: before.absorb(inputs[place], actions[place], errors[place]), estimator
     )
     return absorbed.learn(key)[0]
+
+
+@jax.jit
+def _cut(doubt: Doubt, inputs: jax.Array, actions: jax.Array, right: jax.Array, wrong: jax.Array) -> jax.Array:
+    """The cut, by what the estimator says of rows of inputs [n, d] and actions [n]."""
+    answers = jax.lax.map(lambda row: doubt.said(*row), (inputs, actions), batch_size=64)
+    return cut_between(answers, right, wrong)
 
 
 @jax.jit

@@ -18,6 +18,7 @@ from uamcts.domains.base import Domain
 from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.types import BatchedUncertainty, Model, PyTree, SearchConfig, Transition, Uncertainty
 from uamcts.uncertainty.estimator import Estimator
+from uamcts.uncertainty.sampled import Surprise
 from uamcts.uncertainty.schedule import Schedule
 
 
@@ -44,28 +45,47 @@ class Learner(Protocol):
         """With room for this many samples more. Not for use under `jit`."""
         ...
 
+    @property
+    def surprised(self) -> jax.Array:
+        """Whether something came since the last round that it did not expect, so that another round is worth it."""
+        ...
+
 
 class Doubter(eqx.Module):
     """Plans in the given model and learns where it errs."""
 
     estimator: Estimator
+    surprise: Surprise | None
+    """What the estimator did not expect since the last round. None: it is not watched, and stops for good."""
+
+    def __init__(self, estimator: Estimator, surprise: Surprise | None = None):
+        """`surprise` need only be given to watch an estimator that otherwise stops for good."""
+        watched = surprise is not None or not (estimator.stops_for_good or estimator.exact)
+        self.estimator, self.surprise = estimator, (surprise or Surprise.none()) if watched else None
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty | BatchedUncertainty]:
         return domain.model, self.estimator.uncertainty()
 
     def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         target = domain.difference(real.state, domain.model(state, action).state)
-        return type(self)(self.estimator.absorb(state, action, target, copies))
+        surprise = self.surprise
+        if surprise is not None:
+            surprise = surprise.more(self.estimator.predict(state, action), target, copies)
+        return type(self)(self.estimator.absorb(state, action, target, copies), surprise)
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         estimator, loss = self.estimator.learn(key)
-        return type(self)(estimator), loss
+        return type(self)(estimator, None if self.surprise is None else Surprise.none()), loss
 
     def settled(self) -> Self:
-        return type(self)(self.estimator.settled())
+        return type(self)(self.estimator.settled(), self.surprise)
 
     def with_room(self, samples: int) -> Self:
-        return type(self)(self.estimator.with_room(samples))
+        return type(self)(self.estimator.with_room(samples), self.surprise)
+
+    @property
+    def surprised(self) -> jax.Array:
+        return jnp.bool_(False) if self.surprise is None else self.surprise.total > 0
 
 
 class Knowledge(eqx.Module):
@@ -101,16 +121,23 @@ def seen(
     return Knowledge(learner, knowledge.tau, knowledge.steps + 1, knowledge.loss)
 
 
+def goes_on(knowledge: Knowledge, schedule: Schedule) -> jax.Array:
+    """Whether another round of training is worth it: the schedule says so, or something came that was not expected.
+
+    A small loss alone may only mean that no error was met yet, so a stop must not be for good. With the paper's
+    estimators it is, as in the paper (`Estimator.stops_for_good`).
+    """
+    return schedule.goes_on(knowledge.tau, knowledge.loss) | knowledge.learner.surprised
+
+
 def taught(knowledge: Knowledge, key: jax.Array, schedule: Schedule) -> Knowledge:
-    """After a round of training and with a lower tau; as it was where the schedule says that training has stopped."""
+    """After a round of training and with a lower tau; as it was where another round is not worth it."""
 
     def round_of_training(knowledge: Knowledge) -> Knowledge:
         learner, loss = knowledge.learner.learn(key)
         return Knowledge(learner, schedule.decayed(knowledge.tau), knowledge.steps, loss)
 
-    return jax.lax.cond(
-        schedule.goes_on(knowledge.tau, knowledge.loss), round_of_training, lambda same: same, knowledge
-    )
+    return jax.lax.cond(goes_on(knowledge, schedule), round_of_training, lambda same: same, knowledge)
 
 
 def settled(knowledge: Knowledge) -> Knowledge:

@@ -174,6 +174,10 @@ class Patched(eqx.Module):
         facts, learner = self.facts.with_room(samples), self.learner.with_room(samples)
         return self if facts is self.facts and learner is self.learner else type(self)(facts, learner)
 
+    @property
+    def surprised(self) -> jax.Array:
+        return self.learner.surprised
+
 
 def patched(model: Model, facts: Facts) -> Model:
     """`model`, and what is known in the place of its guesses."""

@@ -243,7 +243,7 @@ class _Search:
             node.children.append(Node(action, following, checked_reward(reward), terminal, checked(doubt)))
         if self.trust:
             for child in node.children:
-                doubtful = child.uncertainty > config.doubt_threshold and not node.doubted
+                doubtful = child.uncertainty > config.threshold and not node.doubted
                 child.damping = config.penalty if config.selection and doubtful else 0.0
                 child.share = 1.0 - config.rho if config.backpropagation and doubtful else 1.0
                 child.doubted = node.doubted or child.share < 1.0
@@ -318,7 +318,7 @@ class _Search:
 
         trust: less of what comes after the first doubtful step, P(return after it, 1 - rho).
         """
-        gamma, threshold = self.config.gamma, self.config.doubt_threshold
+        gamma, threshold = self.config.gamma, self.config.threshold
         returned, doubt, discount = 0.0, 0.0, 1.0
         before, onward = 0.0, 0.0  # trust: the return up to the first doubtful step, and the discount after it
         for state, action, reward, _ in walk:
@@ -360,7 +360,7 @@ class _Search:
                     returns[lane] += discount[lane] * checked_reward(rewards[lane])
                     doubts[lane] += discount[lane] * doubt
                     discount[lane] *= config.gamma
-                    if rho and not onward[lane] and doubt > config.doubt_threshold:
+                    if rho and not onward[lane] and doubt > config.threshold:
                         before[lane], returns[lane], onward[lane] = returns[lane], 0.0, discount[lane]
                     over[lane] = bool(terminals[lane])
             if all(over):

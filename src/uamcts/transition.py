@@ -79,6 +79,10 @@ class TransitionLearner(eqx.Module):
     def settled(self) -> Self:
         return self
 
+    @property
+    def surprised(self) -> jax.Array:
+        return jnp.bool_(False)  # as in the paper, training stops for good
+
     def with_room(self, samples: int) -> Self:
         buffer = self.regression.buffer.with_room(samples)
         return eqx.tree_at(lambda learner: learner.regression.buffer, self, buffer)

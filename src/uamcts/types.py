@@ -98,8 +98,9 @@ class SearchConfig:
     """trust: which share of what lies beyond the first doubtful transition does not count."""
     penalty: Any = 0.75
     """trust: by how much UA-Selection lowers the score of a doubtful child, unless there was doubt on the way to it."""
-    doubt_threshold: Any = 0.0
-    """trust: a transition is doubtful where its uncertainty is above this."""
+    doubt_threshold: Any = None
+    """trust: a transition is doubtful where its uncertainty is above this. None: 0; and an `Agent` takes a U-hat for 0
+    that does not stand out from what it says of transitions seen to be right (`uamcts.uncertainty.calibration`)."""
     worst: Any = None
     """trust: V_min, the return expected beyond a doubtful transition. None: the worst return of a few random rollouts
     from the root, at most 0; an `Agent` of a simulator uses the worst return it has seen."""
@@ -129,6 +130,11 @@ class SearchConfig:
         """trust: V_min, 0 where `worst` is None."""
         return 0.0 if self.worst is None else self.worst
 
+    @property
+    def threshold(self) -> Any:
+        """trust: the uncertainty above which a transition is doubtful, 0 where `doubt_threshold` is None."""
+        return 0.0 if self.doubt_threshold is None else self.doubt_threshold
+
 
 STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth")
 """The settings that decide the shape of a search; the others are leaves of the pytree."""
@@ -156,7 +162,7 @@ jax.tree_util.register_pytree_node(
 def _number(config: SearchConfig, name: str, good: Any, remedy: str) -> None:
     """Refuses a concrete value, or any concrete lane of it, that is not good; a traced one cannot be looked at."""
     value = getattr(config, name)
-    if isinstance(value, str) or (value is None and name not in ("deletion_scale", "worst")):
+    if isinstance(value, str) or (value is None and name not in ("deletion_scale", "worst", "doubt_threshold")):
         raise ValueError(f"{name} is {value!r}; {remedy}")
     if isinstance(value, jax.core.Tracer) or not isinstance(value, (int, float, np.ndarray, np.generic, jax.Array)):
         return

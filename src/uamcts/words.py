@@ -1,4 +1,4 @@
-"""States as words of 32 bits, and fingerprints of them: for tables that are looked up by a state."""
+"""States as words of 32 bits, and fingerprints of them, for tables that are looked up by a state."""
 
 from __future__ import annotations
 
@@ -9,29 +9,84 @@ import numpy as np
 from uamcts.randomness import GOLDEN, hashed
 from uamcts.types import PyTree
 
+UNROLLED = 32
+"""Up to this many words of an array are mixed one by one, which the compiler fuses with the code around them; the words
+of a larger array are mixed as a vector, so that programs stay small. The fingerprint is the same either way."""
+
 
 def words_of(tree: PyTree) -> list[jax.Array]:
-    """All that a tree of arrays holds, bit for bit, as words. Two trees of one form are equal where their words are."""
+    """The contents of a tree of arrays as words. Two trees of one form have equal words exactly where they are equal.
+
+    Floats are compared by value: -0.0 is 0.0. All NaNs count as one value that equals itself, because a table must find
+    what was put into it.
+    """
     return [word for leaf in jax.tree.leaves(tree) for word in _words(leaf)]
 
 
+def word_vector(tree: PyTree) -> jax.Array:
+    """The words of `words_of` as one vector, [words]."""
+    return jnp.concatenate([jnp.zeros(0, jnp.uint32), *(_words(leaf) for leaf in jax.tree.leaves(tree))])
+
+
 def fingerprint(tree: PyTree) -> tuple[jax.Array, jax.Array]:
-    """Two words for a state, the second never 0. Two states share both once in 2^63 pairs."""
+    """Two words for a state, the second never 0; equal states have equal fingerprints.
+
+    Every word of the state is mixed with its position before the words are added up, so that states which differ in few
+    bits, such as one-hot vectors, do not cancel out. Two different states share a fingerprint with probability 2^-63:
+    among a million states some two do with probability 5e-8.
+    """
     first, second = jnp.uint32(0), jnp.uint32(GOLDEN)
-    for index, word in enumerate(words_of(tree)):
-        first = first + word * _odd(2 * index)
-        second = second + word * _odd(2 * index + 1)
+    position = 0
+    for leaf in jax.tree.leaves(tree):
+        words = _words(leaf)
+        salts, odd = _constants(position, words.size)
+        position += words.size
+        if words.size <= UNROLLED:
+            for word, salt, factor in zip(words, salts, odd, strict=True):
+                one, other = _mix(word, salt, factor)
+                first, second = first + one, second + other
+        else:
+            ones, others = _mix(words, salts, odd)
+            first = first + jnp.sum(ones, dtype=jnp.uint32)
+            second = second + jnp.sum(others, dtype=jnp.uint32)
     return hashed(first), hashed(second) | 1
 
 
-def _odd(index: int) -> np.uint32:
-    """One of a row of odd numbers without pattern."""
-    return np.uint32(pow(0x9E3779B97F4A7C15, index + 1, 2**64) >> 32 | 1)
+def _mix(word: jax.Array, salt: np.ndarray, factor: np.ndarray) -> tuple[jax.Array, jax.Array]:
+    """Two words in which every bit of `word` matters; no sum of the first kind determines a sum of the second."""
+    mixed = hashed(word ^ salt)
+    return mixed, (mixed ^ (mixed >> 15)) * factor
 
 
-def _words(leaf: jax.Array) -> list[jax.Array]:
-    """An array as words."""
+def _constants(start: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers without pattern, and odd ones, for `count` positions from `start` on."""
+    places = np.arange(start, start + count, dtype=np.uint64)
+    with np.errstate(over="ignore"):  # splitmix64
+        number = (places + 1) * np.uint64(0x9E3779B97F4A7C15)
+        number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        number = number ^ (number >> np.uint64(31))
+    return number.astype(np.uint32), (number >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+
+
+def _words(leaf: jax.Array) -> jax.Array:
+    """The words of an array, [words]."""
     leaf = jnp.asarray(leaf)
+    if jnp.issubdtype(leaf.dtype, jnp.floating):
+        return _float_words(leaf.astype(jnp.promote_types(leaf.dtype, jnp.float32)))
     if leaf.dtype == jnp.bool_ or leaf.dtype.itemsize < 4:
-        leaf = leaf.astype(jnp.float32 if jnp.issubdtype(leaf.dtype, jnp.floating) else jnp.int32)
-    return list(jax.lax.bitcast_convert_type(leaf, jnp.uint32).reshape(-1))
+        leaf = leaf.astype(jnp.int32)
+    return jax.lax.bitcast_convert_type(leaf, jnp.uint32).reshape(-1)
+
+
+def _float_words(leaf: jax.Array) -> jax.Array:
+    """The words of floats: their bits, with one pattern for both zeros and one for all NaNs.
+
+    The bits are compared as integers because processors may take tiny numbers for 0.
+    """
+    unsigned = jnp.dtype(f"uint{8 * leaf.dtype.itemsize}")
+    zero, infinity, nan = (np.array(number, leaf.dtype).view(unsigned)[()] for number in (0.0, np.inf, np.nan))
+    bits = jax.lax.bitcast_convert_type(leaf, unsigned)
+    size = bits & unsigned.type(np.iinfo(unsigned).max >> 1)  # without the sign
+    bits = jnp.where(size == zero, zero, jnp.where(size > infinity, nan, bits))
+    return jax.lax.bitcast_convert_type(bits, jnp.uint32).reshape(-1)

@@ -40,6 +40,10 @@ class Teachable(eqx.Module):
     def settled(self) -> Self:
         return self
 
+    @property
+    def surprised(self) -> jax.Array:
+        return jnp.bool_(False)
+
 
 class CmaxMcts(Teachable):
     """CMAX for MCTS: the set X of transitions seen to be wrong; planning in the model, where they end at the worst."""
@@ -142,6 +146,10 @@ class Penalised(eqx.Module):
     def with_room(self, samples: int) -> Self:
         learner = self.learner.with_room(samples)
         return self if learner is self.learner else self._with(learner)
+
+    @property
+    def surprised(self) -> jax.Array:
+        return self.learner.surprised
 
     def _with(self, learner: Learner) -> Self:
         return type(self)(learner, self.weight)

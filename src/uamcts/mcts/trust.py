@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def doubtful(uncertainty: jax.Array, config: SearchConfig) -> jax.Array:
     """Where the model is not believed."""
-    return uncertainty > config.doubt_threshold
+    return uncertainty > config.threshold
 
 
 def kept(uncertainty: jax.Array, config: SearchConfig, switch: Any) -> jax.Array:

@@ -14,7 +14,7 @@ import numpy as np
 from uamcts import files
 from uamcts.domains.base import Domain
 from uamcts.experience import Experience, Measure, Outcome, Report, judged
-from uamcts.learner import Doubter, Knowledge, plan, seen, settled, taught
+from uamcts.learner import Doubter, Knowledge, goes_on, plan, seen, settled, taught
 from uamcts.mcts.entry import raise_flags
 from uamcts.mcts.search import SearchResult
 from uamcts.memory import Patched
@@ -22,6 +22,8 @@ from uamcts.minds.mind import Pace, completed, formed
 from uamcts.paper import online_settings, search_config
 from uamcts.types import PyTree, SearchConfig, Transition
 from uamcts.uncertainty import Estimator, make_estimator
+from uamcts.uncertainty.calibration import Calibrated, applies
+from uamcts.uncertainty.sampled import Surprise
 from uamcts.uncertainty.schedule import Schedule
 
 
@@ -56,7 +58,10 @@ class DomainMind:
                 minibatches=settings.minibatches if minibatches is None else minibatches,
                 most_copies=self.terminal_copies,
             )
-        learner: Any = Doubter(estimator)
+        if applies(self.config, estimator):
+            estimator = Calibrated.around(estimator, domain.reset(first))
+        trusts = self.config.rules == "trust"  # then nothing binds a network to the paper's rule of when to stop
+        learner: Any = Doubter(estimator, Surprise.none() if trusts else None)
         if memory:
             learner = Patched.fresh(domain.reset(first), learner, self.schedule.interval)
         self.knowledge = Knowledge.fresh(learner, self.schedule)
@@ -91,6 +96,11 @@ class DomainMind:
 
     @property
     def estimator(self) -> Estimator:
+        return self._asked.inner if isinstance(self._asked, Calibrated) else self._asked
+
+    @property
+    def _asked(self) -> Estimator:
+        """The estimator as searches ask it."""
         learner = self.knowledge.learner
         return (learner.learner if isinstance(learner, Patched) else learner).estimator
 
@@ -145,7 +155,7 @@ class DomainMind:
         self.experience.add(here, words, int(action), said, Outcome(after, reward, terminal), unscaled)
 
     def learn(self) -> bool:
-        if not bool(self.schedule.goes_on(self.knowledge.tau, self.knowledge.loss)):
+        if not bool(goes_on(self.knowledge, self.schedule)):
             return False
         key = jax.random.fold_in(self.key, 2 * self.steps + 1)
         self.knowledge = settled(jax.block_until_ready(self._taught(self.knowledge, key)))
@@ -178,7 +188,7 @@ class DomainMind:
                 for piece, leaf in zip(pieces, leaves, strict=True)
             ]
             action = jnp.int32(self.experience.rows["action"][place])
-            learned.append(float(self.estimator.predict(jax.tree.unflatten(structure, arrays), action)))
+            learned.append(float(self._asked.predict(jax.tree.unflatten(structure, arrays), action)))
         return np.array(learned)
 
     def save(self, path: Any) -> None:

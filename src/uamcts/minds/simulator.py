@@ -357,7 +357,7 @@ class SimulatorMind:
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
         self.doubt = Doubt.fitted(
             self.chosen, self.experience, self.measure, key, self.planner.num_actions,
-            self.minibatches,
+            self.minibatches, self.config,
         )  # fmt: skip
         self.planner.believe(self.doubt)
 

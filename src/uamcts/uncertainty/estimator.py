@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -17,6 +17,13 @@ class Estimator(eqx.Module):
     A new estimator gives `predict` and what it needs of the rest. Its methods are pure and unbatched, and return the
     estimator as it is afterwards.
     """
+
+    exact: ClassVar[bool] = False
+    """Whether the answers are U itself, or a rule to be taken at its word, not estimates with an error of their own.
+    Then every U above 0 counts (see `calibration`)."""
+    stops_for_good: ClassVar[bool] = False
+    """Whether it never learns again once the schedule has stopped its training, as in the paper. Otherwise training
+    goes on when a sample comes that it did not expect."""
 
     def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
         """U-hat of one transition, at least 0; 0 as long as nothing was learned."""
@@ -54,6 +61,8 @@ class Estimator(eqx.Module):
 class Nothing(Estimator):
     """U = 0 everywhere: the model is believed, whatever happens."""
 
+    exact = True
+
     def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
         del state, action
         return jnp.zeros((), jnp.float32)
@@ -61,6 +70,8 @@ class Nothing(Estimator):
 
 class Everything(Estimator):
     """U = 1 everywhere: nothing is believed. With a memory, which knows better, that is all that was never tried."""
+
+    exact = True
 
     def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
         del state, action

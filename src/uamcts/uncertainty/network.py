@@ -144,6 +144,8 @@ def squared_error(network: Any, link: Callable, inputs: jax.Array, actions: jax.
 class NetworkEstimator(Estimator):
     """U-hat as a regression with a sigmoid at its end (U of these games lies in [0, 1)); 0 until the first round."""
 
+    stops_for_good = True
+
     regression: Regression
     num_actions: int = eqx.field(static=True)
 

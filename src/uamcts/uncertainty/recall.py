@@ -19,10 +19,11 @@ from uamcts.types import PyTree
 from uamcts.words import fingerprint
 
 SETS, WAYS = 2**15, 2
-"""The table has 4 places for each of 8,192 values of a hash. Where all 4 are taken, a newer state replaces one.
+"""The table has 2 places for each of 32,768 values of a hash. Where both are taken, a newer state replaces one.
 
 It is one array of words [sets, ways * (2 + actions)], so that looking something up is one read: for each way two words
-that tell a state from others, and the answers for its actions.
+that tell a state from others, and the answers for its actions. These words are the state's fingerprint and stand for
+the state: two states share them with probability 2^-63, so with a full table one lookup in 10^14 goes wrong.
 """
 AT_ONCE = ((64, 33), (16, 1))
 """New states that go through the network together, and how many there must be for it."""

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.estimator import Estimator
-from uamcts.uncertainty.recall import Recall, fingerprint
+from uamcts.uncertainty.recall import Recall
+from uamcts.words import fingerprint, word_vector
 
 
 class Surprise(eqx.Module):
@@ -82,18 +83,25 @@ class Groups(NamedTuple):
 
 
 def grouped(buffer: Buffer) -> Groups:
-    """The different (s, a) of a buffer. Told apart by their fingerprints, see `recall`."""
+    """The different (s, a) of a buffer, in the order they first came.
+
+    Fingerprints bring equal samples together; full comparison decides which are equal, so targets of different
+    transitions are never averaged. (Should two different ones share a fingerprint, each may form several groups.)
+    """
     length = buffer.actions.shape[0]
     kept = jnp.arange(length) < buffer.count
-    first, second = jax.vmap(fingerprint)((buffer.states, buffer.actions))
+    samples = (buffer.states, buffer.actions)
+    first, second = jax.vmap(fingerprint)(samples)
     order = jnp.lexsort((second, first, ~kept))
-    kept, first, second = kept[order], first[order], second[order]
-    alike = (first == jnp.roll(first, 1)) & (second == jnp.roll(second, 1)) & (jnp.arange(length) > 0)
-    group = jnp.where(kept, jnp.cumsum(~alike) - 1, length)  # what is beyond the last is dropped
+    words = jax.vmap(word_vector)(samples)[order]
+    begins = jnp.any(words != jnp.roll(words, 1, axis=0), axis=1).at[0].set(True)
+    kept = kept[order]
+    group = jnp.where(kept, jnp.cumsum(begins) - 1, length)  # what is beyond the last is dropped
     count = jax.ops.segment_sum(kept.astype(jnp.int32), group, length)
     total = jax.ops.segment_sum(buffer.targets[order], group, length)
-    row = jnp.maximum(jax.ops.segment_max(order, group, length), 0)
-    return Groups(row, count, total / jnp.maximum(count, 1))
+    latest = jnp.maximum(jax.ops.segment_max(order, group, length), 0)
+    came = jnp.argsort(jax.ops.segment_min(order, group, length))  # where a group is empty this is the largest integer
+    return Groups(latest[came], count[came], (total / jnp.maximum(count, 1))[came])
 
 
 def balanced(key: jax.Array, groups: Groups, shape: tuple[int, ...]) -> jax.Array:

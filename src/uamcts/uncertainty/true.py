@@ -25,6 +25,8 @@ class TrueUncertainty:
 class TrueEstimator(Estimator):
     """U itself, as an estimator: it has nothing to learn."""
 
+    exact = True
+
     domain: Domain
 
     def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
