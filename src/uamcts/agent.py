@@ -13,13 +13,13 @@ from uamcts.explain import explained
 from uamcts.minds.domain import DomainMind
 from uamcts.minds.mind import Mind
 from uamcts.minds.simulator import CompiledPlanner, PlainPlanner, SimulatorMind
-from uamcts.paper import TRUST_AGENT
+from uamcts.paper import TRUST
 from uamcts.simulator import JaxSimulator, PythonSimulator
 from uamcts.types import SearchConfig
 from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
 
-DEFAULT = SearchConfig(**TRUST_AGENT)
+DEFAULT = SearchConfig(**TRUST, gamma=0.99)
 """How to search in a simulator: trust search has one setting for everything (docs/trust.md)."""
 AT_ONCE = ("nearest",)
 """Estimators that learn in no time: after every real step, unless there is a schedule."""

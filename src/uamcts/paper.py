@@ -19,12 +19,9 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {one.key: one.phases for one in TABLE i
 RULES = ("released", "pseudocode")
 """The rule sets that the paper's experiments are run under."""
 
-TRUST: dict[str, Any] = {"rules": "trust", "c": 4.0, "rho": 0.99, "penalty": 0.75, "doubt_threshold": 0.01}
-"""The algorithm `trust` (docs/trust.md), the same in every domain. It has rules of its own."""
-
-TRUST_AGENT: dict[str, Any] = {**TRUST, "gamma": 0.99, "doubt_threshold": 0.0}
-"""The same for an `Agent` of a simulator, with two differences: rewards may come for ever, so later ones count less,
-and what is known of U are the real transitions that the simulator had wrong, so any U above 0 is a doubt."""
+TRUST: dict[str, Any] = {"rules": "trust"}
+"""The algorithm `trust` (docs/trust.md): `SearchConfig(rules="trust")` with its defaults, the same in every domain. An
+`Agent` of a simulator differs in gamma alone: rewards may come for ever there, so it discounts them by 0.99."""
 
 EXPLORATION = (0.5, 1.0, 2.0**0.5, 2.0)
 """The values of c that the paper sweeps."""
@@ -97,7 +94,7 @@ def rules_of(algorithm: str, rules: str) -> str:
 def usual_c(name: str, algorithm: str) -> float:
     """The exploration constant of an algorithm in a domain: the paper's best, or sqrt 2 where it gives none."""
     algorithm = algorithm_key(algorithm)
-    return TRUST["c"] if algorithm == "trust" else BEST_C.get(name, {}).get(algorithm, _ROOT2)
+    return SearchConfig(**TRUST).c if algorithm == "trust" else BEST_C.get(name, {}).get(algorithm, _ROOT2)
 
 
 def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) -> SearchConfig:
