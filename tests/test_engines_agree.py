@@ -10,6 +10,7 @@ from conftest import PAPERS
 from engines import HashedDraws, PlainDomain, plain_state
 
 import uamcts
+from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import tree_search
 
 SWITCHES = list(itertools.product((False, True), repeat=4))
@@ -81,7 +82,8 @@ def test_the_same_tree_for_every_combination_of_switches(name, rules):
         @jax.vmap
         def program(key, switches):
             uncertainty = uamcts.true_uncertainty(domain)
-            return tree_search(key, state, domain.model, uncertainty, replace(config, **switches), domain.num_actions)
+            problem = Problem(domain.model, uncertainty, domain.num_actions)
+            return tree_search(key, state, problem, replace(config, **switches))
 
         results = jax.device_get(program(keys, lanes))
         assert results.tree.total.dtype == np.float64

@@ -8,7 +8,8 @@ import pytest
 import uamcts
 from uamcts.mcts import kernel
 from uamcts.mcts.lanes import lockstep, recorded
-from uamcts.mcts.simulate import simulate
+from uamcts.mcts.problem import Problem
+from uamcts.mcts.simulate import Start, simulate
 from uamcts.randomness import seed_of
 
 
@@ -76,8 +77,8 @@ def test_the_kernel_gives_the_same_rollouts(name, interpreted, request):
     def rolled(key, domain, gamma):
         chosen = uamcts.SearchConfig(rollouts=config.rollouts, depth=config.depth, gamma=gamma)
         state = domain.reset(jax.random.key(1))
-        parts = (domain.model, uamcts.true_uncertainty(domain), None, domain.num_actions, chosen)
-        return simulate(seed_of(key), jnp.int32(0), state, jnp.bool_(False), *parts)
+        problem = Problem(domain.model, uamcts.true_uncertainty(domain), domain.num_actions)
+        return simulate(Start(seed_of(key), jnp.int32(0), state, jnp.bool_(False)), problem, chosen)
 
     by_kernel = jax.vmap(rolled)(keys, domains, gammas)
     assert interpreted, "the kernel was not used"

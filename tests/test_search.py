@@ -15,6 +15,8 @@ from tables import Table, find, table
 import uamcts
 from uamcts.mcts import backpropagate, expand, select, simulate
 from uamcts.mcts import tree as trees
+from uamcts.mcts.problem import Problem
+from uamcts.mcts.rules.softmax import softmax
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, tree_search
 
 PLAIN = {"selection": False, "expansion": False, "simulation": False, "backpropagation": False}
@@ -28,16 +30,16 @@ SMALL = uamcts.SearchConfig(iterations=30, rollouts=4, depth=6, c=1.0)
 def test_softmax():
     everyone = jnp.ones(3, bool)
     expected = np.exp([0, 2, 1]) / np.sum(np.exp([0, 2, 1]))
-    np.testing.assert_allclose(trees.softmax(jnp.array([0.0, 0.2, 0.1]), everyone, 0.1), expected, rtol=1e-6)
+    np.testing.assert_allclose(softmax(jnp.array([0.0, 0.2, 0.1]), everyone, 0.1), expected, rtol=1e-6)
     some = jnp.array([True, False, True])
-    weights = trees.softmax(jnp.array([0.0, 9.0, 0.1]), some, 0.1)
+    weights = softmax(jnp.array([0.0, 9.0, 0.1]), some, 0.1)
     np.testing.assert_allclose(weights, [1 / (1 + math.e), 0, math.e / (1 + math.e)], rtol=1e-6)
 
 
 @pytest.mark.parametrize("tau", [1e-6, 0.1, 10.0, math.inf])
 @pytest.mark.parametrize("numbers", [[0, 0, 0], [1e30, 1e30, 1e30], [0, 1e38, 1], [1e-30, 0, 0], [3, 3, 3]])
 def test_softmax_is_safe(tau, numbers):
-    weights = trees.softmax(jnp.array(numbers, jnp.float32), jnp.ones(3, bool), tau)
+    weights = softmax(jnp.array(numbers, jnp.float32), jnp.ones(3, bool), tau)
     assert np.all(np.isfinite(weights))
     assert float(jnp.sum(weights)) == pytest.approx(1.0, rel=1e-6)
 
@@ -47,7 +49,7 @@ SIBLINGS = {
     "parent_visits": jnp.float32(10.0),
     "visits": jnp.array([2.0, 4.0, 0.0, 4.0]),
     "values": jnp.array([3.0, 5.0, 99.0, 4.0]),
-    "damping": jnp.array([0.5, 0.25, 1.0, 1.0]),
+    "bias": jnp.array([0.5, 0.25, 1.0, 1.0]),
 }
 
 
@@ -68,7 +70,7 @@ def test_scores_as_printed():
 
 
 def test_equal_values_are_one_half():
-    found = select.normalised(jnp.array([7.0, 7.0, -3.0]), jnp.array([True, True, False]))
+    found = select.normalize(jnp.array([7.0, 7.0, -3.0]), jnp.array([True, True, False]))
     assert found.tolist()[:2] == [0.5, 0.5]
 
 
@@ -107,8 +109,8 @@ def test_the_value_of_rollouts():
     rollouts = simulate.Rollouts(jnp.array([1.0, 2.0, 3.0, 6.0]), jnp.array([0.0, 0.1, 0.2, 0.3]))
     config = uamcts.SearchConfig(rollouts=4, tau=0.1)
     weights = np.exp([0, -1, -2, -3]) / np.sum(np.exp([0, -1, -2, -3]))
-    assert float(simulate.value(rollouts, config)) == pytest.approx(weights @ [1, 2, 3, 6], rel=1e-6)
-    assert float(simulate.value(rollouts, replace(config, simulation=False))) == pytest.approx(3.0)
+    assert float(simulate.leaf_value(rollouts, config)) == pytest.approx(weights @ [1, 2, 3, 6], rel=1e-6)
+    assert float(simulate.leaf_value(rollouts, replace(config, simulation=False))) == pytest.approx(3.0)
 
 
 def small_tree():
@@ -118,7 +120,7 @@ def small_tree():
         children=jnp.array([[1, 0], [0, 2], [0, 0]]),
         exists=jnp.array([[True, False], [True, True], [True, True]]),
         reward=jnp.array([[0.0, 0.0], [1.0, 2.0], [4.0, 8.0]]),
-        share=jnp.array([[1.0, 1.0], [0.75, 0.25], [0.5, 0.5]]),
+        keep=jnp.array([[1.0, 1.0], [0.75, 0.25], [0.5, 0.5]]),
     )
 
 
@@ -127,7 +129,7 @@ def small_tree():
     [
         # value 3 at node 5; (0.5 * 3 + 8) * 0.5 = 4.75 at node 3; (0.5 * 4.75 + 2) * 0.25 = 1.09375 at the root
         ("released", [3.0, 4.75, 1.09375], [0.0, 0.5, 0.25]),
-        # the share scales what is added: 0.5 * 3; 0.25 * 9.5; 1 * 6.75; what travels is not scaled
+        # `keep` scales what is added: 0.5 * 3; 0.25 * 9.5; 1 * 6.75; what travels is not scaled
         ("pseudocode", [1.5, 2.375, 6.75], [0.0, 0.5, 0.25]),
     ],
 )
@@ -176,7 +178,7 @@ def searches():
     def program(rules):
         def one(key, table, switches, c, tau):
             config = replace(SMALL, rules=rules, c=c, tau=tau, **switches)
-            return tree_search(key, jnp.int32(0), table.model, table.doubt, config, ACTIONS)
+            return tree_search(key, jnp.int32(0), Problem(table.model, table.doubt, ACTIONS), config)
 
         return jax.jit(jax.vmap(one))
 

@@ -12,12 +12,15 @@ from tables import Table, find, table
 
 import uamcts
 from uamcts import reference
-from uamcts.mcts import backpropagate, kernel, select, simulate, trust
+from uamcts.mcts import backpropagate, kernel, select, simulate
 from uamcts.mcts import tree as trees
+from uamcts.mcts.problem import Problem
+from uamcts.mcts.rules.trust import Trust
 from uamcts.paper import search_config, switches
 from uamcts.randomness import seed_of
 from uamcts.uncertainty.recall import Recall
 
+RULES = Trust()
 TRUST = uamcts.SearchConfig(iterations=30, rollouts=4, depth=6, c=1.0, rules="trust")
 OFF = dict.fromkeys(("selection", "expansion", "simulation", "backpropagation"), False)
 PHASES = tuple(OFF)
@@ -26,27 +29,28 @@ PHASES = tuple(OFF)
 # Formulas, against numbers computed by hand.
 
 
-def test_what_is_kept_and_what_is_lowered():
+def test_what_doubtful_edges_keep_and_cost():
     doubt = jnp.array([0.0, 0.1, 0.2])
     config = replace(TRUST, rho=0.75, penalty=3.0, doubt_threshold=0.1)
-    assert trust.kept(doubt, config, True).tolist() == [1.0, 1.0, 0.25]
-    assert trust.kept(doubt, config, False).tolist() == [1.0, 1.0, 1.0]
-    assert trust.lowered(doubt, config).tolist() == [0.0, 0.0, 3.0]
-    assert trust.lowered(doubt, replace(config, selection=False)).tolist() == [0.0, 0.0, 0.0]
+    everyone = jnp.ones(3, bool)
+    assert RULES.edges(doubt, everyone, config).keep.tolist() == [1.0, 1.0, 0.25]
+    assert RULES.edges(doubt, everyone, replace(config, backpropagation=False)).keep.tolist() == [1.0, 1.0, 1.0]
+    assert RULES.edges(doubt, everyone, config).bias.tolist() == [0.0, 0.0, 3.0]
+    assert RULES.edges(doubt, everyone, replace(config, selection=False)).bias.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_certain_ones_or_all():
     everyone, penalty = jnp.ones(4, bool), jnp.array([2.0, 0.0, 0.0, 2.0])
-    assert trust.certain(everyone, penalty).tolist() == [False, True, True, False]
-    assert trust.certain(jnp.array([True, False, False, True]), penalty).tolist() == [True, False, False, True]
-    assert trust.certain(jnp.zeros(4, bool), penalty).tolist() == [False] * 4
+    assert RULES.first_choice(everyone, penalty).tolist() == [False, True, True, False]
+    assert RULES.first_choice(jnp.array([True, False, False, True]), penalty).tolist() == [True, False, False, True]
+    assert RULES.first_choice(jnp.zeros(4, bool), penalty).tolist() == [False] * 4
 
 
 def test_equal_values_leave_only_the_certain_ones():
     exists, penalty = jnp.array([True, True, True, False]), jnp.array([2.0, 0.0, 0.0, 0.0])
-    assert trust.looked_at(exists, jnp.array([3.0, 3.0, 3.0, 9.0]), penalty).tolist() == [False, True, True, False]
-    assert trust.looked_at(exists, jnp.array([4.0, 3.0, 3.0, 9.0]), penalty).tolist() == [True, True, True, False]
-    assert trust.looked_at(exists, jnp.full(4, 3.0), jnp.full(4, 2.0)).tolist() == [True, True, True, False]
+    assert RULES.candidates(exists, jnp.array([3.0, 3.0, 3.0, 9.0]), penalty).tolist() == [False, True, True, False]
+    assert RULES.candidates(exists, jnp.array([4.0, 3.0, 3.0, 9.0]), penalty).tolist() == [True, True, True, False]
+    assert RULES.candidates(exists, jnp.full(4, 3.0), jnp.full(4, 2.0)).tolist() == [True, True, True, False]
 
 
 def test_returns_of_rollouts():
@@ -55,11 +59,11 @@ def test_returns_of_rollouts():
     doubt = jnp.array([[0.0, 0.0, 0.5], [0.5, 0.0, 0.0], [0.0, 0.5, 0.5]])
     config = replace(TRUST, rho=0.75, gamma=0.5)
     # 1 + 2/2 + 4/4;  1 + (2/2 + 4/4) / 4;  1 + 2/2 + 4/4 / 4
-    assert trust.returns(rewards, doubt, config).tolist() == [3.0, 1.5, 2.25]
-    assert trust.returns(rewards, doubt, replace(config, simulation=False)).tolist() == [3.0, 3.0, 3.0]
+    assert simulate.weigh_returns(rewards, doubt, config).tolist() == [3.0, 1.5, 2.25]
+    assert simulate.weigh_returns(rewards, doubt, replace(config, simulation=False)).tolist() == [3.0, 3.0, 3.0]
     # With V_min = -8 the first doubtful step adds 3/4 of it, discounted:
     # -8 * 3/4 / 8 after the third step;  -8 * 3/4 / 2 after the first;  -8 * 3/4 / 4 after the second
-    worst = trust.returns(rewards, doubt, replace(config, worst=-8.0))
+    worst = simulate.weigh_returns(rewards, doubt, replace(config, worst=-8.0))
     assert worst.tolist() == [3.0 - 0.75, 1.5 - 3.0, 2.25 - 1.5]
 
 
@@ -67,7 +71,7 @@ SIBLINGS = {
     "exists": jnp.array([True, True, False, True]),
     "parent_visits": jnp.float32(10.0),
     "visits": jnp.array([2.0, 4.0, 0.0, 4.0]),
-    "damping": jnp.array([0.0, 2.0, 0.0, 0.0]),
+    "bias": jnp.array([0.0, 2.0, 0.0, 0.0]),
 }
 
 
@@ -84,8 +88,8 @@ def test_a_doubtful_childs_score_is_lowered():
 def test_the_worth_of_a_child():
     """Q = 6 in 3 visits, of which a quarter is kept, and a reward of 5."""
     stats, reward, share = jnp.array([[3.0, 6.0, 0.0]]), jnp.array([5.0]), jnp.array([0.25])
-    assert select.worth(stats, reward, share, TRUST).tolist() == [5.5]
-    assert select.worth(stats, reward, share, replace(TRUST, worst=-4.0)).tolist() == [2.5]
+    assert select.child_values(stats, reward, share, TRUST).tolist() == [5.5]
+    assert select.child_values(stats, reward, share, replace(TRUST, worst=-4.0)).tolist() == [2.5]
 
 
 def test_backpropagation_by_hand():
@@ -94,7 +98,7 @@ def test_backpropagation_by_hand():
         children=jnp.array([[1, 0], [0, 2], [0, 0]]),
         exists=jnp.array([[True, False], [True, True], [True, True]]),
         reward=jnp.array([[0.0, 0.0], [1.0, 2.0], [4.0, 8.0]]),
-        share=jnp.array([[1.0, 1.0], [0.75, 0.25], [1.0, 1.0]]),
+        keep=jnp.array([[1.0, 1.0], [0.75, 0.25], [1.0, 1.0]]),
     )
     path = select.Path(jnp.array([0, 3, 5, 6, 6]), jnp.int32(3), jnp.int32(5))
     config = replace(TRUST, gamma=0.5)
@@ -135,8 +139,8 @@ def test_a_second_doubt_takes_nothing_away_in_the_tree_either(iterations):
     config = replace(TRUST, iterations=iterations, rho=0.75)
     found = find(jax.random.key(0), CHAIN, config)
     assert float(found.values[0]) == pytest.approx(1 + (2 + 4 + 8) / 4)
-    assert np.asarray(found.tree.share)[1 : iterations + 1, 0].tolist() == [0.25, 1.0, 1.0, 1.0][:iterations]
-    assert np.asarray(found.tree.damping)[1 : iterations + 1, 0].tolist() == [0.75, 0.0, 0.0, 0.0][:iterations]
+    assert np.asarray(found.tree.keep)[1 : iterations + 1, 0].tolist() == [0.25, 1.0, 1.0, 1.0][:iterations]
+    assert np.asarray(found.tree.bias)[1 : iterations + 1, 0].tolist() == [0.75, 0.0, 0.0, 0.0][:iterations]
     plain = reference.search(0, 0, Simulator(CHAIN), CHAIN.plain_doubt, config)
     assert plain.values == [pytest.approx(1 + (2 + 4 + 8) / 4)]
 
@@ -246,8 +250,9 @@ def test_the_kernel_gives_the_same_rollouts(monkeypatch):
         config = uamcts.SearchConfig(
             rollouts=31, depth=20, rules="trust", rho=rho, doubt_threshold=threshold, simulation=simulation
         )
-        parts = (domain.model, doubt, None, domain.num_actions, config)
-        return simulate.simulate(seed_of(key), jnp.int32(0), state, jnp.bool_(False), *parts)
+        problem = Problem(domain.model, doubt, domain.num_actions)
+        start = simulate.Start(seed_of(key), jnp.int32(0), state, jnp.bool_(False))
+        return simulate.simulate(start, problem, config)
 
     lanes = (jax.random.split(jax.random.key(0), 3), jnp.array([0.9, 0.5, 1.0]), jnp.array([0.0, 0.05, 0.0]),
              jnp.array([True, True, False]))  # fmt: skip

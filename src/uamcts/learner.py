@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.domains.base import Domain
+from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.types import BatchedUncertainty, Model, PyTree, SearchConfig, Transition, Uncertainty
 from uamcts.uncertainty.estimator import Estimator
@@ -110,7 +111,7 @@ def plan(
     model, uncertainty = knowledge.learner.planner(domain)
     settings = replace(config, tau=knowledge.tau)
     legal = getattr(domain, "legal", None)
-    return tree_search(key, state, model, uncertainty, settings, domain.num_actions, legal, memory)
+    return tree_search(key, state, Problem(model, uncertainty, domain.num_actions, legal), settings, memory)
 
 
 def seen(

@@ -18,7 +18,8 @@ import numpy as np
 from uamcts.domains.base import Domain
 from uamcts.learner import Learner
 from uamcts.mcts.entry import no_uncertainty
-from uamcts.mcts.simulate import rolled
+from uamcts.mcts.problem import Problem
+from uamcts.mcts.simulate import Start, roll_out
 from uamcts.memory import CAPACITY, Facts
 from uamcts.types import Model, PyTree, SearchConfig, Transition, Uncertainty
 
@@ -105,9 +106,9 @@ class CmaxPlusMcts(Teachable):
         """V of the state after a transition."""
         model, _ = self.planner(domain)
         seed = jnp.stack([self.looks.astype(jnp.uint32), jnp.uint32(0)])
-        legal = getattr(domain, "legal", None)
-        parts = (seed, self.looks, real.state, real.terminal, model, legal, domain.num_actions, LOOK)
-        return jnp.mean(rolled(*parts)[0].returned).astype(jnp.float32)
+        problem = Problem(model, no_uncertainty, domain.num_actions, getattr(domain, "legal", None))
+        end, _ = roll_out(Start(seed, self.looks, real.state, real.terminal), problem, LOOK)
+        return jnp.mean(end.returned).astype(jnp.float32)
 
     def with_room(self, samples: int) -> Self:
         facts = self.facts.with_room(samples)

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 from uamcts.domains import make
 from uamcts.domains.base import Domain
 from uamcts.mcts.entry import no_uncertainty, search
-from uamcts.mcts.simulate import simulate, value
+from uamcts.mcts.problem import Problem
+from uamcts.mcts.simulate import Start, leaf_value, simulate
 from uamcts.paper import search_config
 from uamcts.randomness import seed_of
 from uamcts.types import PyTree, SearchConfig
@@ -40,8 +41,9 @@ def mctx_move(domain: Domain, config: SearchConfig, lanes: int, our_rollouts: bo
 
     def rolled(key: jax.Array, state: PyTree, terminal: jax.Array) -> jax.Array:
         if our_rollouts:
-            parts: Any = (domain.model, no_uncertainty, None, domain.num_actions, config)
-            return value(simulate(seed_of(key), jnp.int32(0), state, terminal, *parts), config)
+            problem = Problem(domain.model, no_uncertainty, domain.num_actions)
+            start = Start(seed_of(key), jnp.int32(0), state, terminal)
+            return leaf_value(simulate(start, problem, config), config)
 
         def rollout(key: jax.Array) -> jax.Array:
             def step(carry: tuple, action: jax.Array) -> tuple:
@@ -131,10 +133,10 @@ def rollouts(names: list[str], lanes: int, seconds: float) -> dict[str, Any]:
     for name in names:
         domain = make(name)
         config = SearchConfig(rollouts=lanes, depth=50)
-        parts: Any = (domain.model, true_uncertainty(domain), None, domain.num_actions, config)
+        problem = Problem(domain.model, true_uncertainty(domain), domain.num_actions)
 
-        def program(key: jax.Array, state: PyTree, parts: Any = parts, config: SearchConfig = config) -> tuple:
-            found = simulate(seed_of(key), jnp.int32(0), state, jnp.bool_(False), *parts)
+        def program(key: jax.Array, state: PyTree, problem: Problem = problem, config: SearchConfig = config) -> tuple:
+            found = simulate(Start(seed_of(key), jnp.int32(0), state, jnp.bool_(False)), problem, config)
             return jnp.sum(found.returns), jnp.sum(found.uncertainty)
 
         each, first = seconds_a_call(jax.jit(program), *starts(domain, 1), seconds)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
 from uamcts.types import STATIC_FIELDS, Legal, Model, PyTree, SearchConfig, Uncertainty
 
@@ -42,7 +43,7 @@ def search(
     legal = getattr(owner, "legal", None) if legal is None else legal
     uncertainty = no_uncertainty if uncertainty is None else uncertainty
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config))):
-        return tree_search(key, state, model, uncertainty, config, num_actions, legal)
+        return tree_search(key, state, Problem(model, uncertainty, num_actions, legal), config)
     fixed, free = _partitioned(config)
     parts: Any = (model, uncertainty, num_actions, legal, fixed)
     try:
@@ -94,6 +95,6 @@ def _compiled(model: Any, uncertainty: Any, num_actions: int, legal: Any, fixed:
 
     def program(key: jax.Array, state: PyTree, free: dict[str, Any]) -> SearchResult:
         config = SearchConfig(**dict(fixed), **free)
-        return tree_search(key, state, model, uncertainty, config, num_actions, legal)
+        return tree_search(key, state, Problem(model, uncertainty, num_actions, legal), config)
 
     return jax.jit(program)

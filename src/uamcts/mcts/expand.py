@@ -1,9 +1,7 @@
 """Expansion: all children of a node are made, and perhaps one of them is deleted.
 
-UA-Expansion: if sum_i U_i > threshold, with probability 1 - tau / scale delete exactly one child,
-              child i with probability U_i / sum_j U_j
-released:     scale 1, threshold 0 (in the gridworlds 10 and 0.1)      pseudocode: scale 10, threshold 0
-trust:        nothing is ever deleted
+UA-Expansion: if sum_i U_i > deletion_threshold, with probability 1 - tau / deletion_scale delete exactly one child,
+              child i with probability U_i / sum_j U_j. Not every rule set does: see `Rules.deletion_scale`.
 """
 
 from __future__ import annotations
@@ -13,10 +11,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from uamcts.mcts import trust
-from uamcts.mcts.tree import Tree, softmax
+from uamcts.mcts.problem import Problem
+from uamcts.mcts.rules import find_rules
+from uamcts.mcts.tree import Tree
 from uamcts.randomness import DELETION, draw, uniform
-from uamcts.types import BatchedUncertainty, Legal, Model, PyTree, SearchConfig, Uncertainty
+from uamcts.types import BatchedUncertainty, PyTree, SearchConfig, Uncertainty
 
 
 class Children(NamedTuple):
@@ -27,8 +26,8 @@ class Children(NamedTuple):
     terminal: jax.Array
     reward: jax.Array
     uncertainty: jax.Array
-    damping: jax.Array
-    share: jax.Array
+    bias: jax.Array
+    keep: jax.Array
 
 
 def ask(
@@ -44,10 +43,7 @@ def expand(
     seed: jax.Array,
     index: jax.Array,
     state: PyTree,
-    model: Model,
-    uncertainty: Uncertainty | BatchedUncertainty,
-    legal: Legal | None,
-    num_actions: int,
+    problem: Problem,
     config: SearchConfig,
     *,
     memory: PyTree = None,
@@ -57,37 +53,33 @@ def expand(
 
     `index` numbers the expansions of a search. Children that are not `wanted` have no uncertainty worth having.
     """
+    rules, num_actions = find_rules(config.rules), problem.num_actions
     actions = jnp.arange(num_actions, dtype=jnp.int32)
-    believed = jax.vmap(model, in_axes=(None, 0))(state, actions)
-    allowed = jnp.ones(num_actions, bool) if legal is None else legal(state)
+    believed = jax.vmap(problem.model, in_axes=(None, 0))(state, actions)
+    allowed = jnp.ones(num_actions, bool) if problem.legal is None else problem.legal(state)
     here = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_actions, *jnp.shape(leaf))), state)
-    doubt, memory = ask(uncertainty, memory, here, actions, allowed & wanted)
+    doubt, memory = ask(problem.uncertainty, memory, here, actions, allowed & wanted)
     doubt = jnp.where(allowed, doubt, 0.0)
-    if config.rules == "trust":
-        exists = allowed
-        damping, share = trust.lowered(doubt, config), trust.kept(doubt, config, config.backpropagation)
-    else:
-        exists = allowed & ~deleted(seed, index, doubt, allowed, config)
-        damping = jnp.where(config.selection, 1.0 - softmax(doubt, exists, config.tau), 1.0)
-        share = jnp.where(config.backpropagation, softmax(-doubt, exists, config.tau), 1.0)
+    exists = allowed & ~deleted(seed, index, doubt, allowed, config)
     children = Children(
-        state=believed.state,
-        exists=exists,
-        terminal=believed.terminal,
-        reward=jnp.where(allowed, believed.reward.astype(float), 0.0),
-        uncertainty=doubt,
-        damping=damping,
-        share=share,
+        believed.state,
+        exists,
+        believed.terminal,
+        jnp.where(allowed, believed.reward.astype(float), 0.0),
+        doubt,
+        *rules.edges(doubt, exists, config),
     )
     return children, memory
 
 
 def deleted(seed: jax.Array, index: jax.Array, doubt: jax.Array, allowed: jax.Array, config: SearchConfig) -> jax.Array:
     """Which child is deleted, conditions [actions]. The last child is never deleted."""
-    chance, place = (uniform(draw(seed, DELETION, 2 * index + k)) for k in (0, 1))
-    scale = config.deletion_scale
+    scale = find_rules(config.rules).deletion_scale
     if scale is None:
-        scale = 1.0 if config.rules == "released" else 10.0
+        return jnp.zeros(doubt.shape, bool)
+    if config.deletion_scale is not None:
+        scale = config.deletion_scale
+    chance, place = (uniform(draw(seed, DELETION, 2 * index + k)) for k in (0, 1))
     running = jnp.cumsum(doubt)
     total = running[-1]
     happens = config.expansion & (total > config.deletion_threshold) & (chance < 1.0 - config.tau / scale)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from uamcts.explain import explained
-from uamcts.mcts import trust
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.expand import Children, expand, write
-from uamcts.mcts.select import Path, select, worth
-from uamcts.mcts.simulate import checked, rolled, simulate, value
+from uamcts.mcts.problem import Problem
+from uamcts.mcts.rules import Rules, find_rules
+from uamcts.mcts.select import Path, child_values, select
+from uamcts.mcts.simulate import Start, leaf_value, nan_if_invalid, roll_out, simulate
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.randomness import CHILD, TIE, draw, pick, seed_of
-from uamcts.types import BatchedUncertainty, Legal, Model, PyTree, SearchConfig, Uncertainty
+from uamcts.types import BatchedUncertainty, PyTree, SearchConfig
 
 BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION = 1, 2, 4
 """Flags of a result: what only shows while the search runs."""
@@ -48,61 +49,55 @@ class SearchResult(NamedTuple):
 
 
 def tree_search(
-    key: jax.Array,
-    state: PyTree,
-    model: Model,
-    uncertainty: Uncertainty | BatchedUncertainty,
-    config: SearchConfig,
-    num_actions: int,
-    legal: Legal | None = None,
-    memory: PyTree = None,
+    key: jax.Array, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree = None
 ) -> SearchResult:
     """One search from `state`: pure and unbatched."""
-    released = config.rules != "pseudocode"  # trust changes what is counted, not the loop
-    trusting = config.rules == "trust"
-    seed = seed_of(key)
-    longest = longest_path(config, num_actions, legal is not None)
-    if trusting and config.worst is None:
-        config = replace(config, worst=worst_return(seed, state, model, legal, num_actions, config, longest))
-    if memory is None and isinstance(uncertainty, BatchedUncertainty):
-        memory = uncertainty.memory()
-
-    def parts(settings: SearchConfig) -> Any:
-        return model, uncertainty, legal, num_actions, settings
+    rules, seed = find_rules(config.rules), seed_of(key)
+    longest = longest_path(config, problem.num_actions, problem.legal is not None)
+    if "worst" in rules.reads and config.worst is None:
+        config = replace(config, worst=worst_return(seed, state, problem, config, longest))
+    if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
+        memory = problem.uncertainty.memory()
 
     def iteration(carry: tuple, index: jax.Array) -> tuple:
         tree, flags, memory = carry
-        block = index + (2 if released else 1)
+        block = index + first_block(rules)
         path = select(tree, config, longest)
-        leaf_state, over, stats, doubted = _read(tree, path, trusting)
+        leaf = _read(tree, path, rules)
 
-        ripe = (stats[VISITS] > 0) & ~over & (path.length <= longest)
-        below = trust.below(config, doubted) if trusting else config
-        children, memory = expand(seed, block, leaf_state, *parts(below), memory=memory, wanted=ripe)
+        ripe = (leaf.visits > 0) & ~leaf.terminal & (path.length <= longest)
+        below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
+        children, memory = expand(seed, block, leaf.state, problem, below, memory=memory, wanted=ripe)
         grows = ripe & jnp.any(children.exists)
         tree = _link(write(tree, block, children), path.leaf, block, grows)
-        first = _first(seed, index, children, config)
-        child = jax.tree.map(lambda leaf: leaf[first], (children.state, children.terminal))
-        start, over = jax.tree.map(lambda a, b: jnp.where(grows, a, b), child, (leaf_state, over))
-
-        below = trust.below(below, grows & trust.counts_less(children.share[first])) if trusting else config
-        rollouts = simulate(seed, index, start, over, *parts(below), memory=memory)
-        end = block * num_actions + first.astype(jnp.int32)
-        path = _extended(path, end, grows)
-        tree = backpropagate(tree, path, value(rollouts, config), (stats[VISITS] > 0) & ~grows, config)
+        first = _first(seed, index, children, rules)
+        child = jax.tree.map(lambda row: row[first], children.state)
+        start = jax.tree.map(
+            lambda a, b: jnp.where(grows, a, b), (child, children.terminal[first]), (leaf.state, leaf.terminal)
+        )
+        if rules.follows_doubt:
+            below = rules.below_doubt(below, grows & (children.keep[first] < 1.0))
+        rollouts = simulate(Start(seed, index, *start), problem, below, memory)
+        path = _extended(path, block * problem.num_actions + first.astype(jnp.int32), grows)
+        tree = backpropagate(tree, path, leaf_value(rollouts, config), (leaf.visits > 0) & ~grows, config)
         flags = flags | jnp.where(grows, _flags(children.uncertainty, children.reward), 0)
         return (tree, flags | _flags(rollouts.uncertainty, rollouts.returns), rollouts.memory), None
 
-    start = _planted(seed, state, parts(config), memory, released)
+    start = _planted(seed, state, problem, config, memory)
     (tree, flags, memory), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
     return _result(seed, tree, flags, config)._replace(memory=memory)
 
 
-def _first(seed: jax.Array, index: jax.Array, children: Children, config: SearchConfig) -> jax.Array:
+def first_block(rules: Rules) -> int:
+    """The block of the children that are made in the first iteration: the root's own come before, if it is expanded."""
+    return 2 if rules.expands_root else 1
+
+
+def _first(seed: jax.Array, index: jax.Array, children: Children, rules: Rules) -> jax.Array:
     """Which of the new children is rolled out."""
-    if config.rules == "pseudocode":
+    if rules.picks_at_random:
         return pick(draw(seed, CHILD, index), children.exists)
-    return jnp.argmax(trust.certain(children.exists, children.damping) if config.rules == "trust" else children.exists)
+    return jnp.argmax(rules.first_choice(children.exists, children.bias))
 
 
 def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
@@ -115,21 +110,13 @@ def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
     return min(config.iterations // fewest + 2, config.tree_depth)
 
 
-def worst_return(
-    seed: jax.Array,
-    state: PyTree,
-    model: Model,
-    legal: Legal | None,
-    num_actions: int,
-    config: SearchConfig,
-    longest: int,
-) -> jax.Array:
+def worst_return(seed: jax.Array, state: PyTree, problem: Problem, config: SearchConfig, longest: int) -> jax.Array:
     """V_min where `worst` is not given: the worst return of one simulation from the root, at most 0.
 
     A rollout that is cut at `depth` is taken to go on like that for as many steps as the search can look ahead.
     """
     index = jnp.int32(config.iterations)  # the simulations of the iterations have the numbers before
-    end, _ = rolled(seed, index, state, jnp.bool_(False), model, legal, num_actions, config)
+    end, _ = roll_out(Start(seed, index, state, jnp.bool_(False)), problem, config)
     rest = jnp.where(end.over, 1.0, horizon_ratio(config.gamma, config.depth, config.depth + longest))
     return jnp.minimum(0.0, jnp.min(end.returned * rest))
 
@@ -140,21 +127,31 @@ def horizon_ratio(gamma: jax.Array, depth: int, span: int) -> jax.Array:
     return jnp.sum(counts) / jnp.sum(counts[:depth])
 
 
-def _planted(seed: jax.Array, state: PyTree, parts: Any, memory: PyTree, released: bool) -> tuple:
-    """The tree before the first iteration: a root, which the released rules expand at once."""
-    _, _, _, num_actions, config = parts
-    tree = empty(state, config.iterations + (2 if released else 1), num_actions)
+def _planted(seed: jax.Array, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree) -> tuple:
+    """The tree before the first iteration: a root, which most rule sets expand at once."""
+    rules = find_rules(config.rules)
+    tree = empty(state, config.iterations + first_block(rules), problem.num_actions)
     tree = tree._replace(exists=tree.exists.at[0, 0].set(True))
-    if not released:
+    if not rules.expands_root:
         return tree, jnp.int32(0), memory
-    children, memory = expand(seed, jnp.int32(1), state, *parts, memory=memory)
+    children, memory = expand(seed, jnp.int32(1), state, problem, config, memory=memory)
     tree = _link(write(tree, jnp.int32(1), children), jnp.int32(ROOT), jnp.int32(1), jnp.bool_(True))
     tree = tree._replace(stats=tree.stats.at[0, 0, VISITS].set(config.root_visits))
     return tree, _flags(children.uncertainty, children.reward), memory
 
 
-def _read(tree: Tree, path: Path, trusting: bool) -> tuple:
-    """State, end and statistics of a path's leaf, and, if trusting, whether there is doubt on the way to it.
+class _Leaf(NamedTuple):
+    """What an iteration needs to know of the leaf that it selected."""
+
+    state: PyTree
+    terminal: jax.Array
+    visits: jax.Array
+    doubted: jax.Array
+    """Whether a transition on the way to it keeps less than all of a value. Only if a rule set follows doubt."""
+
+
+def _read(tree: Tree, path: Path, rules: Rules) -> _Leaf:
+    """The leaf of a path.
 
     All is read once and before the tree is written to. Left to itself the compiler reads anew wherever something is
     used, also after the write, and for that copies the whole tree in every iteration. What a loop of one round gives
@@ -162,11 +159,17 @@ def _read(tree: Tree, path: Path, trusting: bool) -> tuple:
     """
 
     def look(carry: tuple) -> tuple:
-        leaf = jax.tree.map(lambda leaf: tree.node(leaf, path.leaf), (tree.state, tree.terminal, tree.stats))
-        return path.leaf >= 0, (*leaf, trust.on_the_way(tree, path) if trusting else jnp.bool_(False))
+        state, terminal, stats = jax.tree.map(
+            lambda leaf: tree.node(leaf, path.leaf), (tree.state, tree.terminal, tree.stats)
+        )
+        doubted = jnp.bool_(False)
+        if rules.follows_doubt:
+            keep = tree.keep.reshape(-1).at[path.nodes].get(mode="fill", fill_value=1.0)
+            doubted = jnp.any(keep < 1.0)
+        return path.leaf >= 0, _Leaf(state, terminal, stats[VISITS], doubted)
 
-    unread = jax.tree.map(lambda leaf: leaf[0, 0], (tree.state, tree.terminal, tree.stats))
-    start = (jnp.bool_(False), (*unread, jnp.bool_(False)))
+    state, terminal, stats = jax.tree.map(lambda leaf: leaf[0, 0], (tree.state, tree.terminal, tree.stats))
+    start = (jnp.bool_(False), _Leaf(state, terminal, stats[VISITS], jnp.bool_(False)))
     return jax.lax.while_loop(lambda carry: ~carry[0], look, start)[1]
 
 
@@ -184,7 +187,7 @@ def _extended(path: Path, child: jax.Array, grows: jax.Array) -> Path:
 
 
 def _flags(doubt: jax.Array, reward: jax.Array) -> jax.Array:
-    doubtful = jnp.any(jnp.isnan(checked(doubt)))
+    doubtful = jnp.any(jnp.isnan(nan_if_invalid(doubt)))
     return BAD_UNCERTAINTY * doubtful.astype(jnp.int32) + BAD_REWARD * jnp.any(~jnp.isfinite(reward)).astype(jnp.int32)
 
 
@@ -193,9 +196,9 @@ def _result(seed: jax.Array, tree: Tree, flags: jax.Array, config: SearchConfig)
     expanded = block != 0
     exists = tree.exists[block] & expanded
     visits = jnp.where(exists, tree.stats[block, :, VISITS], 0.0)
-    found = worth(tree.stats[block], tree.reward[block], tree.share[block], config)
+    found = child_values(tree.stats[block], tree.reward[block], tree.keep[block], config)
     best = exists & (visits == jnp.max(jnp.where(exists, visits, -1.0)))
-    if config.rules == "trust":
+    if find_rules(config.rules).breaks_ties_by_value:
         best = best & ~(found < jnp.max(jnp.where(best, found, -jnp.inf)))
     return SearchResult(
         action=pick(draw(seed, TIE, jnp.int32(0)), best),

@@ -1,10 +1,9 @@
-"""Simulation: random rollouts from a leaf, and what they are worth.
+"""Simulation: random rollouts from a leaf, and the value that they give it.
 
 g_i     = sum_k gamma^(k-1) r_k                            return of rollout i
 sigma_i = sum_k gamma^(k-1) U(s_k, a_k)                    its uncertainty, s_k the state before the step
-plain:          G = mean of g
-UA-Simulation:  G = sum_i softmax(-sigma / tau)_i g_i
-trust:          G = mean of g, less of it after a rollout's first doubtful step (trust.py)
+plain:  the value of the leaf is the mean of g
+UA-Simulation weighs rollouts by their uncertainty: see `Rules.leaf_value` and `Rules.rollout_return`.
 """
 
 from __future__ import annotations
@@ -14,11 +13,21 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from uamcts.mcts import trust
 from uamcts.mcts.lanes import recorded
-from uamcts.mcts.tree import softmax
+from uamcts.mcts.problem import Problem
+from uamcts.mcts.rules import find_rules
 from uamcts.randomness import ROLLOUT, below, draw, following, pick
-from uamcts.types import BatchedUncertainty, Legal, Model, PyTree, SearchConfig, Uncertainty
+from uamcts.types import BatchedUncertainty, PyTree, SearchConfig, Uncertainty
+
+
+class Start(NamedTuple):
+    """Where the rollouts of one simulation begin."""
+
+    seed: jax.Array
+    number: jax.Array
+    """Of the simulation, within its search."""
+    state: PyTree
+    terminal: jax.Array
 
 
 class Rollouts(NamedTuple):
@@ -38,159 +47,159 @@ class Rollout(NamedTuple):
     state: PyTree
     over: jax.Array
     returned: jax.Array
-    doubt: Any
+    uncertainty: Any
     discount: jax.Array | None
-    beyond: Any
-    """trust: the return after the first doubtful step, which is not part of `returned`."""
-    onward: Any
-    """trust: the discount of the step after that, 0 before it."""
+    after_doubt: Any
+    """The return after the first doubtful step, which is not part of `returned`. Only if a rule set weighs rollouts."""
+    doubt_discount: Any
+    """The discount of the step after that one; 0 before it."""
 
 
-def simulate(
-    seed: jax.Array,
-    index: jax.Array,
-    state: PyTree,
-    terminal: jax.Array,
-    model: Model,
-    uncertainty: Uncertainty | BatchedUncertainty,
-    legal: Legal | None,
-    num_actions: int,
-    config: SearchConfig,
-    *,
-    memory: PyTree = None,
-) -> Rollouts:
-    """Rolls out from `state`, at most `config.depth` steps each; `index` numbers the simulations of a search.
+class Step(NamedTuple):
+    """What is recorded of one step of a rollout."""
+
+    state: PyTree
+    action: jax.Array
+    counts: jax.Array
+    """False after the end of the rollout."""
+    reward: Any
+    """Only if a rule set weighs rollouts."""
+
+
+def simulate(start: Start, problem: Problem, config: SearchConfig, memory: PyTree = None) -> Rollouts:
+    """Rolls out from the start, at most `config.depth` steps each.
 
     A rollout in a state without legal actions is over. One that is over goes on in place: its state absorbs, its
-    reward is 0, and its uncertainty is not counted. An uncertainty that is better asked for many transitions at once
-    is asked after the last step, for all that were met.
+    reward is 0, and its uncertainty is not counted. A `BatchedUncertainty` is evaluated after the last step, for all
+    transitions that were met.
     """
-    parts = (seed, index, state, terminal, model, legal, num_actions, config)
+    uncertainty = problem.uncertainty
     if config.simulation is False:  # known before the program is built: it leaves the uncertainty out
-        return Rollouts(rolled(*parts)[0].returned, jnp.zeros(config.rollouts, float), memory)
+        returned = roll_out(start, problem, config)[0].returned
+        return Rollouts(returned, jnp.zeros(config.rollouts, float), memory)
     if not isinstance(uncertainty, BatchedUncertainty):
-        end, _ = rolled(*parts, doubt=uncertainty)
-        return Rollouts(end.returned, end.doubt, memory)
+        end, _ = roll_out(start, problem, config, uncertainty)
+        return Rollouts(end.returned, end.uncertainty, memory)
 
     if memory is None:
-        end, met = rolled(*parts, records=True)
-        found, memory = summed(met, uncertainty, config, memory)
-        return Rollouts(*_as_returned(end.returned, found), memory)
+        end, steps = roll_out(start, problem, config, record=True)
+        return Rollouts(*weigh(end.returned, steps, uncertainty, config, memory))
 
     def remembered(state: PyTree, action: jax.Array) -> jax.Array:
         found, known = uncertainty.glance(memory, state, action)
         return jnp.where(known, found, jnp.nan)
 
-    end, _ = rolled(*parts, doubt=remembered)
+    end, _ = roll_out(start, problem, config, remembered)
 
     def ask(carry: tuple) -> tuple:
-        _, _, memory = carry
-        _, met = rolled(*parts, records=True)
-        return jnp.bool_(False), *summed(met, uncertainty, config, memory)
+        again, steps = roll_out(start, problem, config, record=True)
+        return jnp.bool_(False), *weigh(again.returned, steps, uncertainty, config, carry[-1])
 
     # A loop of at most one round: unlike a condition's, its results take the place of what it was given.
-    first: Any = (end.returned, end.doubt) if config.rules == "trust" else end.doubt
-    start = (jnp.any(jnp.isnan(end.doubt)), first, memory)
-    _, found, memory = jax.lax.while_loop(lambda carry: carry[0], ask, start)
-    return Rollouts(*_as_returned(end.returned, found), memory)
+    unknown = jnp.any(jnp.isnan(end.uncertainty))
+    first = (unknown, end.returned, end.uncertainty, memory)
+    return Rollouts(*jax.lax.while_loop(lambda carry: carry[0], ask, first)[1:])
 
 
-def _as_returned(returned: jax.Array, found: Any) -> tuple[jax.Array, jax.Array]:
-    """Returns and uncertainties of the rollouts; `found` has new returns where the uncertainties change them."""
-    return found if isinstance(found, tuple) else (returned, found)
-
-
-def rolled(
-    seed: jax.Array,
-    index: jax.Array,
-    state: PyTree,
-    terminal: jax.Array,
-    model: Model,
-    legal: Legal | None,
-    num_actions: int,
+def roll_out(
+    start: Start,
+    problem: Problem,
     config: SearchConfig,
-    doubt: Uncertainty | None = None,
-    records: bool = False,
-) -> tuple[Rollout, tuple]:
-    """The rollouts at their ends, and, if asked for, the states, actions and whether they count, [rollouts, depth].
+    uncertainty: Uncertainty | None = None,
+    record: bool = False,
+) -> tuple[Rollout, Any]:
+    """The rollouts at their ends, [rollouts], and, if wanted, a `Step` of arrays [rollouts, depth]."""
+    rules, legal = find_rules(config.rules), problem.legal
+    numbers = start.number * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
+    weighs = rules.weighs_rollouts and uncertainty is not None
+    discounts = not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
 
-    Under the trust rules their rewards too.
-    """
-    numbers = index * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
-    trusting = config.rules == "trust"
-    weighed = trusting and doubt is not None
-    discounted = not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
-
-    def step(k: jax.Array, rollout: Rollout) -> tuple[Rollout, tuple]:
-        state, over, doubted = rollout.state, rollout.over, rollout.doubt
-        discount, beyond, onward = rollout.discount, rollout.beyond, rollout.onward
+    def step(k: jax.Array, rollout: Rollout) -> tuple[Rollout, Step | tuple]:
+        state, over, total = rollout.state, rollout.over, rollout.uncertainty
+        after_doubt, doubt_discount = rollout.after_doubt, rollout.doubt_discount
         bits = following(rollout.stream, k)
         if legal is None:
-            action = below(bits, num_actions)
+            action = below(bits, problem.num_actions)
         else:
             allowed = legal(state)
             action, over = pick(bits, allowed), over | ~jnp.any(allowed)
-        after = model(state, action)
-        count = 1.0 if discount is None else discount
-        onward_count: Any = 1.0 if discount is None else discount * config.gamma
-        paid = jnp.where(over, 0.0, count * after.reward)
-        if doubt is not None:
-            met = checked(doubt(state, action))
-            doubted = doubted + jnp.where(over, 0.0, count * met)
-            if weighed:
-                beyond = beyond + jnp.where(onward > 0, paid, 0.0)
-                paid = jnp.where(onward > 0, 0.0, paid)
-                begins = ~over & (onward == 0) & (trust.kept(met, config, config.simulation) < 1.0)
-                onward = jnp.where(begins, onward_count, onward)
-        following_rollout = Rollout(
+        after = problem.model(state, action)
+        discount: Any = 1.0 if rollout.discount is None else rollout.discount
+        next_discount: Any = 1.0 if rollout.discount is None else discount * config.gamma
+        paid = jnp.where(over, 0.0, discount * after.reward)
+        if uncertainty is not None:
+            found = nan_if_invalid(uncertainty(state, action))
+            total = total + jnp.where(over, 0.0, discount * found)
+            if weighs:
+                doubted = doubt_discount > 0
+                after_doubt = after_doubt + jnp.where(doubted, paid, 0.0)
+                paid = jnp.where(doubted, 0.0, paid)
+                begins = config.simulation & rules.doubts(found, config) & ~doubted & ~over
+                doubt_discount = jnp.where(begins, next_discount, doubt_discount)
+        onward = Rollout(
             stream=rollout.stream,
             state=after.state,
             over=over | after.terminal,
             returned=rollout.returned + paid,
-            doubt=doubted,
-            discount=None if discount is None else onward_count,
-            beyond=beyond,
-            onward=onward,
+            uncertainty=total,
+            discount=None if rollout.discount is None else next_discount,
+            after_doubt=after_doubt,
+            doubt_discount=doubt_discount,
         )
-        record = (state, action, ~over, *((after.reward.astype(float),) if trusting else ()))
-        return following_rollout, record if records else ()
+        reward = after.reward.astype(float) if rules.weighs_rollouts else None
+        return onward, Step(state, action, ~over, reward) if record else ()
 
     one, zero = jnp.ones((), float), jnp.zeros((), float)
-    doubtless, nothing = (None if doubt is None else zero), (zero if weighed else None)
-    start = Rollout(zero, state, terminal, zero, doubtless, one if discounted else None, nothing, nothing)
-    lanes = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (config.rollouts, *jnp.shape(leaf))), start)
-    lanes = lanes._replace(stream=draw(seed, ROLLOUT, numbers))
-    end, met = recorded(step, lambda rollout: rollout.over, config.depth, lanes)
-    if weighed:
-        end = end._replace(returned=end.returned + trust.after_doubt(end.beyond, end.onward, config))
-    return end, met
+    begin = Rollout(
+        stream=zero,
+        state=start.state,
+        over=start.terminal,
+        returned=zero,
+        uncertainty=None if uncertainty is None else zero,
+        discount=one if discounts else None,
+        after_doubt=zero if weighs else None,
+        doubt_discount=zero if weighs else None,
+    )
+    lanes = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (config.rollouts, *jnp.shape(leaf))), begin)
+    lanes = lanes._replace(stream=draw(start.seed, ROLLOUT, numbers))
+    end, steps = recorded(step, lambda rollout: rollout.over, config.depth, lanes)
+    if weighs:
+        end = end._replace(returned=rules.rollout_return(end.returned, end.after_doubt, end.doubt_discount, config))
+    return end, steps
 
 
-def summed(met: tuple, uncertainty: BatchedUncertainty, config: SearchConfig, memory: PyTree) -> tuple[Any, PyTree]:
-    """sigma of each rollout, [rollouts], from what was `met`: states, actions, whether they count.
-
-    Under the trust rules, where `met` has rewards too, returns and sigma.
-    """
-    states, actions, counted = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), met[:3])
-    doubt, memory = uncertainty.many(memory, states, actions, counted)
+def weigh(
+    returned: jax.Array, steps: Step, uncertainty: BatchedUncertainty, config: SearchConfig, memory: PyTree
+) -> tuple[jax.Array, jax.Array, PyTree]:
+    """Returns and sigma of each rollout, [rollouts], once the uncertainty of all its `steps` has been evaluated."""
+    rules, shape = find_rules(config.rules), (config.rollouts, config.depth)
+    states, actions, counts = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), steps[:3])
+    found, memory = uncertainty.many(memory, states, actions, counts)
+    found = jnp.where(counts, nan_if_invalid(found), 0.0).reshape(shape)
     discount = jnp.power(config.gamma, jnp.arange(config.depth))
-    doubt = jnp.where(counted, checked(doubt), 0.0).reshape(config.rollouts, config.depth)
-    sigma = jnp.sum(doubt * discount, axis=1)
-    if config.rules != "trust":
-        return sigma, memory
-    rewards = jnp.where(met[2], met[3], 0.0)
-    return (trust.returns(rewards, doubt, config), sigma), memory
+    sigma = jnp.sum(found * discount, axis=1)
+    if rules.weighs_rollouts:
+        rewards = jnp.where(steps.counts, steps.reward, 0.0)
+        returned = weigh_returns(rewards, found, config)
+    return returned, sigma, memory
 
 
-def checked(doubt: jax.Array) -> jax.Array:
+def weigh_returns(rewards: jax.Array, uncertainty: jax.Array, config: SearchConfig) -> jax.Array:
+    """The return of each rollout, [rollouts], out of rewards and uncertainties [rollouts, depth], 0 after its end."""
+    rules = find_rules(config.rules)
+    doubted = jnp.cumsum(config.simulation & rules.doubts(uncertainty, config), axis=1) > 0
+    beyond = jnp.concatenate([jnp.zeros_like(doubted[:, :1]), doubted[:, :-1]], axis=1)
+    discount = jnp.power(config.gamma, jnp.arange(rewards.shape[1]))
+    before, after = (jnp.sum(jnp.where(part, discount * rewards, 0.0), axis=1) for part in (~beyond, beyond))
+    doubt_discount = jnp.max(jnp.where(doubted, discount * config.gamma, 0.0), axis=1)
+    return rules.rollout_return(before, after, doubt_discount, config)
+
+
+def nan_if_invalid(uncertainty: jax.Array) -> jax.Array:
     """An uncertainty, NaN where it is negative or not finite: NaN travels into the sums, and from there into a flag."""
-    return jnp.where((doubt >= 0) & (doubt < jnp.inf), doubt, jnp.nan)
+    return jnp.where((uncertainty >= 0) & (uncertainty < jnp.inf), uncertainty, jnp.nan)
 
 
-def value(rollouts: Rollouts, config: SearchConfig) -> jax.Array:
+def leaf_value(rollouts: Rollouts, config: SearchConfig) -> jax.Array:
     """G, the value of the leaf the rollouts started from."""
-    if config.rules == "trust":
-        return jnp.mean(rollouts.returns)
-    everywhere = jnp.ones(config.rollouts, bool)
-    weights = softmax(-rollouts.uncertainty, everywhere, config.tau)
-    return jnp.where(config.simulation, jnp.sum(weights * rollouts.returns), jnp.mean(rollouts.returns))
+    return find_rules(config.rules).leaf_value(rollouts.returns, rollouts.uncertainty, config)

@@ -45,10 +45,10 @@ class Tree(NamedTuple):
     """r of the transition into the node. float."""
     uncertainty: jax.Array
     """U of the transition into the node. float."""
-    damping: jax.Array
-    """1 - softmax(U / tau) among the siblings, 1 where UA-Selection is off; trust: what the score is lowered by."""
-    share: jax.Array
-    """softmax(-U / tau) among the siblings; trust: 1 - rho or 1; always 1 where UA-Backpropagation is off. float."""
+    bias: jax.Array
+    """How selection corrects the node's score: see `Rules.score`. float."""
+    keep: jax.Array
+    """Which fraction of a value passes through the transition into the node: see `Rules.pieces`. float."""
 
     @property
     def visits(self) -> jax.Array:
@@ -62,7 +62,7 @@ class Tree(NamedTuple):
 
     @property
     def weight(self) -> jax.Array:
-        """Sum over the node's children of share * N."""
+        """Sum over the node's children of keep * N."""
         return self.stats[..., WEIGHT]
 
     @property
@@ -87,8 +87,8 @@ def empty(state: PyTree, blocks: int, num_actions: int) -> Tree:
         stats=jnp.zeros((*shape, 3), dtype=float),
         reward=zeros,
         uncertainty=zeros,
-        damping=ones,
-        share=ones,
+        bias=ones,
+        keep=ones,
     )
 
 
@@ -118,13 +118,3 @@ def first_greatest(numbers: jax.Array) -> jax.Array:
         better = numbers[other] > best
         best, index = jnp.where(better, numbers[other], best), jnp.where(better, jnp.int32(other), index)
     return index
-
-
-def softmax(numbers: jax.Array, exists: jax.Array, tau: jax.Array) -> jax.Array:
-    """softmax(numbers / tau) over the places that exist, 0 elsewhere.
-
-    The greatest number is subtracted before the division, so that nothing overflows for any tau from 1e-6 to infinity.
-    """
-    greatest = jnp.max(jnp.where(exists, numbers, -jnp.inf))
-    powers = jnp.where(exists, jnp.exp(jnp.where(exists, numbers - greatest, 0.0) / tau), 0.0)
-    return powers / jnp.maximum(jnp.sum(powers), 1.0)

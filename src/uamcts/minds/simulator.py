@@ -19,6 +19,7 @@ from uamcts.doubt import Asked, Doubt
 from uamcts.errors import SimulatorError
 from uamcts.experience import Experience, Measure, Outcome, Report, Returns, judged
 from uamcts.mcts.entry import no_uncertainty, raise_flags
+from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.memory import Facts, PatchedModel, no_transition, patched, undoubted
 from uamcts.minds.mind import Pace, completed, formed
@@ -147,7 +148,7 @@ class Programs:
         if facts is not None:
             model, uncertainty = patched(model, facts), undoubted(uncertainty, facts)
         config = replace(config, iterations=iterations)
-        return tree_search(key, state, model, uncertainty, config, actions, self.simulator.legal, memory)
+        return tree_search(key, state, Problem(model, uncertainty, actions, self.simulator.legal), config, memory)
 
 
 programs = functools.lru_cache(maxsize=16)(Programs)

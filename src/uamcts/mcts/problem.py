@@ -1,0 +1,16 @@
+"""What a search plans in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from uamcts.types import BatchedUncertainty, Legal, Model, Uncertainty
+
+
+class Problem(NamedTuple):
+    """A model, what is uncertain about it, and which actions there are."""
+
+    model: Model
+    uncertainty: Uncertainty | BatchedUncertainty
+    num_actions: int
+    legal: Legal | None = None

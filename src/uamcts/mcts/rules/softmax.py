@@ -1,0 +1,65 @@
+"""What the paper's two rule sets share: softmax weights over uncertainties, with the temperature tau."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+
+from uamcts.mcts.rules.base import SWITCHES, Edges, Rules
+
+if TYPE_CHECKING:
+    from uamcts.types import SearchConfig
+
+
+class SoftmaxRules(Rules):
+    """UA-MCTS: bias = 1 - softmax(U / tau) and keep = softmax(-U / tau) among siblings, 1 where a phase is off.
+
+    UA-Simulation weighs rollouts by softmax(-sigma / tau).
+    """
+
+    reads = SWITCHES | {"tau", "deletion_scale", "deletion_threshold"}
+
+    def edges(self, uncertainty: jax.Array, exists: jax.Array, config: SearchConfig) -> Edges:
+        bias = jnp.where(config.selection, 1.0 - softmax(uncertainty, exists, config.tau), 1.0)
+        keep = jnp.where(config.backpropagation, softmax(-uncertainty, exists, config.tau), 1.0)
+        return Edges(bias, keep)
+
+    def plain_edges(self, uncertainty: Sequence[float], config: SearchConfig) -> Edges:
+        bias = keep = [1.0] * len(uncertainty)
+        if config.selection:
+            bias = [1.0 - weight for weight in plain_softmax(uncertainty, config.tau)]
+        if config.backpropagation:
+            keep = plain_softmax([-u for u in uncertainty], config.tau)
+        return Edges(bias, keep)
+
+    def leaf_value(self, returns: jax.Array, uncertainty: jax.Array, config: SearchConfig) -> jax.Array:
+        weights = softmax(-uncertainty, jnp.ones(returns.shape, bool), config.tau)
+        return jnp.where(config.simulation, jnp.sum(weights * returns), jnp.mean(returns))
+
+    def plain_leaf_value(self, returns: Sequence[float], uncertainty: Sequence[float], config: SearchConfig) -> float:
+        if not config.simulation:
+            return sum(returns) / len(returns)
+        weights = plain_softmax([-sigma for sigma in uncertainty], config.tau)
+        return sum(weight * returned for weight, returned in zip(weights, returns, strict=True))
+
+
+def softmax(numbers: jax.Array, exists: jax.Array, tau: jax.Array) -> jax.Array:
+    """softmax(numbers / tau) over the places that exist, 0 elsewhere.
+
+    The greatest number is subtracted before the division, so that nothing overflows for any tau from 1e-6 to infinity.
+    """
+    greatest = jnp.max(jnp.where(exists, numbers, -jnp.inf))
+    powers = jnp.where(exists, jnp.exp(jnp.where(exists, numbers - greatest, 0.0) / tau), 0.0)
+    return powers / jnp.maximum(jnp.sum(powers), 1.0)
+
+
+def plain_softmax(numbers: Sequence[float], tau: float) -> list[float]:
+    """The same for a list."""
+    greatest = max(numbers)
+    powers = [math.exp((number - greatest) / tau) for number in numbers]
+    total = sum(powers)
+    return [power / total for power in powers]

@@ -1,0 +1,96 @@
+"""The parts of a plain search: models, nodes, results and random draws."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from uamcts.explain import explained
+
+
+class PythonModel(Protocol):
+    """What a model must have. `step` is called with a state of yours and an action 0 .. num_actions - 1."""
+
+    num_actions: int
+
+    def step(self, state: Any, action: int) -> tuple[Any, float, bool]: ...
+
+
+class Node:
+    """A node v of the tree: S(v), r(v), U(v) of the transition into it, N(v), Q(v), and its children Ch(v)."""
+
+    __slots__ = ("action", "bias", "children", "deleted", "doubted", "keep", "reward", "state", "terminal",
+                 "total", "uncertainty", "visits", "weight")  # fmt: skip
+
+    def __init__(self, action: int | None, state: Any, reward: float, terminal: bool, uncertainty: float):
+        self.action = action
+        self.state = state
+        self.reward = reward
+        self.terminal = terminal
+        self.uncertainty = uncertainty
+        self.visits = 0
+        self.total = 0.0
+        self.weight = 0.0  # sum over the children of keep * N
+        self.bias = 1.0  # how selection corrects the score: see Rules.score
+        self.keep = 1.0  # which fraction of a value passes through the transition into the node: see Rules.pieces
+        self.doubted = False  # whether some transition on the way here keeps less than all
+        self.children: list[Node] = []
+        self.deleted: Node | None = None
+
+
+class Result(NamedTuple):
+    """What a search found; lists have one entry per action."""
+
+    action: int
+    visits: list[int]
+    values: list[float]
+    """The value of each action, its first reward included; NaN where it was never tried."""
+    uncertainty: list[float]
+    exists: list[bool]
+    tree: Node
+    iterations: int
+    """How many iterations there was time for."""
+
+    def explain(self, action_names: Sequence[str] = ()) -> str:
+        """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""
+        return explained(self, action_names)
+
+
+class Draws:
+    """The random choices of a search. Give another object with these methods to decide them yourself."""
+
+    def __init__(self, rng: random.Random):
+        self.random = rng.random
+
+    def below(self, count: int) -> int:
+        return int(self.random() * count)
+
+    def deletion(self, expansion: int) -> tuple[float, float]:
+        """Two numbers in [0, 1): whether a child is deleted, and which."""
+        return self.random(), self.random()
+
+    def child(self, iteration: int, count: int) -> int:
+        return self.below(count)
+
+    def tie(self, count: int) -> int:
+        return self.below(count)
+
+    def rollout(self, iteration: int, number: int) -> Callable[[int], int]:
+        """A function that gives a number below its argument for each step of a rollout."""
+        return self.below
+
+
+def check_uncertainty(uncertainty: float) -> float:
+    """`uncertainty`, or an error if it is none."""
+    if not 0.0 <= uncertainty < math.inf:
+        raise ValueError(f"the uncertainty function returned {uncertainty!r}; it must be a finite number of at least 0")
+    return uncertainty
+
+
+def check_reward(reward: float) -> float:
+    """`reward`, or an error if it is not a finite number."""
+    if not -math.inf < reward < math.inf:
+        raise ValueError(f"the model returned a reward of {reward!r}; it must be a finite number")
+    return reward
