@@ -192,7 +192,7 @@ class Counted(Estimator):
 
 @pytest.mark.parametrize(
     "name",
-    ["nearest", "user", *(pytest.param(n, marks=pytest.mark.long) for n in ("bayes", "trees", "nearest+gate"))],
+    ["nearest", "user", *(pytest.param(n, marks=pytest.mark.long) for n in ("bayes", "trees"))],
 )
 @pytest.mark.parametrize("rules", ["released", "trust"])
 def test_it_learns_from_errors_that_come_after_rounds_without_any(name, rules):
