@@ -17,14 +17,13 @@ SEARCH = uamcts.SearchConfig(iterations=60, rollouts=2, depth=4, gamma=0.99, rul
 SCHEDULE = uamcts.Schedule(interval=46)  # observe_everything makes 46 steps
 TELLS = ("true", "network", "two_part", "trees", "nearest", "ensemble", "dropout")
 """Estimators that can tell the wrong forks from the others."""
-SLOW = ("bayes", "trees", "ensemble", "dropout")
+QUICK = ("true", "network", "linear", "nearest", "none")
 
 
 def every_estimator(but=()):
     """All names, those that take long to compile marked."""
-    slow = {name for name in (*ESTIMATORS, *GATED[1:]) if name.removesuffix("+gate") in SLOW or name in GATED}
     names = [name for name in (*ESTIMATORS, *GATED) if name not in but]
-    return [pytest.param(name, marks=[pytest.mark.long] if name in slow else []) for name in names]
+    return [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.long]) for name in names]
 
 
 def agent_of(model, estimator, config=SEARCH, **options):
@@ -57,10 +56,11 @@ def test_an_agent_of_a_domain_looks_further_than_the_next_step(name):
         assert actions[WRONG:] == [TAKE] * (FORKS - WRONG)
 
 
-@pytest.mark.parametrize("name", ["network", "linear"])
+@pytest.mark.parametrize("name", [pytest.param("network", marks=pytest.mark.long), "linear"])
 def test_where_nothing_was_wrong_nothing_is_doubtful(name):
     agent = agent_of(domain(wrong=FORKS), name)
     observe_everything(agent, as_state, wrong=FORKS)
+    assert agent.learn()
     assert float(agent.estimator.predict(as_state(3, AT_FORK), jnp.int32(WAIT))) > 0, "it has nothing to cut"
     found = [agent.mind.act(as_state(fork, AT_FORK)) for fork in range(FORKS)]
     assert [int(plan.action) for plan in found] == [WAIT] * FORKS
@@ -68,16 +68,17 @@ def test_where_nothing_was_wrong_nothing_is_doubtful(name):
 
 
 class Told(Estimator):
-    """A user's estimator: 0.2 where the action is 1 and the first input large, a little everywhere else."""
+    """A user's estimator: 0.2 for waiting at a fork whose (standardised) number is large, a little everywhere else."""
 
     def predict(self, state, action):
-        return jnp.where((state[0] > 1) & (action == 1), 0.2, 1e-3)
+        return jnp.where((state[0] > 0.5) & (state[1] < 0) & (action == WAIT), 0.2, 1e-3)
 
 
 def test_a_users_estimator_is_cut_too():
     agent = agent_of(Simulator(), Told())
     observe_everything(agent)
-    assert [agent.act((fork, AT_FORK)) for fork in range(WRONG)] == [WAIT] * WRONG
+    expected = [WAIT] * WRONG + [TAKE] * (FORKS - WRONG)
+    assert [agent.act((fork, AT_FORK)) for fork in range(FORKS)] == expected
     assert float(agent.mind.doubt.cut) == pytest.approx((1e-3 + 0.2) / 2)
 
 
@@ -123,8 +124,11 @@ def test_the_papers_rules_see_what_the_network_says(rules):
         ([0.1, 0.2], [], np.inf),  # nothing was ever wrong
         ([0.1, 0.2], [0.05, 0.2], np.inf),  # wrong is not told from right
         ([], [0.3], 0.0),  # nothing was ever right
-        ([0.01] * 199 + [0.8], [0.05, 0.5], 0.03),  # one in two hundred is an outlier
-        ([0.01] * 98 + [0.8], [0.05, 0.9], 0.85),  # one in ninety-nine is not
+        ([0.01] * 19 + [0.8], [0.05, 0.9], 0.03),  # one false alarm in twenty, or miss one of two: 1 - 10 / 20 = 0.5
+        ([0.01] * 18 + [0.8], [0.05, 0.9], 0.85),  # in nineteen: 1 - 10 / 19 < 0.5
+        ([0.0] * 11 + [0.5], [0.5, 0.5], 0.0),  # one right one in twelve looks wrong
+        ([0.0] * 8 + [0.5], [0.5, 0.5], np.inf),  # one in nine
+        ([], [], 0.0),
     ],
 )
 def test_the_cut_by_hand(right, wrong, expected):
@@ -164,7 +168,7 @@ def test_the_latest_sightings_are_kept():
     assert sorted(ring.states[:4].tolist()) == [3, 4, 5, 7]
     said, there = ring.answers(Echo())
     assert sorted(said[there].tolist()) == [3, 4, 5, 7]
-    assert LATEST >= 100, "fewer than a hundred have no outliers"
+    assert Calibrated.around(Echo(), jnp.int32(0)).right.actions.size == LATEST + 1
 
 
 # Learning again
@@ -188,21 +192,21 @@ class Counted(Estimator):
 
 @pytest.mark.parametrize(
     "name",
-    ["nearest", "user", *(pytest.param(n, marks=pytest.mark.long) for n in ("bayes", "trees", "nearest+gate"))],
+    ["nearest", "user", *(pytest.param(n, marks=pytest.mark.long) for n in ("bayes", "trees"))],
 )
 @pytest.mark.parametrize("rules", ["released", "trust"])
 def test_it_learns_from_errors_that_come_after_rounds_without_any(name, rules):
-    """Five rounds in which the model is right, then 200 steps in which it is wrong."""
+    """Five rounds in which the model is right, then 40 steps in which it is wrong."""
     config = uamcts.SearchConfig(iterations=2, rollouts=1, depth=2, rules=rules)
     estimator = Counted(jnp.float32(0), jnp.float32(0)) if name == "user" else name
     world = domain(wrong=0)
-    agent = uamcts.Agent(world, estimator, config, uamcts.Schedule(interval=50), minibatches=20)
+    agent = uamcts.Agent(world, estimator, config, uamcts.Schedule(interval=10), minibatches=20)
     right, wrong = as_state(3, ON_ROAD), as_state(3, AT_FORK)
-    for _ in range(250):
+    for _ in range(50):
         agent.observe(right, TAKE, world.world(right, TAKE).state)
     assert agent.loss == 0
     assert not agent.learn(), "there is nothing to learn"
-    for _ in range(200):
+    for _ in range(40):
         agent.observe(wrong, WAIT, world.world(wrong, WAIT).state)
     true = float(uamcts.true_uncertainty(world)(wrong, WAIT))
     assert float(agent.estimator.predict(wrong, jnp.int32(WAIT))) == pytest.approx(true, rel=0.1)

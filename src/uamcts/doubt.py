@@ -22,7 +22,7 @@ from uamcts.uncertainty.recall import Recall
 RADIUS = 0.5
 """How near a sample must be to say something, for `nearest`: in standard deviations; one-hot inputs must be equal."""
 PLACES = 1024
-"""How many samples it keeps at most."""
+"""How many samples it keeps at most: half of them right ones and half wrong ones."""
 LARGEST_TABLE = 200_000
 """States whose doubt a plain search remembers; then it forgets them all."""
 
@@ -88,7 +88,7 @@ class Doubt(eqx.Module):
         if isinstance(estimator, str):
             space: Any = Vectors(inputs.shape[1], num_actions)
             options: dict[str, Any] = (
-                {"radius": RADIUS, "places": min(room, PLACES)} if estimator.startswith("nearest") else {}
+                {"radius": RADIUS, "places": min(2 * room, PLACES)} if estimator.startswith("nearest") else {}
             )
             estimator = make_estimator(estimator, first, space, capacity=room, minibatches=minibatches, **options)
         estimator = estimator.with_room(room)

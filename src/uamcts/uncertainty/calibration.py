@@ -4,20 +4,21 @@ Trust search asks of a transition whether it is doubtful, not how doubtful. "U a
 itself, but a regression never says exactly 0: asked that way, all that it has learned is doubtful. Here a U-hat counts
 only if it stands out from the estimator's own noise, in the units of the U that was seen:
 
-noise  = the largest answer to a transition seen to be right, not counting the largest hundredth of these answers
-signal = the smallest answer above the noise to a transition seen to be wrong
-cut    = 0 where the noise is 0, else (noise + signal) / 2; infinite where there is no signal
+worth(t) = share of the transitions seen to be wrong that it puts above t
+           - 10 * share of the transitions seen to be right that it puts above t
+t        = the smallest number with the greatest worth, among 0 and all of its answers
+cut      = 0 where t is 0, else half-way from t to the next larger answer; infinite where nothing is worth more than 0
 U-hat counts as exactly 0 unless it is above the cut
 
 - An estimator that says exactly 0 of what was right (`nearest`, and mostly `trees`, `two_part` and those with a gate)
-  has a noise of 0: all that it says counts, however small.
+  has a cut of 0: all that it says counts, however small.
 - What was seen to be wrong stays doubtful if the estimator tells it from what was right, however small it is beside
-  other errors: the cut lies below the smallest such answer, not at a share of the largest. Half-way leaves the same
-  margin to transitions of either kind that were not seen.
+  other errors: the cut is not a share of the largest one. Half-way leaves the same margin to transitions of either kind
+  that were not seen.
 - An estimator that cannot tell wrong from right, or was never shown anything wrong, casts no doubt. The search is then
   plain MCTS, which is better than to believe nothing beyond the next step.
-- False alarms must be rare, because a plan of d steps is cut short by one of them: a hundredth at most. One right
-  transition with a large answer in a hundred does not hide all that is wrong.
+- A false alarm counts ten times as much as a miss, because one spoils any plan that leads through it, and plans are of
+  some ten steps. Where more than a tenth of what was right is taken for wrong, the estimator is not listened to.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from uamcts.types import BatchedUncertainty, PyTree, SearchConfig, Uncertainty
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.recall import Recall
 
-OUTLIERS = 0.01
-"""The share of transitions seen to be right whose answers may lie above the noise."""
+FALSE_ALARM = 10.0
+"""What it costs to doubt a share of what was right, if to miss that share of what was wrong costs 1."""
 LATEST = 1024
 """How many of the transitions seen, of either kind, are looked at: the latest."""
 
@@ -48,12 +49,20 @@ def applies(config: SearchConfig, estimator: Estimator) -> bool:
 
 def cut_between(answers: jax.Array, right: jax.Array, wrong: jax.Array) -> jax.Array:
     """The cut, from an estimator's answers [n] to transitions seen to be `right` or `wrong`, conditions [n]."""
-    count = jnp.sum(right)
-    rank = count - jnp.floor(OUTLIERS * count).astype(jnp.int32)
-    smallest = jnp.sort(jnp.where(right, answers, jnp.inf))
-    noise = jnp.where(count > 0, smallest[jnp.maximum(rank - 1, 0)], 0.0)
-    signal = jnp.min(jnp.where(wrong & (answers > noise), answers, jnp.inf))
-    return jnp.where(noise > 0, (noise + signal) / 2, 0.0)
+    seen = jnp.where(right | wrong, answers, 0.0)
+    candidates = jnp.sort(jnp.append(seen, 0.0))
+
+    def above(kind: jax.Array) -> jax.Array:
+        """The share of the answers of a kind above each of the candidates."""
+        ranked = jnp.sort(jnp.where(kind, answers, jnp.inf))
+        count = jnp.sum(kind)
+        return (count - jnp.searchsorted(ranked, candidates, side="right")) / jnp.maximum(count, 1)
+
+    worth = above(wrong) - FALSE_ALARM * above(right)
+    best = jnp.argmax(worth)  # the first of equals
+    least = candidates[best]
+    following = jnp.min(jnp.where(seen > least, seen, jnp.inf))
+    return jnp.where(least == 0, 0.0, jnp.where(worth[best] > 0, (least + following) / 2, jnp.inf))
 
 
 class Sightings(eqx.Module):
