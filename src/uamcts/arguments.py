@@ -1,0 +1,152 @@
+"""Checks of arguments: each returns a plain value, or raises an error that names the argument and a remedy."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import operator
+import os
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+LARGEST = float(np.finfo(np.float32).max)
+"""The greatest size of a reward, a feature or an uncertainty: the compiled search computes with 32 bits."""
+MOST_ACTIONS = 100_000
+"""A node of a search tree has one child per action."""
+
+
+def shown(thing: Any) -> str:
+    """The beginning of a value's `repr`, for a message."""
+    try:
+        words = repr(thing)
+    except Exception as error:  # somebody's own __repr__
+        words = f"a {type(thing).__name__} whose repr raises {type(error).__name__}"
+    return words if len(words) <= 80 else f"{words[:77]}..."
+
+
+def integer(value: Any) -> int | None:
+    """`value` as an int if it is a whole number: an int, a NumPy integer or an array of one; None if it is not."""
+    if type(value) is int:
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, (np.ndarray, jax.Array)):
+        return int(value) if value.ndim == 0 and np.issubdtype(value.dtype, np.integer) else None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def whole(argument: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """`value` as a whole number between `least` and `most`."""
+    number = integer(value)
+    if number is None or number < least or (most is not None and number > most):
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{argument} is {shown(value)}; it must be a whole number {limits}")
+    return number
+
+
+def action_number(value: Any, num_actions: int, owner: str, argument: str = "action") -> int:
+    """`value` as one of the actions 0 .. num_actions - 1."""
+    number = integer(value)
+    if number is None:
+        raise ValueError(
+            f"{argument} is {shown(value)} (a {type(value).__name__}); give a whole number from 0 to "
+            f"{num_actions - 1}, without rounding"
+        )
+    if not 0 <= number < num_actions:
+        raise ValueError(f"{argument} is {number}; {owner} has the actions 0 to {num_actions - 1}")
+    return number
+
+
+def action_count(value: Any) -> int:
+    """`value` as a number of actions."""
+    return whole("num_actions", value, 1, MOST_ACTIONS)
+
+
+def seed_number(value: Any) -> int:
+    """`value` as a seed: a whole number of 64 bits."""
+    number = integer(value)
+    if number is None or not -(2**63) <= number < 2**63:
+        raise ValueError(f"seed is {shown(value)}; it must be a whole number of at most 64 bits (up to 2**63 - 1)")
+    return number
+
+
+def real(argument: str, value: Any, remedy: str = "it must be a finite number", good: Callable | None = None) -> float:
+    """`value` as a finite number of at most 32 bits that is `good`."""
+    number = math.nan
+    if hasattr(value, "__float__") and not isinstance(value, (bool, np.bool_)) and getattr(value, "ndim", 0) == 0:
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            number = float(value)
+    if not abs(number) <= LARGEST or (good is not None and not good(number)):
+        large = " and at most 3.4e38 in size" if math.isfinite(number) and abs(number) > LARGEST else ""
+        raise ValueError(f"{argument} is {shown(value)}; {remedy}{large}")
+    return number
+
+
+def flag(argument: str, value: Any, remedy: str = "it must be True or False") -> bool:
+    """`value` as a condition: True, False, or the numbers 0 and 1 as arrays and environments have them."""
+    number = int(value) if isinstance(value, (bool, np.bool_)) else integer(value)
+    if getattr(value, "ndim", 1) == 0 and getattr(value, "dtype", None) == np.bool_:
+        number = int(value)
+    if number not in (0, 1):
+        raise ValueError(f"{argument} is {shown(value)}; {remedy}")
+    return bool(value)
+
+
+def switch(argument: str, value: Any) -> bool:
+    """`value` as an option that is on or off."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{argument} is {shown(value)}; it must be True or False")
+    return bool(value)
+
+
+def function(argument: str, value: Any, form: str) -> None:
+    """Refuses what cannot be called; None means that the argument is not given."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{argument} is {shown(value)}; give a function {form}")
+
+
+def names(argument: str, value: Any, count: int) -> tuple[str, ...]:
+    """`value` as `count` names, or none at all."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise ValueError(f"{argument} is {shown(value)}; give one name for each of the {count} actions, or none")
+    found = tuple(value)
+    if found and (len(found) != count or not all(isinstance(name, str) for name in found)):
+        raise ValueError(f"{argument} is {shown(found)}; give one name for each of the {count} actions, or none")
+    return found
+
+
+def refuse_beyond_memory(needed: float, what: str, remedy: str) -> None:
+    """Refuses what would take more memory than this machine has."""
+    have = _machine_memory()
+    if needed > have:
+        raise ValueError(f"{what} takes about {gigabytes(needed)} and this machine has {gigabytes(have)}; {remedy}")
+
+
+def gigabytes(size: float) -> str:
+    """A number of bytes in words."""
+    for unit, factor in (("MB", 1e6), ("GB", 1e9), ("TB", 1e12)):
+        if size < 1000 * factor or unit == "TB":
+            return f"{size / factor:,.3g} {unit}"
+    raise AssertionError
+
+
+def _machine_memory() -> float:
+    """Bytes of memory in all; unlimited where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def search_bytes(state: Any, config: Any, num_actions: int) -> float:
+    """About how much memory a compiled search takes: the tree, and a state for every rollout."""
+    leaves = jax.tree.leaves(state)
+    size = sum(np.prod(np.shape(leaf)) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
+    node = size + 34  # links, conditions and statistics
+    return float((config.iterations + 2) * num_actions * node + config.rollouts * (size + 16))
