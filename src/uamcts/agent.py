@@ -13,9 +13,10 @@ import numpy as np
 
 from uamcts.arguments import function, real, seed_number, shown, switch, whole
 from uamcts.domains.base import Domain
-from uamcts.experience import PARTS, Measure, Report
+from uamcts.experience import PARTS, Measure
 from uamcts.explain import explained
 from uamcts.jax_simulator import JaxSimulator
+from uamcts.lies import Report
 from uamcts.minds.compiled import CompiledPlanner
 from uamcts.minds.domain import DomainMind
 from uamcts.minds.mind import Mind

@@ -76,7 +76,13 @@ def seed_number(value: Any) -> int:
     return number
 
 
-def real(argument: str, value: Any, remedy: str = "it must be a finite number", good: Callable | None = None) -> float:
+def real(
+    argument: str,
+    value: Any,
+    remedy: str = "it must be a finite number",
+    good: Callable | None = None,
+    verb: str = "is",
+) -> float:
     """`value` as a finite number of at most 32 bits that is `good`."""
     number = math.nan
     if hasattr(value, "__float__") and not isinstance(value, (bool, np.bool_)) and getattr(value, "ndim", 0) == 0:
@@ -84,7 +90,7 @@ def real(argument: str, value: Any, remedy: str = "it must be a finite number", 
             number = float(value)
     if not abs(number) <= LARGEST or (good is not None and not good(number)):
         large = " and at most 3.4e38 in size" if math.isfinite(number) and abs(number) > LARGEST else ""
-        raise ValueError(f"{argument} is {shown(value)}; {remedy}{large}")
+        raise ValueError(f"{argument} {verb} {shown(value)}; {remedy}{large}")
     return number
 
 

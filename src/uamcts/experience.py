@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from uamcts.arguments import function, real, shown
-from uamcts.memory import Recurrence
 
 PARTS = ("state", "reward", "terminal")
 """What a simulator may be wrong about. The paper looks at the state alone."""
 
-ENOUGH, NEARLY_ALL = 20, 0.8
-"""A report warns of a simulator that was wrong in more than this share of so many different transitions."""
 GREATEST = 1e30
 """What a greater U counts as, so that numbers of 32 bits hold it."""
 
@@ -53,23 +50,6 @@ class Measure:
                 raise ValueError(f"parts holds {shown(part)}; there are {known}")
         function("discrepancy", self.own, "of the real and the believed next state")
         real("tolerance", self.tolerance, "it must be a finite number of at least 0", lambda limit: limit >= 0)
-
-
-class Lie(NamedTuple):
-    """One transition that the simulator is wrong about."""
-
-    features: np.ndarray
-    """Of the state it started from."""
-    action: int
-    times: int
-    """How often it was seen."""
-    believed: Outcome
-    real: Outcome
-    """The last one seen."""
-    error: float
-    """U as it was seen, on average."""
-    learned: float
-    """U-hat."""
 
 
 @dataclass
@@ -219,10 +199,11 @@ def _check(arrays: dict[str, np.ndarray], num_actions: int) -> None:
     count, size = arrays["features"].shape if len(wanted) > 2 and arrays["features"].ndim == 2 else (0, 0)
     shapes: dict[str, tuple] = {"moments": (3, size), "rewards": (4,), "action": (count,), "times": (count,)}
     shapes |= dict.fromkeys(WIDE, (count, size)) | dict.fromkeys(THIN, (count,))
+    kinds: dict[str, tuple] = dict.fromkeys(("action", "times"), (np.int64,))
+    kinds["inputs"] = (np.uint8, np.float32, np.float64)
     for name, array in arrays.items():
-        kind = "i" if name in ("action", "times") else "u" if array.dtype == np.uint8 and name == "inputs" else "f"
         shape = shapes.get(name, (count, *array.shape[1:2]))
-        if array.dtype.kind != kind or array.shape != shape or (kind == "i" and array.dtype != np.int64):
+        if array.dtype not in kinds.get(name, (np.float64,)) or array.shape != shape:
             raise ValueError(f"{name} is {array.dtype}{list(array.shape)} and does not fit the others")
     if count:
         _check_ranges(arrays, num_actions)
@@ -282,121 +263,3 @@ class Returns:
 def _key(features: np.ndarray, inputs: np.ndarray, action: int) -> bytes:
     """What tells samples of U apart: what it is measured in and what it is learned from."""
     return features.tobytes() + inputs.tobytes() + int(action).to_bytes(8, "little")
-
-
-class Report:
-    """Where a simulator lies: the transitions it is wrong about, the worst first. Print it, or go through it.
-
-    An entry is a `Lie`. `seen` different transitions were met in `steps` real steps; `wrong` of them were lies.
-    `memory` says how many transitions are remembered, how often they were seen, and how many had several outcomes; it
-    is None without a memory.
-    """
-
-    def __init__(
-        self,
-        lies: Sequence[Lie],
-        seen: int,
-        steps: int,
-        wrong: int,
-        action_names: Sequence[str] = (),
-        memory: Recurrence | None = None,
-    ):
-        self.lies, self.seen, self.steps, self.wrong = tuple(lies), seen, steps, wrong
-        self.action_names, self.memory = tuple(action_names), memory
-
-    def __iter__(self) -> Iterator[Lie]:
-        return iter(self.lies)
-
-    def __len__(self) -> int:
-        return len(self.lies)
-
-    def __getitem__(self, index: int) -> Lie:
-        return self.lies[index]
-
-    def __str__(self) -> str:
-        if not self.seen:
-            return "nothing was observed yet: call agent.observe(state, action, next_state) after every real step"
-        head = f"the simulator was wrong in {self.wrong} of {self.seen} different transitions ({self.steps} real steps)"
-        if self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
-            head += (
-                "; where nearly all is doubtful there is no elsewhere, and doubt may harm: correct the simulator, "
-                "or leave small differences out with features=, discrepancy= or tolerance="
-            )
-        head += "".join(f"\n{sentence}" for sentence in self._of_memory())
-        if not self.lies:
-            return head
-        table = [("learned U", "seen U", "times", "state", "action", "the simulator says", "really")]
-        for lie in self.lies:
-            name = self.action_names[lie.action] if self.action_names else str(lie.action)
-            table.append(
-                (f"{lie.learned:.3g}", f"{lie.error:.3g}", str(lie.times), _vector(lie.features), name,
-                 *_told(lie.believed, lie.real))
-            )  # fmt: skip
-        widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
-        return "\n".join([head, *(line.rstrip() for line in lines)])
-
-    def _of_memory(self) -> Iterator[str]:
-        """What is worth saying about the memory."""
-        memory = self.memory
-        if memory is None:
-            return
-        if memory.varied:
-            yield (
-                f"{memory.varied} of {memory.facts} remembered transitions had several outcomes: the agent plans with "
-                "the most frequent one and its mean reward; in a world with much chance leave the memory out "
-                "(memory=False)"
-            )
-        if memory.facts >= ENOUGH and memory.times == memory.facts:
-            yield (
-                f"none of the {memory.facts} remembered transitions was ever met again, so the memory was of no use; "
-                "if a state holds a clock or a counter, say what tells states apart with identity="
-            )
-
-    __repr__ = __str__
-
-
-def _told(believed: Outcome, real: Outcome) -> tuple[str, str]:
-    """Two outcomes in words; reward and end only where they differ."""
-    words = [[_vector(believed.features)], [_vector(real.features)]]
-    if real.reward is not None and believed.reward is not None and real.reward != believed.reward:
-        words[0].append(f"reward {believed.reward:g}")
-        words[1].append(f"reward {real.reward:g}")
-    if real.terminal is not None and real.terminal != believed.terminal:
-        words[0].append("over" if believed.terminal else "goes on")
-        words[1].append("over" if real.terminal else "goes on")
-    return ", ".join(words[0]), ", ".join(words[1])
-
-
-def _vector(numbers: np.ndarray) -> str:
-    shown = " ".join(f"{number:.3g}" for number in numbers[:8])
-    return f"[{shown}{' ...' if len(numbers) > 8 else ''}]"
-
-
-def judged(
-    experience: Experience,
-    measure: Measure,
-    predicted: Callable[[np.ndarray], np.ndarray],
-    most: int,
-    steps: int,
-    action_names: Sequence[str],
-    memory: Recurrence | None = None,
-) -> Report:
-    """A report on the transitions with the largest U, learned or seen; `predicted` gives U-hat by their places."""
-    errors = experience.errors(measure)
-    wrong = np.flatnonzero(errors)
-    learned = predicted(wrong)
-    order = np.lexsort((-errors[wrong], -learned))[:most]
-    lies = [
-        Lie(
-            experience.rows["features"][place].copy(),
-            int(experience.rows["action"][place]),
-            int(experience.rows["times"][place]),
-            experience.outcome("believed", place),
-            experience.outcome("real", place),
-            float(errors[place]),
-            float(learned[rank]),
-        )
-        for rank, place in ((rank, wrong[rank]) for rank in order)
-    ]
-    return Report(lies, experience.count, steps, len(wrong), action_names, memory)

@@ -48,11 +48,18 @@ def save(path: str | os.PathLike, tree: PyTree, kind: str, about: dict[str, Any]
     head = {"format": FORMAT, "kind": kind, "about": about}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr(HEAD, json.dumps(head, indent=2))
+        archive.writestr(_entry(HEAD), json.dumps(head, indent=2))
         for name, leaf in _named(tree):
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+            with archive.open(_entry(f"{name}.npy"), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asarray(leaf), allow_pickle=False)
     write_whole(path, buffer.getvalue())
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    """An entry without the time of day: the same content is the same file, byte for byte."""
+    entry = zipfile.ZipInfo(name)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry
 
 
 def load(path: str | os.PathLike, like: PyTree, kind: str, about: dict[str, Any]) -> PyTree:

@@ -81,8 +81,7 @@ class Identity:
             compared = [field.name for field in kind.__dataclass_fields__.values() if field.compare]
             return kind, tuple(self._key(getattr(thing, name)) for name in compared)
         if kind.__hash__ not in (None, object.__hash__):
-            hash(thing)
-            return thing
+            return kind, thing
         return kind, self._key(attributes(thing))
 
 

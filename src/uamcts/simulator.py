@@ -98,7 +98,9 @@ class PythonSimulator:
         self.num_actions = action_count(num_actions)
         name = getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
         self.name = name if isinstance(name, str) else type(model).__name__
-        self.action_names = names("action_names", getattr(owner, "action_names", ()), self.num_actions)
+        own = action_count(getattr(owner, "num_actions", num_actions))
+        named = names("action_names", getattr(owner, "action_names", ()), own)
+        self.action_names = named[: self.num_actions] if len(named) >= self.num_actions else ()
         self._features = features or getattr(owner, "features", None) or flattened
         self._inputs = getattr(owner, "inputs", None) if features is None else None
         self._identity = identity or getattr(owner, "identity", None)

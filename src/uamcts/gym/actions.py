@@ -65,8 +65,8 @@ def grid(space: spaces.Box, points: int | Sequence[int]) -> list[np.ndarray]:
     counts = [integer(point) or 0 for point in given]
     if len(counts) != len(low) or min(counts) < 1 or math.prod(counts) > MOST_ACTIONS:
         raise ValueError(
-            f"points is {shown(points)}; give a whole number of at least 1 for each of {len(low)} dimensions, of which at most "
-            f"{MOST_ACTIONS} actions come"
+            f"points is {shown(points)}; give a whole number of at least 1 for each of {len(low)} dimensions, of which "
+            f"at most {MOST_ACTIONS} actions come"
         )
     lines = [
         np.linspace(a, b, count) if count > 1 else [(a + b) / 2] for a, b, count in zip(low, high, counts, strict=True)

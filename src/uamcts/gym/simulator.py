@@ -11,7 +11,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from uamcts.arguments import function, real, shown, switch, whole
+from uamcts import arguments
+from uamcts.arguments import real, shown, switch, whole
 from uamcts.gym import classic, tables
 from uamcts.gym.actions import env_actions
 from uamcts.gym.families import Number, candidates
@@ -352,7 +353,7 @@ def _check_arguments(
     if determinise not in (None, "likeliest"):
         raise ValueError(f"determinise is {determinise!r}; there are None and 'likeliest'")
     for name, given in (("get", get), ("set", put), ("features", features), ("inputs", inputs)):
-        function(name, given, "of the bare environment")
+        arguments.function(name, given, "of the bare environment")
     if isinstance(attributes, (str, bytes)) or (attributes is not None and not isinstance(attributes, Sequence)):
         raise TypeError(f"attributes is {shown(attributes)}; give a list of names, for example attributes=['state']")
     if attributes is not None and not (attributes and all(isinstance(name, str) for name in attributes)):

@@ -14,8 +14,9 @@ import numpy as np
 from uamcts import files
 from uamcts.arguments import action_number, flag, real, refuse_beyond_memory, search_bytes
 from uamcts.domains.base import Domain
-from uamcts.experience import Experience, Measure, Outcome, Report, judged
+from uamcts.experience import Experience, Measure, Outcome
 from uamcts.learner import Doubter, Knowledge, plan, seen, settled, taught
+from uamcts.lies import Report, judged
 from uamcts.mcts.entry import raise_flags
 from uamcts.mcts.search import SearchResult
 from uamcts.memory import Patched, identity_of
@@ -231,13 +232,15 @@ class DomainMind:
         files.save(path, {"mind": self._saved(), "experience": self.experience.arrays()}, "agent", self._about())
 
     def load(self, path: Any) -> None:
-        mind, noted = grouped(files.read(path, "agent", self._about()), ("mind", "experience"))
-        knowledge, key, acts = files.filled(path, self._saved(), mind)
+        found = files.read(path, "agent", self._about())
         try:
+            mind, noted = grouped(found, ("mind", "experience"))
+            knowledge, key, acts = files.filled("it", self._saved(), mind)
             experience = Experience.of({name[2:-2]: array for name, array in noted.items()}, self.domain.num_actions)
             all_or_nothing(self, lambda twin: twin._recall(knowledge, key, acts, experience))
         except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"{path} does not fit this agent: {error}") from None
+            words = str(error).removeprefix("it does not fit: ")
+            raise ValueError(f"{path} does not fit this agent: {words}") from None
 
     def _recall(self, knowledge: Knowledge, key: jax.Array, acts: jax.Array, experience: Experience) -> None:
         """Takes over what was in a file; whatever is wrong with it is an error."""
@@ -249,6 +252,8 @@ class DomainMind:
             raise ValueError("loss is nan")
         example = self.domain.reset(self.key)
         sizes = {"features": self.domain.features(example).size, "inputs": _words(example).size}
+        if experience.count and experience.rows["inputs"].dtype != np.uint8:
+            raise ValueError(f"its inputs are {experience.rows['inputs'].dtype}")
         for name, size in sizes.items():
             if experience.count and experience.rows[name].shape[1] != size:
                 raise ValueError(f"its states have {experience.rows[name].shape[1]} {name}, here they have {size}")

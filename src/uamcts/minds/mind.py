@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.arguments import shown
-from uamcts.experience import Report
+from uamcts.lies import Report
 from uamcts.mcts.search import SearchResult
 from uamcts.types import PyTree
 
@@ -86,6 +86,9 @@ def all_or_nothing(mind: Any, change: Callable[[Any], Result]) -> Result:
 
 def grouped(arrays: dict[str, np.ndarray], groups: tuple[str, ...]) -> list[dict[str, np.ndarray]]:
     """The arrays of a file by the first part of their names, which is taken off."""
+    odd = [name for name in arrays if not name.startswith(tuple(f"['{group}']" for group in groups))]
+    if odd:
+        raise ValueError(f"{odd[0]} is not part of it")
     return [
         {name.removeprefix(f"['{group}']"): array for name, array in arrays.items() if name.startswith(f"['{group}']")}
         for group in groups

@@ -116,7 +116,7 @@ class PlainPlanner:
 
     def recall(self, arrays: dict[str, np.ndarray]) -> None:
         """Takes over what `facts` gave. Facts with classes that were not met yet wait until they are."""
-        if arrays.keys() != {"['json']"} or arrays["['json']"].dtype != np.uint8:
+        if arrays.keys() != {"['json']"} or arrays["['json']"].dtype != np.uint8 or arrays["['json']"].ndim != 1:
             raise ValueError(f"facts are {sorted(arrays)}")
         try:
             rows = json.loads(arrays["['json']"].tobytes().decode())

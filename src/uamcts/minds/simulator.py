@@ -14,7 +14,8 @@ import numpy as np
 from uamcts import files
 from uamcts.arguments import action_number, flag, real, shown
 from uamcts.doubt import Doubt
-from uamcts.experience import Experience, Measure, Outcome, Report, Returns, judged
+from uamcts.experience import Experience, Measure, Outcome, Returns
+from uamcts.lies import Report, judged
 from uamcts.minds.compiled import CompiledPlanner
 from uamcts.minds.mind import all_or_nothing, completed, counter, grouped
 from uamcts.minds.plain import PlainPlanner
@@ -143,7 +144,7 @@ class SimulatorMind:
         own = np.nan
         if self.measure.own is not None:
             remedy = "it must be a finite number of at least 0"
-            own = real("discrepancy returned", self.measure.own(following, after), remedy, lambda u: u >= 0)
+            own = real("discrepancy", self.measure.own(following, after), remedy, lambda u: u >= 0, "returned")
         whole = paid is not None and over is not None
         return Sample(
             state, number, following, self.planner.features(state), self.planner.inputs(state), believed,
@@ -208,11 +209,13 @@ class SimulatorMind:
         files.save(path, tree, "agent", self._about())
 
     def load(self, path: Any) -> None:
-        arrays = grouped(files.read(path, "agent", self._about()), ("experience", "counters", "facts"))
+        found = files.read(path, "agent", self._about())
         try:
+            arrays = grouped(found, ("experience", "counters", "facts"))
             all_or_nothing(self, lambda mind: mind._recall(*arrays))
         except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"{path} does not fit this agent: {error}") from None
+            words = str(error).removeprefix("it does not fit: ")
+            raise ValueError(f"{path} does not fit this agent: {words}") from None
 
     def _recall(self, experience: dict, counters: dict, facts: dict) -> None:
         """Takes over the arrays of a file; whatever is wrong with them is an error."""
