@@ -111,7 +111,7 @@ def test_every_array_is_missed_and_looked_at(saved, tmp_path):
 
 def test_flipped_bits_are_noticed_or_change_nothing(saved, tmp_path):
     """300 single bits, all over the file: refused, or loaded as the file that it was."""
-    kind, file, agent, before = saved
+    kind, file, _, _ = saved
     expected = KINDS[kind][0]()
     (tmp_path / "good").write_bytes(file)
     expected.load(tmp_path / "good")
@@ -340,7 +340,7 @@ def test_states_of_every_kind_are_remembered_saved_and_found_again(kind, tmp_pat
 
 
 def test_a_class_is_never_imported_because_a_file_names_it(tmp_path):
-    """A file that names a class of the standard library: the fact waits for a state of that class, which never comes."""
+    """A file names a class of the standard library: the fact waits for a state of that class, which never comes."""
     fresh, state = KINDS["plain"]
     agent = fresh()
     agent.observe(state(1), 1, state(1), reward=0.25, terminal=False)
