@@ -14,6 +14,7 @@ import pytest
 import uamcts
 from uamcts import files
 
+TABLES = ("kept.count.npy", "tally.count.npy", "buffer.count.npy")
 CONFIG = uamcts.SearchConfig(iterations=4, rollouts=1, depth=3)
 
 
@@ -151,9 +152,9 @@ def test_numbers_that_cannot_be_are_refused(saved, tmp_path):
     wrong |= {
         name: lambda a: a * 0 - 1
         for name in parts
-        if name.endswith((".count.npy", ".tau.npy", ".steps.npy")) or name == "['mind'][2].npy"
+        if name.endswith((*TABLES, ".tau.npy", ".steps.npy")) or name == "['mind'][2].npy"
     }
-    wrong |= {name: lambda a: a * 0 + 10**6 for name in parts if name.endswith(".count.npy")}
+    wrong |= {name: lambda a: a * 0 + 10**6 for name in parts if name.endswith(TABLES)}
     wrong |= {name: lambda a: a * np.nan for name in parts if ".network" in name and "weight" in name}
     for name, change in wrong.items():
         array = np.lib.format.read_array(io.BytesIO(parts[name]))

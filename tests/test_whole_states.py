@@ -285,8 +285,8 @@ def test_keys_differ_where_states_do():
     key = Identity()
     states = [
         0, "0", b"0", None, (0,), (0, 0), ((0,), 0), np.zeros(2), np.zeros((2, 1)), np.array([1, 0]), {"a": 0},
-        {"b": 0}, {"a": 1}, {0}, set(), (np.zeros(1), 1), (np.zeros(1), 2), np.array(["a"]), np.array([2**63], np.uint64),
-        np.array([-(2**63)]),
+        {"b": 0}, {"a": 1}, {0}, set(), (np.zeros(1), 1), (np.zeros(1), 2), np.array(["a"]),
+        np.array([2**63], np.uint64), np.array([-(2**63)]),
     ]  # fmt: skip
     assert len({key(state) for state in states}) == len(states)
 

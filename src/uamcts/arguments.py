@@ -1,4 +1,7 @@
-"""Checks of arguments: each returns a plain value, or raises an error that names the argument and a remedy."""
+"""Checks of arguments: each returns a plain value, or raises an error that names the argument and a remedy.
+
+JAX is not imported here: `uamcts.gym` registers its environments without it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -33,7 +35,7 @@ def integer(value: Any) -> int | None:
         return value
     if isinstance(value, (bool, np.bool_)):
         return None
-    if isinstance(value, (np.ndarray, jax.Array)):
+    if hasattr(value, "ndim") and hasattr(value, "dtype"):
         return int(value) if value.ndim == 0 and np.issubdtype(value.dtype, np.integer) else None
     try:
         return operator.index(value)
@@ -152,6 +154,8 @@ def _machine_memory() -> float:
 
 def search_bytes(state: Any, config: Any, num_actions: int) -> float:
     """About how much memory a compiled search takes: the tree, and a state for every rollout."""
+    import jax
+
     leaves = jax.tree.leaves(state)
     size = sum(np.prod(np.shape(leaf)) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
     node = size + 34  # links, conditions and statistics
