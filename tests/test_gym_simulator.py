@@ -585,3 +585,51 @@ def test_importing_needs_gymnasium_alone():
     program = "import uamcts.gym, sys; print([m for m in ('jax', 'gymnax', 'mujoco', 'ale_py') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (name, value)
+        for name, values in {
+            "actions": [5, "01", [], [7], {0: 1}],
+            "attributes": ["state", 5, [], [5]],
+            "features": [5, "all"],
+            "inputs": [5],
+            "determinise": ["worst", 5],
+            "truncation_ends": ["no", 1],
+            "trial_steps": [0, 1.5, True, "9"],
+            "trial_seconds": [-1, float("nan"), float("inf"), "1"],
+        }.items()
+        for value in values
+    ],
+)
+def test_wrong_arguments_of_a_simulator_are_named(name, value):
+    env = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    with pytest.raises((TypeError, ValueError), match=f"{name} (is|has)"):
+        uamcts.gym.Simulator(env, **{name: value})
+
+
+def test_what_is_no_environment_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"env is 5; give a gymnasium.Env"):
+        uamcts.gym.check_simulator(5)
+    with pytest.raises(TypeError, match=r"env is 5, without step_env"):
+        uamcts.gym.from_gymnax(5)
+    box = gymnasium.spaces.Box(-1.0, 1.0, (2,))
+    for points in (1.5, "5", True, [3], [3, 0.5], None, 0, [100, 100]):
+        with pytest.raises(ValueError, match="points is"):
+            uamcts.gym.grid(box, points)
+    many = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    many.unwrapped.action_space = gymnasium.spaces.Discrete(10**9)
+    with pytest.raises(uamcts.SimulatorError, match="has 1000000000 actions"):
+        uamcts.gym.Simulator(many)
+
+
+def test_a_memory_tells_gymnasium_states_apart_by_all_that_changes():
+    """Features that see the row alone: two columns are two states."""
+    believed = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    agent = uamcts.Agent(uamcts.gym.Simulator(believed), features=lambda state: [state // 4], iterations=5)
+    agent.observe(0, 2, 1, reward=0.0, terminal=False)
+    agent.observe(1, 2, 1, reward=-3.0, terminal=False)
+    assert agent.report().memory.facts == 2
+    assert agent.mind.planner.patched.step(0, 2) == (1, 0.0, False)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from uamcts.domains import DOMAINS, Domain, make
     from uamcts.domains.check import DomainError, DomainReport, check_domain
     from uamcts.errors import SimulatorError
+    from uamcts.jax_simulator import JaxSimulator
     from uamcts.mcts.entry import raise_flags, search
     from uamcts.mcts.search import SearchResult
     from uamcts.memory import PatchedModel
-    from uamcts.simulator import JaxSimulator
     from uamcts.types import Model, SearchConfig, Transition, Uncertainty
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
     from uamcts.uncertainty.schedule import Schedule
@@ -33,7 +33,7 @@ _HOMES = {
     "DomainReport": "uamcts.domains.check",
     "ESTIMATORS": "uamcts.uncertainty",
     "Estimator": "uamcts.uncertainty",
-    "JaxSimulator": "uamcts.simulator",
+    "JaxSimulator": "uamcts.jax_simulator",
     "Model": "uamcts.types",
     "PatchedModel": "uamcts.memory",
     "Schedule": "uamcts.uncertainty.schedule",

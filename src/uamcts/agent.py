@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from uamcts.arguments import function, real, seed_number, shown, switch, whole
 from uamcts.domains.base import Domain
-from uamcts.experience import PARTS, Measure, Report
+from uamcts.experience import PARTS, Measure
 from uamcts.explain import explained
+from uamcts.jax_simulator import JaxSimulator
+from uamcts.lies import Report
+from uamcts.minds.compiled import CompiledPlanner
 from uamcts.minds.domain import DomainMind
 from uamcts.minds.mind import Mind
-from uamcts.minds.simulator import CompiledPlanner, PlainPlanner, SimulatorMind
-from uamcts.paper import TRUST
-from uamcts.simulator import JaxSimulator, PythonSimulator
+from uamcts.minds.plain import PlainPlanner
+from uamcts.minds.simulator import SimulatorMind
+from uamcts.paper import TRUST, search_config
+from uamcts.simulator import PythonSimulator
 from uamcts.types import SearchConfig
 from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
@@ -42,8 +51,13 @@ class Agent:
     `discrepancy(real_next_state, believed_next_state)` replaces the part about the state. It is learned by `estimator`
     (a name out of `uncertainty.ESTIMATORS`) after every step, or by `schedule`, which then also sets tau.
     With `memory`, the default for simulators, it plans with every transition that it has seen as it really was, and
-    doubts only the others; in a world with chance leave it out.
-    The budget of a move is `config.iterations`, or `budget_seconds` instead of it.
+    doubts only the others. Where a transition had several outcomes it plans with the most frequent one, and `report`
+    says how many had; in a world with much chance leave the memory out. What was seen is looked up by the whole state,
+    or by `identity(state)` where that is given, for example to leave a clock out.
+    The budget of a move is `config.iterations`, or `budget_seconds` instead of it. Single settings of the search may be
+    given by name instead of a `config`: `Agent(simulator, iterations=200)` keeps the other defaults.
+
+    What changes an agent (`observe`, `learn`, `seed`, `load`) is done as a whole or, on an error, not at all.
     """
 
     def __init__(
@@ -62,30 +76,35 @@ class Agent:
         seed: int = 0,
         minibatches: int | None = None,
         memory: bool | None = None,
+        identity: Callable[[Any], Any] | None = None,
+        **settings: Any,
     ):
-        if budget_seconds is not None and not budget_seconds > 0:
-            raise ValueError(f"budget_seconds is {budget_seconds!r}; it must be above 0")
-        if isinstance(estimator, str):
-            check_name(estimator)
+        _check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
+        seed = seed_number(seed)
+        given = {"num_actions": num_actions, "features": features, "identity": identity, "discrepancy": discrepancy}
+        for name in ("features", "identity", "discrepancy"):
+            function(name, given[name], "of a state" if name != "discrepancy" else "of two states")
         if isinstance(model, Domain):
-            given = {"num_actions": num_actions, "features": features, "discrepancy": discrepancy}
             for name, value in given.items():
                 if value is not None:
                     raise ValueError(f"{name} is given, but a domain has its own; leave it out")
+            config = _config(search_config(model, "combined") if config is None else config, settings)
             mind: Mind = DomainMind(model, estimator, config, schedule, seed, minibatches, budget_seconds, bool(memory))
         else:
-            planner = _planner(model, num_actions, features, budget_seconds, memory is None or memory)
+            del given["discrepancy"]
+            config = _config(DEFAULT if config is None else config, settings)
+            planner = _planner(model, given, budget_seconds, memory is None or bool(memory))
             estimator = "nearest" if estimator is None else estimator
             if schedule is None and estimator not in AT_ONCE:
                 schedule = Schedule(interval=200)
             mind = SimulatorMind(
                 planner,
                 estimator,
-                DEFAULT if config is None else config,
+                config,
                 schedule,
                 seed,
                 2000 if minibatches is None else minibatches,
-                Measure(tuple(parts), discrepancy, tolerance),
+                Measure(parts, discrepancy, tolerance),
             )
         self.mind: Any = mind
         self.last_plan: Any = None
@@ -121,9 +140,11 @@ class Agent:
     ) -> bool:
         """Takes in what really happened; True if something was learned.
 
-        `reward` and `terminal` are compared with what a simulator says, where they are given.
+        `reward` and `terminal` are compared with what a simulator says, where they are given. Where they are not, and
+        the simulator was wrong about the next state, nothing is known about them: such a transition is doubted from
+        then on, but not remembered as a fact. A domain is asked whether a state ends an episode.
         """
-        return self.mind.observe(state, int(action), next_state, reward, terminal)
+        return self.mind.observe(state, action, next_state, reward, terminal)
 
     def learn(self) -> bool:
         """Learns now from all that was seen; False if the schedule says that there is nothing more to learn."""
@@ -138,7 +159,7 @@ class Agent:
 
     def report(self, most: int = 10) -> Report:
         """Where the model lies: the `most` transitions with the largest U. Print it, or go through it."""
-        return self.mind.report(most)
+        return self.mind.report(whole("most", most, 0))
 
     def explain(self) -> str:
         """Why the last action: visits, value and uncertainty of every action, and what was deleted."""
@@ -151,18 +172,57 @@ class Agent:
         self.mind.save(path)
 
     def load(self, path: str | os.PathLike) -> None:
-        """Takes over what an agent of this model and this estimator has saved; on any error nothing changes."""
+        """Takes over what an agent of this model and this estimator has saved; on any error nothing changes.
+
+        Remembered states that are named tuples, dataclasses or other objects are rebuilt with the classes of the states
+        that this agent meets: they are planned with from the first `act` or `observe` on.
+        """
         self.mind.load(path)
         self.last_plan = None
 
 
+def _check_arguments(
+    estimator: Any, config: Any, schedule: Any, budget_seconds: Any, minibatches: Any, memory: Any
+) -> None:
+    """Refuses arguments of the wrong kind."""
+    if isinstance(estimator, str):
+        check_name(estimator)
+    elif estimator is not None and not isinstance(estimator, Estimator):
+        raise TypeError(f"estimator is {shown(estimator)}; give a name such as 'nearest', or a uamcts.Estimator object")
+    if config is not None and not isinstance(config, SearchConfig):
+        raise TypeError(f"config is {shown(config)}; give a uamcts.SearchConfig, or single settings: iterations=200")
+    if schedule is not None and not isinstance(schedule, Schedule):
+        raise TypeError(f"schedule is {shown(schedule)}; give a uamcts.Schedule")
+    if budget_seconds is not None:
+        real("budget_seconds", budget_seconds, "it must be above 0, a finite number of seconds", lambda s: s > 0)
+    if minibatches is not None:
+        whole("minibatches", minibatches)
+    if memory is not None:
+        switch("memory", memory)
+
+
+def _config(config: SearchConfig, settings: dict[str, Any]) -> SearchConfig:
+    """A config with single settings changed, if each of them is one number: an agent makes one search at a time."""
+    names = SearchConfig.__dataclass_fields__
+    for name in settings:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise TypeError(f"Agent has no argument {name!r}; {hint}settings of the search are {', '.join(names)}")
+    config = replace(config, **settings)
+    for name in names:
+        if np.ndim(getattr(config, name)):
+            raise ValueError(f"{name} is {shown(getattr(config, name))}; an agent needs one number, not one a lane")
+    return config
+
+
 def _planner(
-    model: Any, num_actions: int | None, features: Callable | None, budget_seconds: float | None, memory: bool
+    model: Any, given: dict[str, Any], budget_seconds: float | None, memory: bool
 ) -> PlainPlanner | CompiledPlanner:
     """How to plan in what was given as a model."""
     if isinstance(model, JaxSimulator):
-        if features is not None or num_actions is not None:
-            raise ValueError("num_actions and features of a JaxSimulator are its own; leave them out")
+        if any(value is not None for value in given.values()):
+            raise ValueError("num_actions, features and identity of a JaxSimulator are its own; leave them out")
         return CompiledPlanner(model, budget_seconds, memory)
     if isinstance(model, str):
         raise TypeError(f"model is {model!r}; give uamcts.make({model!r}), a simulator or a Gymnasium environment")
@@ -171,4 +231,4 @@ def _planner(
         from uamcts import gym
 
         model = gym.Simulator(model)
-    return PlainPlanner(PythonSimulator(model, num_actions, features), budget_seconds, memory)
+    return PlainPlanner(PythonSimulator(model, **given), budget_seconds, memory)

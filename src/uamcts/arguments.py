@@ -1,94 +1,162 @@
-"""Checks of command-line values that are made before anything is computed or written. Imports nothing heavy."""
+"""Checks of arguments: each returns a plain value, or raises an error that names the argument and a remedy.
+
+JAX is not imported here: `uamcts.gym` registers its environments without it.
+"""
 
 from __future__ import annotations
 
-import importlib.util
+import contextlib
 import math
-from collections.abc import Iterable, Mapping
+import operator
+import os
+from collections.abc import Callable
 from typing import Any
 
-LARGEST_SEED = 2**32 - 1
-"""JAX reads 32 bits of a seed: a larger or a negative one would silently repeat the runs of another seed."""
-LIMITS = {
-    "iterations": 1_000_000,
-    "runs": 1_000_000,
-    "steps": 10_000_000,
-    "interval": 2**31 - 1,
-    "minibatches": 10_000_000,
-    "lanes": 10_000_000,
-    "delay": 3600.0,
-    "seconds": 3600.0,
-}
-"""The greatest value of each option that decides how much memory or time is taken."""
-ONLY_IN = {
-    "online": ("learner", "steps", "interval", "minibatches"),
-    "offline": ("tau", "iterations"),
-}
-"""The options of `run` that only one scenario reads."""
-PACKAGES = {
-    "typer": "typer", "rich": "rich", "matplotlib": "matplotlib", "PIL": "pillow", "scipy": "scipy",
-    "pyarrow": "pyarrow",
-}  # fmt: skip
-"""What the command line needs beside the library: modules, and the packages that hold them."""
+import numpy as np
+
+LARGEST = float(np.finfo(np.float32).max)
+"""The greatest size of a reward, a feature or an uncertainty: the compiled search computes with 32 bits."""
+MOST_ACTIONS = 100_000
+"""A node of a search tree has one child per action."""
 
 
-def check_seed(seed: int) -> None:
-    """Refuses a seed that would repeat another one's runs."""
-    if not 0 <= seed <= LARGEST_SEED:
-        raise ValueError(f"seed is {brief(seed)}; it must be a whole number between 0 and {LARGEST_SEED}")
-
-
-def check_size(name: str, value: float | None, least: float = 1) -> None:
-    """Refuses a value of an option in `LIMITS` beyond its limit; None is an option that was not given."""
-    if value is not None and not least <= value <= LIMITS[name]:
-        raise ValueError(f"{name} is {brief(value)}; it must be between {least:g} and {_plain(LIMITS[name])}")
-
-
-def check_sizes(**values: float | None) -> None:
-    """`check_size` of several options."""
-    for name, value in values.items():
-        check_size(name, value)
-
-
-def check_search_numbers(exploration: Iterable[float | None], taus: Iterable[float | None]) -> None:
-    """Refuses values of c and tau that no search takes."""
-    for c in exploration:
-        if c is not None and not 0 <= c < math.inf:
-            raise ValueError(f"c is {c}; it must be a finite number of at least 0")
-    for tau in taus:
-        if tau is not None and not tau > 0:
-            raise ValueError(f"tau is {tau}; it must be above 0 (infinity turns the adaptation off)")
-
-
-def check_scenario(scenario: str, given: Mapping[str, Any]) -> None:
-    """Refuses an unknown scenario, and options that the chosen one would ignore."""
-    if scenario not in ONLY_IN:
-        raise ValueError(f"scenario is {scenario!r}; there are online and offline")
-    (other,) = (one for one in ONLY_IN if one != scenario)
-    for name in ONLY_IN[other]:
-        value = given.get(name)
-        if value:
-            words = ", ".join(map(str, value)) if isinstance(value, list) else value
-            raise ValueError(
-                f"{name} is {brief(words)}, which --scenario {scenario} does not read; "
-                f"leave --{name} out, or add --scenario {other}"
-            )
-
-
-def missing_packages(purpose: str) -> str:
-    """A sentence about the packages that are not installed and how to get them."""
-    missing = [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
-    return f"{purpose} needs {', '.join(missing)}: pip install {' '.join(missing)}"
-
-
-def brief(value: Any, longest: int = 60) -> str:
-    """A value for a message, cut where it is long."""
+def shown(thing: Any) -> str:
+    """The beginning of a value's `repr`, for a message."""
     try:
-        text = f"{value:g}" if isinstance(value, float) else str(value)
-    except ValueError:  # an integer of thousands of digits
-        return "a number of thousands of digits"
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+        words = repr(thing)
+    except Exception as error:  # somebody's own __repr__
+        words = f"a {type(thing).__name__} whose repr raises {type(error).__name__}"
+    return words if len(words) <= 80 else f"{words[:77]}..."
 
 
-def _plain(number: float) -> str:
-    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
+def integer(value: Any) -> int | None:
+    """`value` as an int if it is a whole number: an int, a NumPy integer or an array of one; None if it is not."""
+    if type(value) is int:
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if hasattr(value, "ndim") and hasattr(value, "dtype"):
+        return int(value) if value.ndim == 0 and np.issubdtype(value.dtype, np.integer) else None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def whole(argument: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """`value` as a whole number between `least` and `most`."""
+    number = integer(value)
+    if number is None or number < least or (most is not None and number > most):
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{argument} is {shown(value)}; it must be a whole number {limits}")
+    return number
+
+
+def action_number(value: Any, num_actions: int, owner: str, argument: str = "action") -> int:
+    """`value` as one of the actions 0 .. num_actions - 1."""
+    number = integer(value)
+    if number is None:
+        raise ValueError(
+            f"{argument} is {shown(value)} (a {type(value).__name__}); give a whole number from 0 to "
+            f"{num_actions - 1}, without rounding"
+        )
+    if not 0 <= number < num_actions:
+        raise ValueError(f"{argument} is {number}; {owner} has the actions 0 to {num_actions - 1}")
+    return number
+
+
+def action_count(value: Any) -> int:
+    """`value` as a number of actions."""
+    return whole("num_actions", value, 1, MOST_ACTIONS)
+
+
+def seed_number(value: Any) -> int:
+    """`value` as a seed: a whole number of 64 bits."""
+    number = integer(value)
+    if number is None or not -(2**63) <= number < 2**63:
+        raise ValueError(f"seed is {shown(value)}; it must be a whole number of at most 64 bits (up to 2**63 - 1)")
+    return number
+
+
+def real(
+    argument: str,
+    value: Any,
+    remedy: str = "it must be a finite number",
+    good: Callable | None = None,
+    verb: str = "is",
+) -> float:
+    """`value` as a finite number of at most 32 bits that is `good`."""
+    number = math.nan
+    if hasattr(value, "__float__") and not isinstance(value, (bool, np.bool_)) and getattr(value, "ndim", 0) == 0:
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            number = float(value)
+    if not abs(number) <= LARGEST or (good is not None and not good(number)):
+        large = " and at most 3.4e38 in size" if math.isfinite(number) and abs(number) > LARGEST else ""
+        raise ValueError(f"{argument} {verb} {shown(value)}; {remedy}{large}")
+    return number
+
+
+def flag(argument: str, value: Any, remedy: str = "it must be True or False") -> bool:
+    """`value` as a condition: True, False, or the numbers 0 and 1 as arrays and environments have them."""
+    number = int(value) if isinstance(value, (bool, np.bool_)) else integer(value)
+    if getattr(value, "ndim", 1) == 0 and getattr(value, "dtype", None) == np.bool_:
+        number = int(value)
+    if number not in (0, 1):
+        raise ValueError(f"{argument} is {shown(value)}; {remedy}")
+    return bool(value)
+
+
+def switch(argument: str, value: Any) -> bool:
+    """`value` as an option that is on or off."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{argument} is {shown(value)}; it must be True or False")
+    return bool(value)
+
+
+def function(argument: str, value: Any, form: str) -> None:
+    """Refuses what cannot be called; None means that the argument is not given."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{argument} is {shown(value)}; give a function {form}")
+
+
+def names(argument: str, value: Any, count: int) -> tuple[str, ...]:
+    """`value` as `count` names, or none at all."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise ValueError(f"{argument} is {shown(value)}; give one name for each of the {count} actions, or none")
+    found = tuple(value)
+    if found and (len(found) != count or not all(isinstance(name, str) for name in found)):
+        raise ValueError(f"{argument} is {shown(found)}; give one name for each of the {count} actions, or none")
+    return found
+
+
+def refuse_beyond_memory(needed: float, what: str, remedy: str) -> None:
+    """Refuses what would take more memory than this machine has."""
+    have = _machine_memory()
+    if needed > have:
+        raise ValueError(f"{what} takes about {gigabytes(needed)} and this machine has {gigabytes(have)}; {remedy}")
+
+
+def gigabytes(size: float) -> str:
+    """A number of bytes in words."""
+    for unit, factor in (("MB", 1e6), ("GB", 1e9), ("TB", 1e12)):
+        if size < 1000 * factor or unit == "TB":
+            return f"{size / factor:,.3g} {unit}"
+    raise AssertionError
+
+
+def _machine_memory() -> float:
+    """Bytes of memory in all; unlimited where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def search_bytes(state: Any, config: Any, num_actions: int) -> float:
+    """About how much memory a compiled search takes: the tree, and a state for every rollout."""
+    import jax
+
+    leaves = jax.tree.leaves(state)
+    size = sum(np.prod(np.shape(leaf)) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
+    node = size + 34  # links, conditions and statistics
+    return float((config.iterations + 2) * num_actions * node + config.rollouts * (size + 16))

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from uamcts import __version__, arguments, names
+from uamcts import __version__, cli_arguments, names
 from uamcts.names import RULE_TITLES
 from uamcts.startup import prepare_jax
 
@@ -49,7 +49,7 @@ def report_errors(out: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
-        print(f"uamcts: {arguments.brief(error, 700)}", file=sys.stderr)
+        print(f"uamcts: {cli_arguments.brief(error, 700)}", file=sys.stderr)
         raise typer.Exit(2) from None
     except BrokenPipeError:
         raise
@@ -57,9 +57,9 @@ def report_errors(out: Path | None = None) -> Iterator[None]:
         print(f"uamcts: {error}" + (f"; what was finished before is in {out}" if out else ""), file=sys.stderr)
         raise typer.Exit(1) from None
     except ModuleNotFoundError as missing:
-        if missing.name not in arguments.PACKAGES:
+        if missing.name not in cli_arguments.PACKAGES:
             raise
-        print(f"uamcts: {arguments.missing_packages('this command')}", file=sys.stderr)
+        print(f"uamcts: {cli_arguments.missing_packages('this command')}", file=sys.stderr)
         raise typer.Exit(1) from None
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "RESOURCE_EXHAUSTED" not in str(error):
@@ -119,10 +119,10 @@ def play(
 ) -> None:
     """Plays an episode in the real world, move by move, with the planner's thoughts beside the board."""
     with report_errors():
-        arguments.check_seed(seed)
-        arguments.check_size("steps", steps)
-        arguments.check_size("delay", delay, least=0)
-        arguments.check_search_numbers([c], [tau])
+        cli_arguments.check_seed(seed)
+        cli_arguments.check_size("steps", steps)
+        cli_arguments.check_size("delay", delay, least=0)
+        cli_arguments.check_search_numbers([c], [tau])
         prepare_jax()
         from uamcts.watch import watch
 
@@ -151,7 +151,7 @@ def reproduce(
 ) -> None:
     """Reproduces the paper: space_invaders, freeway, breakout, two_way, icy, bandit."""
     with report_errors(out):
-        arguments.check_seed(seed)
+        cli_arguments.check_seed(seed)
         prepare_jax(device_a_core=True)
         from uamcts.lab import reproduce as lab
         from uamcts.lab.engines import engine_of
@@ -177,7 +177,7 @@ def beyond(
 ) -> None:
     """Runs what the paper does not have: planners, estimators, severity, mandatory, shortcut, budget."""
     with report_errors(out):
-        arguments.check_seed(seed)
+        cli_arguments.check_seed(seed)
         prepare_jax(device_a_core=True)
         from uamcts.lab import beyond as lab
         from uamcts.lab.engines import engine_of
@@ -240,13 +240,13 @@ def run(
     A single online run is watched: what it has learned is printed as it goes.
     """
     with report_errors(out):
-        arguments.check_seed(seed)
+        cli_arguments.check_seed(seed)
         given = {"learner": learner, "steps": steps, "interval": interval, "minibatches": minibatches}
-        arguments.check_scenario(scenario, {**given, "tau": tau, "iterations": iterations})
-        arguments.check_sizes(runs=runs, steps=steps, interval=interval, minibatches=minibatches)
-        arguments.check_search_numbers(c or [], tau or [])
+        cli_arguments.check_scenario(scenario, {**given, "tau": tau, "iterations": iterations})
+        cli_arguments.check_sizes(runs=runs, steps=steps, interval=interval, minibatches=minibatches)
+        cli_arguments.check_search_numbers(c or [], tau or [])
         for number in iterations or []:
-            arguments.check_size("iterations", number)
+            cli_arguments.check_size("iterations", number)
         algorithms = [names.algorithm_key(name) for name in algorithm or []]
         prepare_jax(device_a_core=True)
         from uamcts.lab import grid
@@ -310,11 +310,11 @@ def bench(
             raise ValueError(f"only is {unknown[0]!r}; there are {', '.join(benchmarks.BENCHMARKS)}")
         if not all(number.isdecimal() and len(number) < 10 and int(number) for number in search_lanes.split(",")):
             raise ValueError(
-                f"search_lanes is {arguments.brief(search_lanes)!r}; give whole numbers of at least 1, like 1,128"
+                f"search_lanes is {cli_arguments.brief(search_lanes)!r}; give whole numbers of at least 1, like 1,128"
             )
         numbers = [int(number) for number in search_lanes.split(",")]
-        arguments.check_sizes(lanes=lanes, steps=steps)
-        arguments.check_size("seconds", seconds, least=0.01)
+        cli_arguments.check_sizes(lanes=lanes, steps=steps)
+        cli_arguments.check_size("seconds", seconds, least=0.01)
         prepare_jax(all_cores)
         if not all_cores:
             benchmarks.one_core()

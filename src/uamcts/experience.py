@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from uamcts.arguments import function, real, shown
+
 PARTS = ("state", "reward", "terminal")
 """What a simulator may be wrong about. The paper looks at the state alone."""
 
-ENOUGH, NEARLY_ALL = 20, 0.8
-"""A report warns of a simulator that was wrong in more than this share of so many different transitions."""
+GREATEST = 1e30
+"""What a greater U counts as, so that numbers of 32 bits hold it."""
 
 
 class Outcome(NamedTuple):
@@ -33,35 +35,21 @@ class Measure:
     terminal  1 if the one is the end of the episode and the other is not
     """
 
-    parts: tuple[str, ...] = PARTS
+    parts: Sequence[str] = PARTS
     own: Callable[[Any, Any], float] | None = None
     """Instead of the first part: a function of the real and the believed next state, at least 0."""
     tolerance: float = 1e-6
     """A U up to this counts as none: simulators round."""
 
     def __post_init__(self) -> None:
+        known = ", ".join(map(repr, PARTS))
+        if isinstance(self.parts, str) or not isinstance(self.parts, Sequence) or not self.parts:
+            raise ValueError(f"parts is {shown(self.parts)}; give a tuple of at least one of {known}")
         for part in self.parts:
             if part not in PARTS:
-                raise ValueError(f"parts holds {part!r}; there are {', '.join(map(repr, PARTS))}")
-        if self.own is not None and not callable(self.own):
-            raise TypeError(f"discrepancy is {self.own!r}; give a function of the real and the believed next state")
-
-
-class Lie(NamedTuple):
-    """One transition that the simulator is wrong about."""
-
-    features: np.ndarray
-    """Of the state it started from."""
-    action: int
-    times: int
-    """How often it was seen."""
-    believed: Outcome
-    real: Outcome
-    """The last one seen."""
-    error: float
-    """U as it was seen, on average."""
-    learned: float
-    """U-hat."""
+                raise ValueError(f"parts holds {shown(part)}; there are {known}")
+        function("discrepancy", self.own, "of the real and the believed next state")
+        real("tolerance", self.tolerance, "it must be a finite number of at least 0", lambda limit: limit >= 0)
 
 
 @dataclass
@@ -79,11 +67,17 @@ class Experience:
     """The least and the greatest reward seen, real or believed; the sum of what was paid, and in how many steps."""
     _places: dict[bytes, int] = field(default_factory=dict)
 
+    def copy(self) -> Self:
+        """The same experience, which can grow on its own."""
+        rows = {name: array.copy() for name, array in self.rows.items()}
+        moments = None if self.moments is None else self.moments.copy()
+        return type(self)(rows, self.count, moments, self.rewards.copy(), dict(self._places))
+
     def add(
         self, features: np.ndarray, inputs: np.ndarray, action: int, believed: Outcome, real: Outcome, own: float
     ) -> None:
         """One more real transition; `own` is what the user's function said of it (not a number without one)."""
-        place = self._places.setdefault(_key(features, action), self.count)
+        place = self._places.setdefault(_key(features, inputs, action), self.count)
         if place == self.count:
             self._begin(features, inputs, action)
         rows = self.rows
@@ -115,7 +109,7 @@ class Experience:
             wide, one = (8, features.size), (8,)
             self.rows = {
                 "features": np.zeros(wide), "inputs": np.zeros((8, inputs.size), inputs.dtype),
-                "action": np.zeros(one, int), "times": np.zeros(one, int),
+                "action": np.zeros(one, np.int64), "times": np.zeros(one, np.int64),
                 "square": np.zeros(wide), "own": np.zeros(one),
                 **{f"{name}_square": np.zeros(one) for name in ("reward", "terminal")},
                 **{f"{kind}_features": np.zeros(wide) for kind in ("believed", "real")},
@@ -145,11 +139,6 @@ class Experience:
         deviation = np.sqrt(self.moments[2] / np.maximum(self.moments[0], 1))
         return np.where(deviation > 1e-9, deviation, 1.0)
 
-    def believed(self, features: np.ndarray, action: int) -> Outcome | None:
-        """What the simulator said of a transition when it was last seen."""
-        place = self._places.get(_key(features, action))
-        return None if place is None else self.outcome("believed", place)
-
     def seen(self, name: str) -> np.ndarray:
         """The rows of one of the arrays."""
         return self.rows[name][: self.count]
@@ -167,7 +156,7 @@ class Experience:
             total = total + self.seen("reward_square") / (spread**2 if spread > 0 else 1.0)
         if "terminal" in measure.parts:
             total = total + self.seen("terminal_square")
-        return np.where(total > measure.tolerance, total, 0.0)
+        return np.where(total > measure.tolerance, np.minimum(total, GREATEST), 0.0)
 
     def outcome(self, kind: str, place: int) -> Outcome:
         reward, over = (float(self.rows[f"{kind}_{name}"][place]) for name in ("reward", "terminal"))
@@ -181,13 +170,65 @@ class Experience:
                 "rewards": self.rewards}  # fmt: skip
 
     @classmethod
-    def of(cls, arrays: dict[str, np.ndarray]) -> Self:
-        """What `arrays` gave."""
+    def of(cls, arrays: dict[str, np.ndarray], num_actions: int) -> Self:
+        """What `arrays` gave; a ValueError that says what is wrong with arrays that it cannot have given."""
+        _check(arrays, num_actions)
         rows = {name: array.copy() for name, array in arrays.items() if name not in ("moments", "rewards")}
         count = len(rows["times"]) if rows else 0
-        keys = [_key(*pair) for pair in zip(rows["features"], rows["action"], strict=True)] if rows else []
+        columns = (rows["features"], rows["inputs"], rows["action"]) if rows else ((), (), ())
+        places = {_key(*key): place for place, key in enumerate(zip(*columns, strict=True))}
+        if len(places) != count:
+            raise ValueError("a transition is in it twice")
         moments = arrays["moments"].copy() if arrays["moments"].size else None
-        return cls(rows, count, moments, arrays["rewards"].copy(), {key: place for place, key in enumerate(keys)})
+        return cls(rows, count, moments, arrays["rewards"].copy(), places)
+
+
+WIDE = ("features", "square", "believed_features", "real_features")
+THIN = ("own", "reward_square", "terminal_square", "believed_reward", "believed_terminal", "real_reward",
+        "real_terminal")  # fmt: skip
+
+
+def _check(arrays: dict[str, np.ndarray], num_actions: int) -> None:
+    """Refuses arrays that are not an experience: names, shapes, kinds of numbers and their ranges."""
+    wanted = {"moments", "rewards"}
+    if arrays.keys() - wanted:
+        wanted |= {*WIDE, *THIN, "inputs", "action", "times"}
+    if wanted != arrays.keys():
+        odd = min(wanted ^ arrays.keys())
+        raise ValueError(f"{odd} is {'missing' if odd in wanted else 'not part of it'}")
+    count, size = arrays["features"].shape if len(wanted) > 2 and arrays["features"].ndim == 2 else (0, 0)
+    shapes: dict[str, tuple] = {"moments": (3, size), "rewards": (4,), "action": (count,), "times": (count,)}
+    shapes |= dict.fromkeys(WIDE, (count, size)) | dict.fromkeys(THIN, (count,))
+    kinds: dict[str, tuple] = dict.fromkeys(("action", "times"), (np.int64,))
+    kinds["inputs"] = (np.uint8, np.float32, np.float64)
+    for name, array in arrays.items():
+        shape = shapes.get(name, (count, *array.shape[1:2]))
+        if array.dtype not in kinds.get(name, (np.float64,)) or array.shape != shape:
+            raise ValueError(f"{name} is {array.dtype}{list(array.shape)} and does not fit the others")
+    if count:
+        _check_ranges(arrays, num_actions)
+    least, greatest, paid, steps = arrays["rewards"]
+    if not (np.isfinite([paid, steps]).all() and steps >= 0 and (least <= greatest or not count)):
+        raise ValueError(f"rewards are {arrays['rewards'].tolist()}")
+
+
+def _check_ranges(arrays: dict[str, np.ndarray], num_actions: int) -> None:
+    good = {
+        "action": (arrays["action"] >= 0) & (arrays["action"] < num_actions),
+        "times": arrays["times"] >= 1,
+        "moments": np.isfinite(arrays["moments"]) & (arrays["moments"] >= [[1], [-np.inf], [0]]),
+        "inputs": np.isfinite(arrays["inputs"]),
+        **{name: np.isfinite(arrays[name]) for name in ("features", "believed_features", "real_features")},
+        **{name: np.isfinite(arrays[name]) & (arrays[name] >= 0) for name in ("square", "reward_square")},
+        "terminal_square": (arrays["terminal_square"] >= 0) & (arrays["terminal_square"] <= 1),
+        "own": np.isnan(arrays["own"]) | ((arrays["own"] >= 0) & (arrays["own"] < np.inf)),
+        **{f"{kind}_terminal": np.isnan(arrays[f"{kind}_terminal"]) | np.isin(arrays[f"{kind}_terminal"], (0, 1))
+           for kind in ("believed", "real")},
+        **{f"{kind}_reward": ~np.isinf(arrays[f"{kind}_reward"]) for kind in ("believed", "real")},
+    }  # fmt: skip
+    for name, condition in good.items():
+        if not np.all(condition):
+            raise ValueError(f"{name} holds numbers that it cannot hold")
 
 
 class Returns:
@@ -202,14 +243,14 @@ class Returns:
         self.onward = sum(gamma**step for step in range(span)) / sum(gamma**step for step in range(depth))
         self.least = 0.0
         self._recent: list[float] = []
-        self._place: bytes | None = None
+        self._place: Hashable = None
 
-    def add(self, before: np.ndarray, after: np.ndarray, reward: float, terminal: bool) -> None:
-        """One more step; one that does not start where the last one ended begins another episode."""
-        if before.tobytes() != self._place:
+    def add(self, before: Hashable, after: Hashable, reward: float, terminal: bool) -> None:
+        """One more step between two places; one that does not start where the last one ended begins an episode."""
+        if before != self._place:
             self._recent = []
         self._recent = [*self._recent, reward][-self.depth :]
-        self._place = None if terminal else after.tobytes()
+        self._place = None if terminal else after
         returned = 0.0
         for steps, paid in enumerate(reversed(self._recent), 1):
             returned = paid + self.gamma * returned
@@ -219,94 +260,6 @@ class Returns:
                 self.least = min(self.least, returned * self.onward)
 
 
-def _key(features: np.ndarray, action: int) -> bytes:
-    return features.tobytes() + int(action).to_bytes(8, "little")
-
-
-class Report:
-    """Where a simulator lies: the transitions it is wrong about, the worst first. Print it, or go through it.
-
-    An entry is a `Lie`. `seen` different transitions were met in `steps` real steps; `wrong` of them were lies.
-    """
-
-    def __init__(self, lies: Sequence[Lie], seen: int, steps: int, wrong: int, action_names: Sequence[str] = ()):
-        self.lies, self.seen, self.steps, self.wrong = tuple(lies), seen, steps, wrong
-        self.action_names = tuple(action_names)
-
-    def __iter__(self) -> Iterator[Lie]:
-        return iter(self.lies)
-
-    def __len__(self) -> int:
-        return len(self.lies)
-
-    def __getitem__(self, index: int) -> Lie:
-        return self.lies[index]
-
-    def __str__(self) -> str:
-        if not self.seen:
-            return "nothing was observed yet: call agent.observe(state, action, next_state) after every real step"
-        head = f"the simulator was wrong in {self.wrong} of {self.seen} different transitions ({self.steps} real steps)"
-        if self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
-            head += (
-                "; where nearly all is doubtful there is no elsewhere, and doubt may harm: correct the simulator, "
-                "or leave small differences out with features=, discrepancy= or tolerance="
-            )
-        if not self.lies:
-            return head
-        table = [("learned U", "seen U", "times", "state", "action", "the simulator says", "really")]
-        for lie in self.lies:
-            name = self.action_names[lie.action] if self.action_names else str(lie.action)
-            table.append(
-                (f"{lie.learned:.3g}", f"{lie.error:.3g}", str(lie.times), _vector(lie.features), name,
-                 *_told(lie.believed, lie.real))
-            )  # fmt: skip
-        widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
-        return "\n".join([head, *(line.rstrip() for line in lines)])
-
-    __repr__ = __str__
-
-
-def _told(believed: Outcome, real: Outcome) -> tuple[str, str]:
-    """Two outcomes in words; reward and end only where they differ."""
-    words = [[_vector(believed.features)], [_vector(real.features)]]
-    if real.reward is not None and believed.reward is not None and real.reward != believed.reward:
-        words[0].append(f"reward {believed.reward:g}")
-        words[1].append(f"reward {real.reward:g}")
-    if real.terminal is not None and real.terminal != believed.terminal:
-        words[0].append("over" if believed.terminal else "goes on")
-        words[1].append("over" if real.terminal else "goes on")
-    return ", ".join(words[0]), ", ".join(words[1])
-
-
-def _vector(numbers: np.ndarray) -> str:
-    shown = " ".join(f"{number:.3g}" for number in numbers[:8])
-    return f"[{shown}{' ...' if len(numbers) > 8 else ''}]"
-
-
-def judged(
-    experience: Experience,
-    measure: Measure,
-    predicted: Callable[[np.ndarray], np.ndarray],
-    most: int,
-    steps: int,
-    action_names: Sequence[str],
-) -> Report:
-    """A report on the transitions with the largest U, learned or seen; `predicted` gives U-hat by their places."""
-    errors = experience.errors(measure)
-    wrong = np.flatnonzero(errors)
-    learned = predicted(wrong)
-    order = np.lexsort((-errors[wrong], -learned))[:most]
-    lies = [
-        Lie(
-            experience.rows["features"][place].copy(),
-            int(experience.rows["action"][place]),
-            int(experience.rows["times"][place]),
-            experience.outcome("believed", place),
-            experience.outcome("real", place),
-            float(errors[place]),
-            float(learned[rank]),
-        )
-        for rank, place in ((rank, wrong[rank]) for rank in order)
-    ]
-    return Report(lies, experience.count, steps, len(wrong), action_names)
+def _key(features: np.ndarray, inputs: np.ndarray, action: int) -> bytes:
+    """What tells samples of U apart: what it is measured in and what it is learned from."""
+    return features.tobytes() + inputs.tobytes() + int(action).to_bytes(8, "little")

@@ -1,142 +1,124 @@
 """What was really seen is a fact: an exact memory (s, a) -> (s', r, terminal) that overrides the model in planning.
 
-`Facts` is the table, `Patched` a learner that plans in the given model with the facts in the places of its guesses, and
-`PatchedModel` the same for models of `uamcts.reference`.
+`Facts` is the table and `Outcomes` counts in it how often each outcome was seen. `Patched` is a learner that plans in
+the given model with the facts in the places of its guesses, and `PatchedModel` does the same for models of
+`uamcts.reference`.
+
+Where one transition had several outcomes, the most frequent one is planned with, the latest of equally frequent ones.
+Outcomes that differ in their reward alone count as one, which pays their mean.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from uamcts.arguments import flag, integer, real
 from uamcts.domains.base import Domain
+from uamcts.facts import CAPACITY, Facts
 from uamcts.learner import Doubter, Learner
 from uamcts.reference import PythonModel
 from uamcts.types import BatchedUncertainty, Model, PyTree, Transition, Uncertainty
 from uamcts.uncertainty.estimator import Nothing
-from uamcts.words import fingerprint, words_of
-
-CAPACITY = 1024
-NOWHERE = -1
-"""In `slots`: nothing lies here."""
-
-
-class Facts(eqx.Module):
-    """A hash table from (state, action) to a tree of arrays; the last value that was put there is the one that counts.
-
-    States are compared in full, word for word: there are no false matches. (Where states hold floats, a state that was
-    computed in another way and differs in the last bit is another state.) Rows lie in the order they came; `slots`, at
-    least twice as many, say where, by linear probing from a hash.
-    """
-
-    keys: jax.Array
-    """The words of state and action. uint32 [capacity + 1, words]; the last row takes what there is no room for."""
-    values: PyTree
-    """[capacity + 1, ...]."""
-    slots: jax.Array
-    """The row of a key, or NOWHERE. int32, a power of two of them."""
-    count: jax.Array
-    """Rows that are taken. int32."""
-
-    @classmethod
-    def empty(cls, state: PyTree, value: PyTree, capacity: int = CAPACITY) -> Self:
-        """Room for `capacity` different transitions from states like `state`, each with a value like `value`."""
-        width = jax.eval_shape(lambda state: _key(state, jnp.int32(0)), state).size
-
-        def rows(leaf: Any) -> jax.Array:
-            return jnp.zeros((capacity + 1, *jnp.shape(leaf)), jnp.asarray(leaf).dtype)
-
-        keys = jnp.zeros((capacity + 1, width), jnp.uint32)
-        return cls(keys, jax.tree.map(rows, value), _no_slots(capacity), jnp.int32(0))
-
-    @property
-    def capacity(self) -> int:
-        return self.keys.shape[0] - 1
-
-    def find(self, state: PyTree, action: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The value of a transition, and whether there is one; where there is none the value means nothing."""
-        row = self.slots[_probe(self.keys, self.slots, _key(state, action))]
-        return jax.tree.map(lambda leaf: leaf[jnp.maximum(row, 0)], self.values), row != NOWHERE
-
-    def put(self, state: PyTree, action: jax.Array, value: PyTree, wanted: Any = True) -> Self:
-        """With this value for a transition, if it is `wanted`.
-
-        Where there is no room left for a new transition, nothing is kept: call `with_room` before.
-        """
-        key = _key(state, action)
-        slot = _probe(self.keys, self.slots, key)
-        known = self.slots[slot] != NOWHERE
-        new = wanted & ~known & (self.count < self.capacity)
-        row = jnp.where(wanted & known, self.slots[slot], jnp.where(new, self.count, self.capacity))
-        return type(self)(
-            self.keys.at[row].set(key),
-            jax.tree.map(lambda rows, leaf: rows.at[row].set(jnp.asarray(leaf, rows.dtype)), self.values, value),
-            self.slots.at[slot].set(jnp.where(new, row, self.slots[slot])),
-            self.count + new,
-        )
-
-    def with_room(self, transitions: int) -> Self:
-        """The same with room for this many more; at least twice as large if larger.
-
-        Not for use under `jit`. The arrays may have leading axes for runs.
-        """
-        axis = jnp.ndim(self.count)
-        have = self.keys.shape[axis] - 1
-        needed = int(jnp.max(self.count)) + transitions
-        if needed <= have:
-            return self
-        capacity = max(needed, 2 * have)
-
-        def longer(rows: jax.Array) -> jax.Array:
-            return jnp.pad(rows, [(0, capacity - have if place == axis else 0) for place in range(rows.ndim)])
-
-        place = _placed
-        for _ in range(axis):
-            place = jax.vmap(place, (0, 0, None))
-        keys = longer(self.keys)
-        slots = jax.jit(place)(keys, self.count, _no_slots(capacity))
-        return type(self)(keys, jax.tree.map(longer, self.values), slots, self.count)
-
-
-def _no_slots(capacity: int) -> jax.Array:
-    """Empty slots, so many that never more than half of them are taken."""
-    return jnp.full(2 ** math.ceil(math.log2(2 * capacity + 2)), NOWHERE, jnp.int32)
-
-
-def _key(state: PyTree, action: jax.Array) -> jax.Array:
-    """The words of a state and an action, [words]."""
-    return jnp.stack(words_of((state, jnp.asarray(action, jnp.int32))))
-
-
-def _probe(keys: jax.Array, slots: jax.Array, key: jax.Array) -> jax.Array:
-    """The slot of a key: where it is, or where it would go."""
-    start = (fingerprint(key)[0] & jnp.uint32(slots.size - 1)).astype(jnp.int32)
-
-    def elsewhere(slot: jax.Array) -> jax.Array:
-        row = slots[slot]
-        return (row != NOWHERE) & jnp.any(keys[jnp.maximum(row, 0)] != key)
-
-    return jax.lax.while_loop(elsewhere, lambda slot: (slot + 1) & (slots.size - 1), start)
-
-
-def _placed(keys: jax.Array, count: jax.Array, slots: jax.Array) -> jax.Array:
-    """Empty `slots` with the first `count` of `keys` in them."""
-
-    def place(row: jax.Array, slots: jax.Array) -> jax.Array:
-        return slots.at[_probe(keys, slots, keys[row])].set(row)
-
-    return jax.lax.fori_loop(0, count, place, slots)
 
 
 def no_transition(state: PyTree) -> Transition:
     """A transition of the form that a table of transitions keeps."""
     return Transition(state, jnp.float32(0), jnp.bool_(False))
+
+
+class Kept(NamedTuple):
+    """What is planned with for one (state, action)."""
+
+    outcome: Transition
+    times: jax.Array
+    """How often this outcome was seen. int32."""
+    varied: jax.Array
+    """Whether any other outcome was seen as well. bool."""
+
+
+class Tally(NamedTuple):
+    """How often one outcome of one (state, action) was seen, and what it paid on average."""
+
+    times: jax.Array
+    reward: jax.Array
+
+
+class Outcomes(eqx.Module):
+    """Facts about transitions: how often each outcome was seen, and which one is the most frequent.
+
+    States are looked up by their identity, which is the state itself unless a simulator says otherwise.
+    """
+
+    kept: Facts
+    """(state, action) -> Kept."""
+    tally: Facts
+    """((state, next state, end), action) -> Tally."""
+
+    @classmethod
+    def empty(cls, state: PyTree, capacity: int = CAPACITY, identity: PyTree = None) -> Self:
+        """Nothing seen yet; `state` is one state as an example, `identity` its identity if that is not itself."""
+        identity = state if identity is None else identity
+        kept = Kept(no_transition(state), jnp.int32(0), jnp.bool_(False))
+        pair = (identity, identity, jnp.bool_(False))
+        return cls(
+            Facts.empty(identity, kept, capacity),
+            Facts.empty(pair, Tally(jnp.int32(0), jnp.float32(0)), capacity),
+        )
+
+    def find(self, identity: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
+        """What is planned with, and whether there is any such fact; without one the transition means nothing."""
+        kept, known = self.kept.find(identity, action)
+        return kept.outcome, known
+
+    def put(self, identity: PyTree, action: jax.Array, real: Transition, following: PyTree = None) -> Self:
+        """With one more real transition; `following` is the identity of its next state if that is not itself."""
+        pair = (identity, real.state if following is None else following, jnp.asarray(real.terminal, bool))
+        tally, seen = self.tally.find(pair, action)
+        times = jnp.where(seen, tally.times, 0) + 1
+        mean = jnp.where(seen, tally.reward + (real.reward - tally.reward) / times, real.reward)
+        kept, known = self.kept.find(identity, action)
+        same = seen & (real.reward == tally.reward)
+        varied = known & (kept.varied | ~same)
+        outcome = Transition(real.state, mean, real.terminal)
+        best = ~known | (times >= kept.times)
+        chosen = jax.tree.map(
+            lambda new, old: jnp.where(best, jnp.asarray(new, old.dtype), old), (outcome, times), kept[:2]
+        )
+        return type(self)(
+            self.kept.put(identity, action, Kept(chosen[0], chosen[1], varied)),
+            self.tally.put(pair, action, Tally(times, mean)),
+        )
+
+    def with_room(self, transitions: int) -> Self:
+        """The same with room for this many more. Not for use under `jit`."""
+        kept, tally = self.kept.with_room(transitions), self.tally.with_room(transitions)
+        return self if kept is self.kept and tally is self.tally else type(self)(kept, tally)
+
+    def recurrence(self) -> Recurrence:
+        """What there is to say in a report. Not for use under `jit`."""
+        count = int(self.kept.count)
+        times = int(jnp.sum(self.tally.values.times[: int(self.tally.count)]))
+        return Recurrence(count, times, int(jnp.sum(self.kept.values.varied[:count])))
+
+
+class Recurrence(NamedTuple):
+    """What a memory knows: different transitions, how often they were seen, and how many had several outcomes."""
+
+    facts: int
+    times: int
+    varied: int
+
+
+def identity_of(owner: Any) -> Callable[[PyTree], PyTree]:
+    """What tells the states of a domain or a simulator apart: its own `identity(state)`, or the state itself."""
+    own = getattr(owner, "identity", None)
+    return (lambda state: state) if own is None else own
 
 
 class Patched(eqx.Module):
@@ -145,23 +127,27 @@ class Patched(eqx.Module):
     With a `Doubter` that doubts nothing this is MCTS in the patched model.
     """
 
-    facts: Facts
+    facts: Outcomes
     learner: Any
     """What answers where there is no fact; it learns from everything that is seen, too."""
 
     @classmethod
-    def fresh(cls, state: PyTree, learner: Learner | None = None, capacity: int = CAPACITY) -> Self:
-        """Nothing seen yet; `state` is one state, as an example."""
+    def fresh(
+        cls, state: PyTree, learner: Learner | None = None, capacity: int = CAPACITY, identity: PyTree = None
+    ) -> Self:
+        """Nothing seen yet; `state` is one state as an example, `identity` its identity if that is not itself."""
         learner = Doubter(Nothing()) if learner is None else learner
-        return cls(Facts.empty(state, no_transition(state), capacity), learner)
+        return cls(Outcomes.empty(state, capacity, identity), learner)
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty | BatchedUncertainty]:
         model, doubt = self.learner.planner(domain)
-        return patched(model, self.facts), undoubted(doubt, self.facts)
+        find = finder(self.facts, identity_of(domain))
+        return patched(model, find), undoubted(doubt, find)
 
     def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         learner = self.learner.seen(domain, state, action, real, copies)
-        return type(self)(self.facts.put(state, action, real), learner)
+        identity = identity_of(domain)
+        return type(self)(self.facts.put(identity(state), action, real, identity(real.state)), learner)
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         learner, loss = self.learner.learn(key)
@@ -179,23 +165,32 @@ class Patched(eqx.Module):
         return self.learner.surprised
 
 
-def patched(model: Model, facts: Facts) -> Model:
+Find = Callable[[PyTree, jax.Array], tuple[Transition, jax.Array]]
+"""What is known of an action in a state, and whether anything is."""
+
+
+def finder(facts: Outcomes, identity: Callable[[PyTree], PyTree]) -> Find:
+    """Looks facts up by the identity of a state."""
+    return lambda state, action: facts.find(identity(state), action)
+
+
+def patched(model: Model, find: Find) -> Model:
     """`model`, and what is known in the place of its guesses."""
 
     def step(state: PyTree, action: jax.Array) -> Transition:
-        fact, known = facts.find(state, action)
+        fact, known = find(state, action)
         return jax.tree.map(lambda real, guess: jnp.where(known, real, guess), fact, model(state, action))
 
     return step
 
 
-def undoubted(doubt: Uncertainty | BatchedUncertainty, facts: Facts) -> Uncertainty | BatchedUncertainty:
+def undoubted(doubt: Uncertainty | BatchedUncertainty, find: Find) -> Uncertainty | BatchedUncertainty:
     """`doubt`, and 0 about what is known."""
     if isinstance(doubt, BatchedUncertainty):
-        return UndoubtedMany(doubt, facts)
+        return UndoubtedMany(doubt, find)
 
     def one(state: PyTree, action: jax.Array) -> jax.Array:
-        return jnp.where(facts.find(state, action)[1], 0.0, doubt(state, action))
+        return jnp.where(find(state, action)[1], 0.0, doubt(state, action))
 
     return one
 
@@ -205,23 +200,53 @@ class UndoubtedMany:
     """The same for an uncertainty that is asked for many transitions at once; what it remembers stays its own."""
 
     doubt: Any
-    facts: Facts
+    find: Find
 
     def __call__(self, state: PyTree, action: jax.Array) -> jax.Array:
-        return jnp.where(self.facts.find(state, action)[1], 0.0, self.doubt(state, action))
+        return jnp.where(self.find(state, action)[1], 0.0, self.doubt(state, action))
 
     def memory(self) -> PyTree:
         return self.doubt.memory()
 
     def glance(self, memory: PyTree, state: PyTree, action: jax.Array) -> tuple[jax.Array, jax.Array]:
-        fact = self.facts.find(state, action)[1]
+        fact = self.find(state, action)[1]
         found, known = self.doubt.glance(memory, state, action)
         return jnp.where(fact, 0.0, found), fact | known
 
     def many(self, memory: PyTree, states: PyTree, actions: jax.Array, wanted: jax.Array) -> tuple[jax.Array, PyTree]:
-        fact = jax.vmap(self.facts.find)(states, actions)[1]
+        fact = jax.vmap(self.find)(states, actions)[1]
         found, memory = self.doubt.many(memory, states, actions, wanted & ~fact)
         return jnp.where(fact, 0.0, found), memory
+
+
+class Seen(NamedTuple):
+    """One outcome of a transition of a Python simulator."""
+
+    following: Any
+    terminal: bool
+    times: int
+    reward: float
+    """What it paid, on average."""
+    varied: bool
+    """Whether it did not always pay the same."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """All that was seen of one (state, action)."""
+
+    state: Any
+    outcomes: dict[Hashable, Seen]
+    """The latest one is the last."""
+
+    @property
+    def varied(self) -> bool:
+        return len(self.outcomes) > 1 or any(seen.varied for seen in self.outcomes.values())
+
+    def planned(self) -> tuple[Any, float, bool]:
+        """The most frequent outcome, the latest of equally frequent ones."""
+        best = max(reversed(self.outcomes.values()), key=lambda seen: seen.times)
+        return best.following, best.reward, best.terminal
 
 
 class PatchedModel:
@@ -234,19 +259,47 @@ class PatchedModel:
         self.model = model
         self.num_actions = model.num_actions
         self.key = key if key is not None else lambda state: state
-        self.facts: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
+        self.facts: dict[tuple[Hashable, int], Fact] = {}
+        self._planned: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
         if hasattr(model, "legal_actions"):
             self.legal_actions = model.legal_actions
 
     def remember(self, state: Any, action: int, next_state: Any, reward: float, terminal: bool) -> None:
-        """Takes in what really happened; the last fact about a transition is the one that counts."""
-        self.facts[self._place(state, action)] = (next_state, float(reward), bool(terminal))
+        """Takes in what really happened. Where outcomes differ, the most frequent one is planned with."""
+        number, paid, over = integer(action), real("reward", reward), flag("terminal", terminal)
+        if number is None or not 0 <= number < self.num_actions:
+            raise ValueError(f"action is {action!r}; it must be a whole number from 0 to {self.num_actions - 1}")
+        place, kind = self._place(state, number), (self._place(next_state, 0)[0], over)
+        before = self.facts.get(place)
+        outcomes = {} if before is None else dict(before.outcomes)
+        seen = outcomes.pop(kind, None) or Seen(next_state, over, 0, paid, False)
+        times = seen.times + 1
+        mean, varied = seen.reward + (paid - seen.reward) / times, seen.varied or paid != seen.reward
+        outcomes[kind] = Seen(next_state, over, times, mean, varied)
+        self.place(state if before is None else before.state, number, outcomes)
+
+    def place(self, state: Any, action: int, outcomes: dict[Hashable, Seen]) -> None:
+        """Puts all that was seen of one transition where it is found again."""
+        place = self._place(state, action)
+        fact = Fact(state, outcomes)
+        self.facts[place], self._planned[place] = fact, fact.planned()
+
+    def twin(self) -> PatchedModel:
+        """A copy that can learn more on its own."""
+        other = PatchedModel(self.model, self.key)
+        other.facts, other._planned = dict(self.facts), dict(self._planned)
+        return other
+
+    def recurrence(self) -> Recurrence:
+        facts = self.facts.values()
+        times = sum(seen.times for fact in facts for seen in fact.outcomes.values())
+        return Recurrence(len(facts), times, sum(fact.varied for fact in facts))
 
     def knows(self, state: Any, action: int) -> bool:
-        return self._place(state, action) in self.facts
+        return self._place(state, action) in self._planned
 
     def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
-        fact = self.facts.get(self._place(state, action))
+        fact = self._planned.get(self._place(state, action))
         return self.model.step(state, action) if fact is None else fact
 
     def undoubted(self, uncertainty: Callable[[Any, int], float]) -> Callable[[Any, int], float]:

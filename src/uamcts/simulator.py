@@ -3,65 +3,91 @@
 A simulator is a JAX one (`JaxSimulator`, planned in by the compiled search) or any Python object (planned in by
 `uamcts.reference`). Of a Python object only `step(state, action) -> (state, reward, terminal)` and `num_actions` are
 needed. It may also offer `legal_actions(state)`; `features(state)`, the numbers in which it is compared with reality;
-`inputs(state)`, the numbers from which doubt is learned; `action_names`; and `accept(thing)`, which makes a state of
-what a user has in hand, such as an observation.
+`inputs(state)`, the numbers from which doubt is learned; `identity(state)`, what tells a state from others;
+`action_names`; and `accept(thing)`, which makes a state of what a user has in hand, such as an observation.
 """
 
 from __future__ import annotations
 
-import copy
 import math
+import random
 import time
 import warnings
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.arguments import LARGEST, action_count, flag, function, integer, names, real, shown
 from uamcts.errors import SimulatorError, SlowSimulator
-from uamcts.types import Legal, Model, PyTree
+from uamcts.identity import Identity
+from uamcts.types import PyTree
 
 SLOW = 0.5
 """Seconds a step above which a simulator is called slow."""
+TRIES, SECONDS = 100, 0.5
+"""How many steps are tried twice before a simulator is trusted, and how long that may take after the first state.
+
+If a tenth of all steps slips, two tries of one step differ with a probability of 2 * 0.9 * 0.1 = 0.18, and a simulator
+passes 100 pairs with a probability of 0.82^100, about 2e-9; if only every fifth step can slip at all, 2 %.
+"""
 
 
-@dataclass(frozen=True, eq=False)
-class JaxSimulator:
-    """A simulator that JAX can compile: `step(state, action)` gives a `Transition`, pure, absorbing at terminals.
+def legal_actions(allowed: Any, num_actions: int) -> list[int]:
+    """What `legal_actions(state)` returned, as a sorted list of actions; a ValueError if it says no such thing.
 
-    `features` and `inputs` are functions of a state that give vectors; by default all its numbers. `example` is any one
-    state: it tells what states look like.
+    It is a sequence of different whole numbers 0 .. num_actions - 1, or a mask: `num_actions` conditions.
     """
+    if type(allowed) is list and all(type(action) is int for action in allowed):
+        numbers: list[Any] = allowed  # the usual case, and it is asked for in every step of a rollout
+    else:
+        numbers = _numbers(allowed, num_actions)
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"legal_actions gave {shown(allowed)}, which names an action twice; name each one once")
+    if numbers and not (min(numbers) >= 0 and max(numbers) < num_actions):
+        odd = next(number for number in numbers if not 0 <= number < num_actions)
+        raise ValueError(f"legal_actions gave {odd!r}; actions are 0 to {num_actions - 1}")
+    return sorted(numbers)
 
-    step: Model
-    num_actions: int
-    example: PyTree
-    features: Callable[[PyTree], jax.Array] | None = None
-    inputs: Callable[[PyTree], jax.Array] | None = None
-    legal: Legal | None = None
-    name: str = "simulator"
-    action_names: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if not callable(self.step):
-            raise TypeError(f"step is {self.step!r}; give a function (state, action) -> Transition")
-        whole("num_actions", self.num_actions)
+def _numbers(allowed: Any, num_actions: int) -> list[int]:
+    """The actions in a sequence, an array, a set or a mask."""
+    flat = isinstance(allowed, Iterable) and getattr(allowed, "ndim", 1) == 1
+    if not flat or isinstance(allowed, (str, bytes, dict)):
+        raise ValueError(f"legal_actions gave {shown(allowed)}; it must give a list of actions, or a mask")
+    given = list(allowed)
+    conditions = [isinstance(one, (bool, np.bool_)) or getattr(one, "dtype", None) == np.bool_ for one in given]
+    if given and all(conditions):
+        if len(given) != num_actions:
+            raise ValueError(
+                f"legal_actions gave {shown(allowed)}, conditions for {len(given)} actions where there are "
+                f"{num_actions}; give one for each action, or a list of the legal actions"
+            )
+        return [action for action, condition in enumerate(given) if condition]
+    numbers = [integer(one) for one in given]
+    if None in numbers:
+        odd = given[numbers.index(None)]
+        raise ValueError(f"legal_actions gave {shown(odd)}; actions are whole numbers, 0 to {num_actions - 1}")
+    return [number for number in numbers if number is not None]
 
 
 class PythonSimulator:
     """A Python object or function as the planner sees it: every step is looked at, and an error says what is wrong."""
 
     def __init__(
-        self, model: Any, num_actions: int | None = None, features: Callable[[Any], Any] | None = None, name: str = ""
+        self,
+        model: Any,
+        num_actions: int | None = None,
+        features: Callable[[Any], Any] | None = None,
+        identity: Callable[[Any], Any] | None = None,
     ):
         owner = model if hasattr(model, "step") else None
         step = getattr(model, "step", model)
-        if not callable(step):
+        if not callable(step) or isinstance(model, type):
             raise TypeError(
-                f"model is {model!r}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
+                f"model is {shown(model)}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
                 "step(state, action) and num_actions, or a function step(state, action) and num_actions=..."
             )
         if num_actions is None:
@@ -69,14 +95,22 @@ class PythonSimulator:
         if num_actions is None:
             raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
         self.model, self._step = model, step
-        self.num_actions = whole("num_actions", num_actions)
-        self.name = name or getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
-        self.action_names = tuple(getattr(owner, "action_names", ()))
+        self.num_actions = action_count(num_actions)
+        name = getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
+        self.name = name if isinstance(name, str) else type(model).__name__
+        own = action_count(getattr(owner, "num_actions", num_actions))
+        named = names("action_names", getattr(owner, "action_names", ()), own)
+        self.action_names = named[: self.num_actions] if len(named) >= self.num_actions else ()
         self._features = features or getattr(owner, "features", None) or flattened
         self._inputs = getattr(owner, "inputs", None) if features is None else None
+        self._identity = identity or getattr(owner, "identity", None)
         self._accept = getattr(owner, "accept", None)
-        self._size: int | None = None
+        offered = {"features": self._features, "inputs": self._inputs, "identity": self._identity}
+        for argument, given in {**offered, "accept": self._accept}.items():
+            function(argument, given, "of a state")
+        self.whole = Identity()
         legal = getattr(owner, "legal_actions", None)
+        function("legal_actions", legal, "of a state")
         if legal is not None:
             self.legal_actions = lambda state: self._legal(legal, state)
 
@@ -101,17 +135,17 @@ class PythonSimulator:
         """The numbers that doubt is learned from; the features where the simulator says nothing else."""
         if self._inputs is None:
             return self.features(state)
-        return np.asarray(self._inputs(state), np.float32).reshape(-1)
+        return self._vector(self._inputs, state, "inputs").astype(np.float32)
 
     def key(self, state: Any) -> Hashable:
-        """What tells a state from others: the state itself where it is a value, else its numbers."""
-        if type(state).__hash__ not in (None, object.__hash__):
-            try:
-                hash(state)
-                return state
-            except TypeError:  # a tuple with a list or an array in it
-                pass
-        return self.features(state).tobytes()
+        """What tells a state from others: what the simulator's `identity` says, or all that is in it."""
+        try:
+            return self.whole(state if self._identity is None else self._identity(state))
+        except Exception as error:
+            raise SimulatorError(
+                f"{self.name}: state {shown(state)} cannot be told from others ({type(error).__name__}: {error}); pass "
+                "identity=, a function that gives numbers, strings or tuples of them for a state"
+            ) from error
 
     def accept(self, thing: Any) -> Any:
         """A state out of what the user has in hand."""
@@ -127,74 +161,89 @@ class PythonSimulator:
                 f"{self.name}: the {what} of state {shown(state)} are not numbers ({type(error).__name__}: {error}); "
                 "pass features=, a function that gives a vector for a state"
             ) from error
-        if self._size is None:
-            self._size = vector.size
-        if vector.size != self._size:
+        if not np.all(np.abs(vector) <= LARGEST):
             raise SimulatorError(
-                f"{self.name}: state {shown(state)} has {vector.size} numbers, earlier ones had {self._size}; every "
-                "state must have as many (pass features= if the states themselves cannot)"
-            )
-        if not np.all(np.isfinite(vector)):
-            raise SimulatorError(
-                f"{self.name}: the {what} of state {shown(state)} are {vector.tolist()}; they must be finite numbers"
+                f"{self.name}: the {what} of state {shown(state)} are {shown(vector.tolist())}; they must be finite "
+                "numbers of at most 3.4e38"
             )
         return vector
 
-    def _legal(self, legal: Callable[[Any], Sequence[int]], state: Any) -> Sequence[int]:
-        actions = legal(state)
-        for action in actions:
-            if not 0 <= action < self.num_actions:
-                raise SimulatorError(
-                    f"{self.name}: legal_actions gave {action!r} in state {shown(state)}; actions are 0 to "
-                    f"{self.num_actions - 1}"
-                )
-        return actions
+    def _legal(self, legal: Callable[[Any], Any], state: Any) -> list[int]:
+        try:
+            return legal_actions(legal(state), self.num_actions)
+        except Exception as error:
+            what = error if isinstance(error, ValueError) else f"legal_actions raised {type(error).__name__}: {error}"
+            raise SimulatorError(f"{self.name}: {what} (in state {shown(state)})") from error
 
     # Before it is trusted
 
-    def probe(self, state: Any, steps_a_move: int, budget_seconds: float | None) -> None:
-        """Tries every action in `state` twice; raises an error for what cannot be planned with, warns of slowness."""
-        untouched, numbers = kept(state), self.features(state)
-        legal = getattr(self, "legal_actions", None)
-        actions = range(self.num_actions) if legal is None else sorted(legal(state))
+    def probe(self, state: Any, depth: int, steps_a_move: int, budget_seconds: float | None) -> None:
+        """Tries every action in `state` twice, and then steps on the way of random walks from there.
+
+        Raises an error for what cannot be planned with, and warns of slowness.
+        """
+        actions = self._choices(state)
         if not actions:
             raise SimulatorError(f"{self.name}: there is no legal action in state {shown(state)}; an agent needs one")
+        begin = time.perf_counter()
         for action in actions:
             start = time.perf_counter()
-            outcomes = [self.checked(state, action)]
+            first = self.repeated(state, action, 1)
             seconds = time.perf_counter() - start
             if seconds > SLOW:
                 self._warn(seconds, steps_a_move, budget_seconds)
-            else:
-                outcomes.append(self.checked(state, action))
-            if not np.array_equal(numbers, self.features(state)) or not alike(untouched, state):
+                return
+            self.refuse_chance(state, action, first, self.repeated(state, action, 1))
+        rng, here, walked = random.Random(0), state, 0  # noqa: S311 (any walk will do)
+        for _ in range(TRIES):
+            if time.perf_counter() - begin > SECONDS:
+                return
+            choices = self._choices(here)
+            following, _, over = self.repeated(here, rng.choice(choices), 2) if choices else (state, 0.0, True)
+            walked += 1
+            here, walked = (state, 0) if over or walked >= depth else (following, walked)
+
+    def _choices(self, state: Any) -> Any:
+        legal = getattr(self, "legal_actions", None)
+        return range(self.num_actions) if legal is None else legal(state)
+
+    def repeated(self, state: Any, action: int, times: int) -> tuple[Any, float, bool]:
+        """The outcome of a step, which is taken several times and must be the same every time."""
+        before, words, numbers = self.key(state), shown(state), self.features(state)
+        first: Any = None
+        for _ in range(times):
+            outcome = self.checked(state, action)
+            if self.key(state) != before or not np.array_equal(numbers, self.features(state)):
                 raise SimulatorError(
-                    f"{self.name}: step changed the state it was given ({shown(untouched)} became {shown(state)} after "
+                    f"{self.name}: step changed the state it was given ({words} became {shown(state)} after "
                     f"action {action}); return a new state and leave the old one alone"
                 )
-            if len({(tuple(self.features(after)), reward, over) for after, reward, over in outcomes}) > 1:
-                raise SimulatorError(
-                    f"{self.name}: the same step gave two results (state {shown(state)}, action {action}: "
-                    f"{shown(outcomes[0])} and {shown(outcomes[1])}); a simulator to plan with must be deterministic: "
-                    "fix its seed in every step, or give its likeliest outcome"
-                )
-            if seconds > SLOW:
-                return
+            first = outcome if first is None else first
+            self.refuse_chance(state, action, first, outcome)
+        return first
+
+    def refuse_chance(self, state: Any, action: int, first: tuple, second: tuple) -> None:
+        """Raises an error if two outcomes of one step differ, in the whole state, in the reward or in the end."""
+        if first[1:] != second[1:] or self.key(first[0]) != self.key(second[0]):
+            raise SimulatorError(random_sentence(self.name, state, action, first, second))
 
     def checked(self, state: Any, action: int) -> tuple[Any, float, bool]:
         """One step whose reward, end and new state were looked at."""
         following, reward, terminal = self.step(state, action)
         where = f"(state {shown(state)}, action {action})"
         try:
-            number = float(reward)
-        except (TypeError, ValueError):
-            raise SimulatorError(f"{self.name}: the reward is {reward!r} {where}; it must be a number") from None
-        if not math.isfinite(number):
-            raise SimulatorError(f"{self.name}: the reward is {number} {where}; it must be a finite number")
-        if np.ndim(terminal) or np.asarray(terminal).dtype.kind not in "bui":
-            raise SimulatorError(f"{self.name}: terminal is {terminal!r} {where}; it must be True or False")
-        self.features(following)
-        return following, number, bool(terminal)
+            number = real(f"{self.name}: the reward", reward, f"it must be a finite number {where}")
+            over = flag(f"{self.name}: terminal", terminal, f"it must be True or False {where}")
+        except ValueError as error:
+            raise SimulatorError(str(error)) from None
+        for what in ("features", "inputs"):
+            sizes = getattr(self, what)(state).size, getattr(self, what)(following).size
+            if sizes[0] != sizes[1]:
+                raise SimulatorError(
+                    f"{self.name}: state {shown(following)} has {sizes[1]} {what} where the state before it had "
+                    f"{sizes[0]} {where}; every state must have as many (pass features= if the states cannot)"
+                )
+        return following, number, over
 
     def _warn(self, seconds: float, steps_a_move: int, budget_seconds: float | None) -> None:
         if budget_seconds is None:
@@ -203,13 +252,6 @@ class PythonSimulator:
         else:
             remedy = f"budget_seconds={budget_seconds:g} leaves room for {int(budget_seconds / seconds)} steps a move"
         warnings.warn(f"{self.name}: one step took {seconds:.1f} s; {remedy}", SlowSimulator, stacklevel=4)
-
-
-def whole(argument: str, value: Any) -> int:
-    """`value` as a whole number of at least 1, or an error that names the argument."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{argument} is {value!r}; it must be a whole number of at least 1")
-    return int(value)
 
 
 def flattened(state: Any) -> np.ndarray:
@@ -232,35 +274,20 @@ def flattened_jax(state: PyTree) -> jax.Array:
     return jnp.concatenate([jnp.ravel(jnp.asarray(leaf)).astype(jnp.float32) for leaf in jax.tree.leaves(state)])
 
 
-def kept(state: Any) -> Any:
-    """A copy to compare with later; the state itself where it cannot be copied."""
-    try:
-        return copy.deepcopy(state)
-    except Exception:  # an object that holds a lock or a handle: its features are still compared
-        return state
-
-
-def alike(first: Any, second: Any) -> bool:
-    """Whether two states are equal, as far as they can be compared."""
-    if type(second).__eq__ is object.__eq__:
-        return True  # equal only to itself; its numbers are compared as features
-    try:
-        return bool(np.all(first == second))
-    except (ValueError, TypeError):
-        return True  # several arrays: the same
-
-
-def shown(thing: Any) -> str:
-    """A state or an outcome in a message: its beginning."""
-    words = repr(thing)
-    return words if len(words) <= 80 else f"{words[:77]}..."
-
-
 def duration(seconds: float) -> str:
     for limit, unit, size in ((120, "s", 1), (7200, "min", 60), (math.inf, "h", 3600)):
         if seconds < limit:
             return f"{seconds / size:.0f} {unit}"
     raise AssertionError
+
+
+def random_sentence(name: str, state: Any, action: int, first: tuple, second: tuple) -> str:
+    """What is said of a simulator that gave two outcomes for one step."""
+    return (
+        f"{name}: the simulator is random: the same step gave two results (state {shown(state)}, action {action}: "
+        f"{shown(first)} and {shown(second)}); a simulator to plan with must be deterministic and must not remember "
+        "what it was asked: draw from a generator with the same seed in every step, or return the likeliest outcome"
+    )
 
 
 def _not_three(name: str, outcome: Any) -> str:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import jax
 import numpy as np
 
+from uamcts.arguments import shown
+
 PyTree: TypeAlias = Any
 """A nested structure of arrays; a state is one."""
 
@@ -59,6 +61,8 @@ class Legal(Protocol):
     def __call__(self, state: PyTree) -> jax.Array: ...
 
 
+SWITCHES = ("selection", "expansion", "simulation", "backpropagation")
+"""The settings that are on or off."""
 RULES = ("released", "pseudocode", "trust")
 """What the authors' program does, what the paper prints (docs/rules.md), and a rule of our own (docs/trust.md)."""
 
@@ -108,10 +112,10 @@ class SearchConfig:
     def __post_init__(self) -> None:
         for name in ("iterations", "rollouts", "depth", "tree_depth"):
             value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
-        if self.rules not in RULES:
-            raise ValueError(f"rules is {self.rules!r}; there are {', '.join(map(repr, RULES))}")
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value < 2**31:
+                raise ValueError(f"{name} is {shown(value)}; it must be a whole number of at least 1 and below 2^31")
+        if not isinstance(self.rules, str) or self.rules not in RULES:
+            raise ValueError(f"rules is {shown(self.rules)}; there are {', '.join(map(repr, RULES))}")
         if self.c is None:
             object.__setattr__(self, "c", 4.0 if self.rules == "trust" else 2.0**0.5)
         _number(self, "c", lambda c: 0 <= c < np.inf, "it must be a finite number of at least 0")
@@ -119,7 +123,7 @@ class SearchConfig:
         _number(self, "gamma", lambda gamma: 0 <= gamma <= 1, "it must lie in [0, 1]")
         _number(self, "deletion_scale", lambda scale: scale > 0, "it must be above 0")
         _number(self, "deletion_threshold", lambda limit: limit >= 0, "it must be at least 0")
-        for name in ("selection", "expansion", "simulation", "backpropagation"):
+        for name in SWITCHES:
             _number(self, name, lambda switch: switch in (0, 1), "it must be True or False")
         _number(self, "root_visits", lambda visits: visits >= 0, "it must be at least 0")
         _number(self, "rho", lambda rho: 0 <= rho <= 1, "it must lie in [0, 1] (0 believes every transition)")
@@ -164,10 +168,20 @@ jax.tree_util.register_pytree_node(
 def _number(config: SearchConfig, name: str, good: Any, remedy: str) -> None:
     """Refuses a concrete value, or any concrete lane of it, that is not good; a traced one cannot be looked at."""
     value = getattr(config, name)
-    if isinstance(value, str) or (value is None and name not in ("deletion_scale", "worst", "doubt_threshold")):
-        raise ValueError(f"{name} is {value!r}; {remedy}")
-    if isinstance(value, jax.core.Tracer) or not isinstance(value, (int, float, np.ndarray, np.generic, jax.Array)):
+    optional = ("deletion_scale", "worst", "doubt_threshold")
+    if isinstance(value, jax.core.Tracer) or (value is None and name in optional):
         return
-    for number in np.ravel(np.asarray(value)).tolist():
+    if isinstance(value, (list, tuple)):
+        raise ValueError(f"{name} is {shown(value)}; {remedy} (one a lane: give an array)")
+    if not isinstance(value, (bool, int, float, np.ndarray, np.generic, jax.Array)):
+        raise ValueError(f"{name} is {shown(value)}; {remedy}")
+    if isinstance(value, (bool, np.bool_)) and name not in SWITCHES:
+        raise ValueError(f"{name} is {shown(value)}; {remedy}")
+    array = np.asarray(value)
+    if array.dtype == object or not (array.dtype == bool or jax.numpy.issubdtype(array.dtype, np.number)):
+        raise ValueError(f"{name} is {shown(value)}; {remedy}")
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} is {shown(value)}, a complex number; {remedy}")
+    for number in np.ravel(array).tolist():
         if not good(number):
             raise ValueError(f"{name} is {number!r}; {remedy}")

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.arguments import integer, shown
 from uamcts.domains import pictures
 from uamcts.types import PyTree, Transition
 
@@ -135,10 +136,15 @@ class Domain:
 
     def _action(self, action: int | jax.Array) -> jax.Array:
         """`action` as an array; a concrete one that does not exist is refused, a traced one cannot be looked at."""
-        if isinstance(action, (int, np.integer)) and not 0 <= action < self.num_actions:
+        if isinstance(action, jax.core.Tracer):
+            return jnp.asarray(action, dtype=jnp.int32)
+        number = integer(action)
+        if number is None:
+            raise ValueError(f"action is {shown(action)}; give a whole number from 0 to {self.num_actions - 1}")
+        if not 0 <= number < self.num_actions:
             names = ", ".join(f"{index} {name}" for index, name in enumerate(self.action_names))
             raise ValueError(f"action is {action}; {self.name} has the actions {names}")
-        return jnp.asarray(action, dtype=jnp.int32)
+        return jnp.asarray(number, dtype=jnp.int32)
 
 
 def _unflattened(cls: type[Domain], leaves: Iterable[Any]) -> Domain:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from uamcts.arguments import integer, shown
 from uamcts.gym.trial import Unfit
 
 MOST_ACTIONS = 4096
@@ -17,12 +19,18 @@ MOST_ACTIONS = 4096
 def env_actions(space: Any, actions: Sequence[Any] | None) -> list[Any]:
     """What there is to choose from."""
     if actions is not None:
+        if isinstance(actions, (str, bytes, dict)) or not hasattr(actions, "__iter__"):
+            raise Unfit("actions", f"actions is {shown(actions)}; give a list of actions of the space {space}")
         chosen = list(actions)
         bad = next((action for action in chosen if not space.contains(action)), None)
-        if not chosen or bad is not None:
-            raise Unfit("actions", f"actions has {bad!r}; every one must lie in the action space {space}")
+        if not chosen:
+            raise Unfit("actions", "actions is empty; give at least one action")
+        if bad is not None:
+            raise Unfit("actions", f"actions has {shown(bad)}; every one must lie in the action space {space}")
         return chosen
     if isinstance(space, spaces.Discrete):
+        if int(space.n) > MOST_ACTIONS:
+            raise Unfit("actions", f"{space} has {space.n} actions; give those to choose from as actions=[...]")
         return [int(space.start) + number for number in range(int(space.n))]
     if isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)):
         return _flattened_actions(space)
@@ -52,11 +60,13 @@ def grid(space: spaces.Box, points: int | Sequence[int]) -> list[np.ndarray]:
     low, high = np.ravel(space.low).astype(float), np.ravel(space.high).astype(float)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise ValueError(f"space is {space}; a grid needs finite bounds (write the actions down yourself)")
-    counts = [int(points)] * len(low) if isinstance(points, (int, np.integer)) else [int(point) for point in points]
-    if len(counts) != len(low) or min(counts) < 1 or np.prod(counts) > MOST_ACTIONS:
+    one = integer(points)
+    given = [one] * len(low) if one is not None else list(points) if isinstance(points, Sequence | np.ndarray) else []
+    counts = [integer(point) or 0 for point in given]
+    if len(counts) != len(low) or min(counts) < 1 or math.prod(counts) > MOST_ACTIONS:
         raise ValueError(
-            f"points is {points!r}; give a number of at least 1 for each of {len(low)} dimensions, of which at most "
-            f"{MOST_ACTIONS} actions come"
+            f"points is {shown(points)}; give a whole number of at least 1 for each of {len(low)} dimensions, of which "
+            f"at most {MOST_ACTIONS} actions come"
         )
     lines = [
         np.linspace(a, b, count) if count > 1 else [(a + b) / 2] for a, b, count in zip(low, high, counts, strict=True)

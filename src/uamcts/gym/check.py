@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from uamcts.arguments import shown
 from uamcts.gym.actions import grid
 from uamcts.gym.simulator import Simulator, microseconds
 from uamcts.gym.trial import Step, Unfit, fingerprint, same
@@ -74,6 +75,8 @@ class Report:
 def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
     """Tries `env` as a simulator. `options` are those of `uamcts.gym.Simulator`."""
     advice: list[str] = []
+    if not isinstance(env, gymnasium.Env):
+        raise TypeError(f"env is {shown(env)}; give a gymnasium.Env (vector environments cannot be planned with)")
     if "actions" not in options and isinstance(env.action_space, spaces.Box):
         advice.append("the actions are continuous: give a list, actions=uamcts.gym.grid(env.action_space, 5)")
         options["actions"] = _some_actions(env.action_space)

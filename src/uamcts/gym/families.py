@@ -126,6 +126,9 @@ class Mujoco(Way):
     def numbers(self, env: Any, state: Saved) -> np.ndarray:
         return state.data[0][1 : 1 + self.length]  # behind the time: positions, speeds, activations
 
+    def identity(self, env: Any, state: Saved) -> Any:
+        return (state.data[0][1:], *state.data[1:])  # all but the time: the solver starts from its last solution
+
 
 class MujocoData(Way):
     """All of MuJoCo's data, copied."""

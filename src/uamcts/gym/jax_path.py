@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from uamcts.arguments import shown, switch, whole
+
 if TYPE_CHECKING:
-    from uamcts.simulator import JaxSimulator
+    from uamcts.jax_simulator import JaxSimulator
 
 
 def from_gymnax(
@@ -32,9 +34,14 @@ def from_gymnax(
     import jax
     import jax.numpy as jnp
 
-    from uamcts.simulator import JaxSimulator
+    from uamcts.jax_simulator import JaxSimulator
     from uamcts.types import Transition
 
+    for method in ("step_env", "reset_env", "is_terminal", "default_params", "action_space"):
+        if not hasattr(env, method):
+            raise TypeError(f"env is {shown(env)}, without {method}; give the environment of gymnax.make(...)")
+    switch("time_limit", time_limit)
+    whole("trial_steps", trial_steps, 0)
     params = env.default_params if params is None else params
     menu = None if actions is None else jnp.asarray(actions)
     num_actions = _count(env, params, menu)
@@ -58,17 +65,21 @@ def from_gymnax(
 
     def features(state: Any) -> Any:
         """All numbers of a state but its clock."""
-        parts = [getattr(state, part.name) for part in fields(state) if time_limit or part.name != "time"]
-        return jnp.concatenate([jnp.ravel(jnp.asarray(leaf, jnp.float32)) for leaf in jax.tree.leaves(parts)])
+        leaves = jax.tree.leaves(identity(state))
+        return jnp.concatenate([jnp.ravel(jnp.asarray(leaf, jnp.float32)) for leaf in leaves])
 
     def inputs(state: Any) -> Any:
         return jnp.ravel(jnp.asarray(env.observe(key, state, None, params), jnp.float32))
+
+    def identity(state: Any) -> Any:
+        """All of a state but its clock."""
+        return [getattr(state, part.name) for part in fields(state) if time_limit or part.name != "time"]
 
     start = jax.jit(lambda: env.reset_env(key, params)[1])()
     example = jax.tree.map(lambda leaf: jnp.array(leaf, leaf.dtype), start)  # an array of the same kind, not weakly so
     if trial_steps > 0:
         _try(env, params, raw, num_actions, trial_steps)
-    return JaxSimulator(step, num_actions, example, features, inputs, name=env.name)
+    return JaxSimulator(step, num_actions, example, features, inputs, name=env.name, identity=identity)
 
 
 def _count(env: Any, params: Any, menu: Any) -> int:

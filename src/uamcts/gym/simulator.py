@@ -11,12 +11,15 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from uamcts import arguments
+from uamcts.arguments import real, shown, switch, whole
 from uamcts.gym import classic, tables
 from uamcts.gym.actions import env_actions
 from uamcts.gym.families import Number, candidates
 from uamcts.gym.layers import peel
 from uamcts.gym.trial import Step, Trial, Unfit, luck_of, other_luck, play, same, set_luck
 from uamcts.gym.ways import STATE_HOOKS, DeepCopy, Layered, Way, observed
+from uamcts.identity import Identity
 
 
 class Simulator:
@@ -53,7 +56,10 @@ class Simulator:
         trial_steps: int = 300,
         trial_seconds: float = 0.3,
     ):
-        _check_arguments(env, get, set, determinise, trial_steps)
+        _check_arguments(env, get, set, attributes, features, inputs, determinise)
+        switch("truncation_ends", truncation_ends)
+        whole("trial_steps", trial_steps)
+        real("trial_seconds", trial_seconds, "it must be a finite number of at least 0", lambda s: s >= 0)
         self.actions = env_actions(env.action_space, actions)
         """What the environment calls the actions 0 .. num_actions - 1."""
         self.num_actions = len(self.actions)
@@ -73,6 +79,7 @@ class Simulator:
         start = get(self._base) if self.takes_over and get is not None else None
         self._env.reset(seed=0)
         self._choose(get, set, attributes, determinise)
+        self._opaque = self._is_opaque()
         self.seconds_per_step = self._timed()
         if start is not None and set is not None:
             set(self._base, start)
@@ -120,6 +127,17 @@ class Simulator:
         self._way.restore(self._env, self.trial.steps[0].before)  # the state taken last may still share its parts
         observation, _ = self._env.reset(seed=seed)
         return self._way.save(self._env, observation)
+
+    def identity(self, state: Any) -> Any:
+        """What tells a state from others: all that can change in it; what it shows where nobody can look inside."""
+        return self._flattened(state) if self._opaque else self._way.identity(self._env, state)
+
+    def _is_opaque(self) -> bool:
+        try:
+            Identity()(self._way.identity(self._env, self.trial.steps[0].before))
+        except TypeError:
+            return True
+        return False
 
     # The state as numbers
 
@@ -325,15 +343,21 @@ def microseconds(seconds: float) -> str:
     return f"{seconds * 1e6:.2g} us" if seconds < 1e-4 else f"{seconds * 1e6:.0f} us"
 
 
-def _check_arguments(env: Any, get: Any, put: Any, determinise: str | None, trial_steps: int) -> None:
+def _check_arguments(
+    env: Any, get: Any, put: Any, attributes: Any, features: Any, inputs: Any, determinise: str | None
+) -> None:
     if not isinstance(env, gymnasium.Env):
         raise TypeError(f"env is {env!r}; give a gymnasium.Env (vector environments cannot be planned with)")
     if (get is None) != (put is None):
         raise ValueError("get and set belong together; give both or neither")
     if determinise not in (None, "likeliest"):
         raise ValueError(f"determinise is {determinise!r}; there are None and 'likeliest'")
-    if trial_steps < 1:
-        raise ValueError(f"trial_steps is {trial_steps!r}; it must be at least 1")
+    for name, given in (("get", get), ("set", put), ("features", features), ("inputs", inputs)):
+        arguments.function(name, given, "of the bare environment")
+    if isinstance(attributes, (str, bytes)) or (attributes is not None and not isinstance(attributes, Sequence)):
+        raise TypeError(f"attributes is {shown(attributes)}; give a list of names, for example attributes=['state']")
+    if attributes is not None and not (attributes and all(isinstance(name, str) for name in attributes)):
+        raise TypeError(f"attributes is {shown(attributes)}; give at least one name, for example attributes=['state']")
 
 
 def chance_sentence(name: str) -> str:

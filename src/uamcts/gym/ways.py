@@ -58,6 +58,11 @@ class Way:
         """The state as a vector, None if it is not known as one."""
         return None
 
+    def identity(self, env: Any, state: Any) -> Any:
+        """What tells a state from others."""
+        numbers = None if self.whole else self.numbers(env, state)
+        return getattr(state, "data", state) if numbers is None else numbers
+
 
 class Hooks(Way):
     """Functions of the user's, or the environment's own methods."""
@@ -166,6 +171,10 @@ class DeepCopy(Way):
                 del base.__dict__[name]
         base.__dict__.update(copy.deepcopy(state.data, {id(base): base}))
 
+    def identity(self, env: Any, state: Saved) -> Any:
+        numbers = self.numbers(env, state)
+        return {name: state.data.get(name) for name in self.changing} if numbers is None else numbers
+
     def numbers(self, env: Any, state: Saved) -> np.ndarray | None:
         """All numbers in the attributes that change, by their names."""
         if not self.fixed:
@@ -224,6 +233,9 @@ class Layered(Way):
 
     def numbers(self, env: Any, state: Saved) -> np.ndarray | None:
         return self.inner.numbers(env, state.data[0])
+
+    def identity(self, env: Any, state: Saved) -> Any:
+        return self.inner.identity(env, state.data[0]), state.data[1]
 
 
 def observed(env: Any) -> Any:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from uamcts import names
-from uamcts.arguments import brief
+from uamcts.cli_arguments import brief
 from uamcts.paper import RULES
 
 Entry = dict[str, Any]

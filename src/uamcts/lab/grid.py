@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from uamcts.arguments import brief
+from uamcts.cli_arguments import brief
 from uamcts.domains import make
 from uamcts.lab.experiments import Experiment, Offline, Online, Options
 from uamcts.lab.learners import check_learner

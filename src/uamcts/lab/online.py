@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from uamcts import files
-from uamcts.arguments import check_seed
+from uamcts.cli_arguments import check_seed
 from uamcts.devices import spread
 from uamcts.domains import make
 from uamcts.domains.base import Domain

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from rich.console import Console
 
-from uamcts.arguments import check_seed, check_sizes
+from uamcts.cli_arguments import check_seed, check_sizes
 from uamcts.domains import make
 from uamcts.lab import bandit, claims, report, runner
 from uamcts.lab.experiments import EXPERIMENTS, NAMES, Experiment, only, pairs, quick

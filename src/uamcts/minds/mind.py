@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.experience import Report
+from uamcts.arguments import shown
+from uamcts.lies import Report
 from uamcts.mcts.search import SearchResult
-from uamcts.simulator import shown
 from uamcts.types import PyTree
+
+Result = TypeVar("Result")
 
 
 class Mind(Protocol):
@@ -74,8 +76,37 @@ class Pace:
         return found
 
 
+def all_or_nothing(mind: Any, change: Callable[[Any], Result]) -> Result:
+    """Lets a copy of a mind change and puts it in the place of the mind, in one go and only if nothing was raised."""
+    twin = mind.twin()
+    result = change(twin)
+    mind.__dict__ = twin.__dict__
+    return result
+
+
+def grouped(arrays: dict[str, np.ndarray], groups: tuple[str, ...]) -> list[dict[str, np.ndarray]]:
+    """The arrays of a file by the first part of their names, which is taken off."""
+    odd = [name for name in arrays if not name.startswith(tuple(f"['{group}']" for group in groups))]
+    if odd:
+        raise ValueError(f"{odd[0]} is not part of it")
+    return [
+        {name.removeprefix(f"['{group}']"): array for name, array in arrays.items() if name.startswith(f"['{group}']")}
+        for group in groups
+    ]
+
+
+def counter(arrays: dict[str, np.ndarray], name: str, kind: Any, good: Callable = lambda number: number >= 0) -> Any:
+    """A single number out of a file."""
+    array = arrays[f"['{name}']"]
+    if array.shape != () or array.dtype != kind or not good(array):
+        raise ValueError(f"{name} is {array.dtype}{list(array.shape)} {shown(array.tolist())}")
+    return array.item()
+
+
 def completed(number: int, sample: tuple) -> tuple:
     """A sample of `Agent.seed` with None for what is not known of it, or an error that names it."""
+    if not isinstance(sample, (tuple, list)):
+        raise TypeError(f"sample {number} is {shown(sample)}; give a tuple (state, action, next_state)")
     if not 3 <= len(sample) <= 5:
         raise ValueError(
             f"sample {number} has {len(sample)} entries; give (state, action, next_state), and reward and terminal "

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import json
-import operator
-import random
+import copy
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,222 +11,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts import files, reference
-from uamcts.doubt import Asked, Doubt
-from uamcts.errors import SimulatorError
-from uamcts.experience import Experience, Measure, Outcome, Report, Returns, judged
-from uamcts.mcts.entry import no_uncertainty, raise_flags
-from uamcts.mcts.problem import Problem
-from uamcts.mcts.search import SearchResult, tree_search
-from uamcts.memory import Facts, PatchedModel, no_transition, patched, undoubted
-from uamcts.minds.mind import Pace, completed, formed
-from uamcts.minds.states import as_json, from_json
-from uamcts.simulator import JaxSimulator, PythonSimulator, flattened_jax, shown
-from uamcts.types import PyTree, SearchConfig, Transition
+from uamcts import files
+from uamcts.arguments import action_number, flag, real, shown
+from uamcts.doubt import Doubt
+from uamcts.experience import Experience, Measure, Outcome, Returns
+from uamcts.lies import Report, judged
+from uamcts.minds.compiled import CompiledPlanner
+from uamcts.minds.mind import all_or_nothing, completed, counter, grouped
+from uamcts.minds.plain import PlainPlanner
+from uamcts.types import SearchConfig
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule
-
-UNLIMITED = 10**9
-"""Iterations, where time is the limit."""
-
-
-class PlainPlanner:
-    """Plans in a Python simulator with the plain engine."""
-
-    def __init__(self, simulator: PythonSimulator, budget_seconds: float | None, memory: bool):
-        self.simulator, self.budget_seconds = simulator, budget_seconds
-        self.patched = PatchedModel(simulator, simulator.key) if memory else None
-        self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
-        self.asked: Asked | None = None
-        self._probed = False
-
-    def accept(self, state: Any, argument: str) -> Any:
-        """A state of the simulator out of what the user gave."""
-        state = self.simulator.accept(state)
-        try:
-            self.simulator.features(state)
-        except SimulatorError as error:
-            raise ValueError(f"{argument} is {shown(state)}; {error}") from None
-        return state
-
-    @property
-    def remembers(self) -> bool:
-        return self.patched is not None
-
-    def believe(self, doubt: Doubt | None) -> None:
-        """Plans with this doubt from now on."""
-        known = None if self.patched is None else self.patched.knows
-        self.asked = None if doubt is None else Asked(doubt, self.simulator, known)
-
-    def remember(self, state: Any, action: int, following: Any, outcome: Outcome) -> None:
-        """Plans with this transition as it really was, from now on, if there is a memory."""
-        if self.patched is not None:
-            assert outcome.reward is not None and outcome.terminal is not None  # noqa: S101, PT018 (completed before)
-            self.patched.remember(state, action, following, outcome.reward, outcome.terminal)
-
-    def facts(self) -> dict[str, np.ndarray]:
-        """What is remembered, to be saved: JSON in bytes. States that JSON does not hold are left out."""
-        held = {} if self.patched is None else self.patched.facts
-        rows = [[as_json(key), action, as_json(fact[0]), *fact[1:]] for (key, action), fact in held.items()]
-        text = json.dumps([row for row in rows if row[0] is not None and row[2] is not None])
-        return {"facts": np.frombuffer(text.encode(), np.uint8)}
-
-    def recall(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over what `facts` gave."""
-        if self.patched is not None:
-            rows = json.loads(arrays["facts"].tobytes().decode())
-            self.patched.facts = {
-                (from_json(key), action): (from_json(following), reward, terminal)
-                for key, action, following, reward, terminal in rows
-            }
-
-    def plan(self, seed: int, number: int, state: Any, config: SearchConfig) -> reference.Result:
-        budget = self.budget_seconds
-        if not self._probed:
-            steps = config.iterations * (self.num_actions + config.rollouts * config.depth)
-            self.simulator.probe(state, steps, budget)
-            self._probed = True
-        before = self.simulator.features(state)
-        if budget is not None:
-            config = replace(config, iterations=UNLIMITED)
-        rng = random.Random(f"{seed} {number}")  # noqa: S311 (planning, not secrets)
-        try:
-            model = self.simulator if self.patched is None else self.patched
-            found = reference.search(rng, state, model, self.asked, config, budget)
-        except SimulatorError:
-            raise
-        except (ValueError, TypeError) as error:  # a reward that is no number is met in a sum
-            raise SimulatorError(f"{self.name}: {error}") from error
-        if not np.array_equal(before, self.simulator.features(state)):
-            raise SimulatorError(
-                f"{self.name}: planning changed the state it started from (now {shown(state)}); step must return a new "
-                "state and leave the old one alone"
-            )
-        return found
-
-    def believed(self, state: Any, action: int) -> tuple[Any, Outcome]:
-        following, reward, terminal = self.simulator.checked(state, action)
-        return following, Outcome(self.simulator.features(following), reward, terminal)
-
-    def features(self, state: Any) -> np.ndarray:
-        return self.simulator.features(state)
-
-    def inputs(self, state: Any) -> np.ndarray:
-        return np.asarray(self.simulator.inputs(state), np.float32)
-
-
-class Programs:
-    """What is compiled for a JAX simulator; all agents that plan in it share it."""
-
-    def __init__(self, simulator: JaxSimulator):
-        self.simulator = simulator
-        features = simulator.features or flattened_jax
-        given = simulator.inputs or features
-        self.features = jax.jit(lambda state: jnp.ravel(features(state)).astype(jnp.float32))
-        self.numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
-        self.inputs = jax.jit(self.numbers)
-        self.step = jax.jit(simulator.step)
-        self.put = jax.jit(lambda facts, state, action, real: facts.put(state, action, real))
-        self.search = jax.jit(self._searched, static_argnames="iterations", donate_argnames="memory")
-
-    def _searched(
-        self,
-        known: tuple[Doubt | None, Facts | None],
-        key: jax.Array,
-        state: PyTree,
-        config: SearchConfig,
-        memory: PyTree,
-        iterations: int,
-    ) -> SearchResult:
-        doubt, facts = known
-        model: Any = self.simulator.step
-        actions = self.simulator.num_actions
-        uncertainty: Any = no_uncertainty if doubt is None else doubt.uncertainty(self.numbers, actions)
-        if facts is not None:
-            model, uncertainty = patched(model, facts), undoubted(uncertainty, facts)
-        config = replace(config, iterations=iterations)
-        return tree_search(key, state, Problem(model, uncertainty, actions, self.simulator.legal), config, memory)
-
-
-programs = functools.lru_cache(maxsize=16)(Programs)
-"""The programs of a simulator; those of the latest few are kept."""
-
-
-class CompiledPlanner:
-    """Plans in a JAX simulator with the compiled search."""
-
-    def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: bool):
-        self.simulator = simulator
-        example = jax.tree.map(jnp.asarray, simulator.example)
-        self.known = Facts.empty(example, no_transition(example)) if memory else None
-        self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
-        self.doubt: Doubt | None = None
-        self._pace = None if budget_seconds is None else Pace(budget_seconds)
-        self._memory: PyTree = None
-        self._compiled = programs(simulator)
-
-    def accept(self, state: Any, argument: str) -> PyTree:
-        example = self.simulator.example
-        remedy = f"a state of {self.name} looks like {shown(example)}"
-        state = formed(state, example, argument, self.name, remedy)
-        self._finite(state, argument)
-        return state
-
-    def _finite(self, state: PyTree, what: str) -> np.ndarray:
-        numbers = np.asarray(self._compiled.features(state), np.float64)
-        if not np.all(np.isfinite(numbers)):
-            raise SimulatorError(
-                f"{self.name}: the features of {what} are {shown(numbers.tolist())}; they must be finite numbers"
-            )
-        return numbers
-
-    @property
-    def remembers(self) -> bool:
-        return self.known is not None
-
-    def believe(self, doubt: Doubt | None) -> None:
-        self.doubt = doubt
-        uncertainty: Any = None if doubt is None else doubt.uncertainty(self._compiled.numbers, self.num_actions)
-        self._memory = uncertainty.memory() if hasattr(uncertainty, "memory") else None
-
-    def remember(self, state: PyTree, action: int, following: PyTree, outcome: Outcome) -> None:
-        if self.known is not None:
-            real = Transition(following, jnp.float32(outcome.reward), jnp.bool_(outcome.terminal))
-            self.known = self._compiled.put(self.known.with_room(1), state, jnp.int32(action), real)
-
-    def facts(self) -> dict[str, np.ndarray]:
-        return {f"facts{number}": np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(self.known))}
-
-    def recall(self, arrays: dict[str, np.ndarray]) -> None:
-        if self.known is not None:
-            leaves, structure = jax.tree.flatten(self.known)
-            self.known = jax.tree.unflatten(structure, [jnp.asarray(arrays[f"facts{n}"]) for n in range(len(leaves))])
-
-    def plan(self, seed: int, number: int, state: PyTree, config: SearchConfig) -> SearchResult:
-        key = jax.random.fold_in(jax.random.key(seed), number)
-
-        def search(iterations: int) -> SearchResult:
-            found = self._compiled.search((self.doubt, self.known), key, state, config, self._memory, iterations)
-            self._memory = found.memory
-            return found._replace(memory=None)
-
-        found = search(config.iterations) if self._pace is None else self._pace.run(search)
-        try:
-            raise_flags(found)
-        except ValueError as error:
-            raise SimulatorError(f"{self.name}: {error}") from None
-        return found
-
-    def believed(self, state: PyTree, action: int) -> tuple[PyTree, Outcome]:
-        following, reward, terminal = self._compiled.step(state, jnp.int32(action))
-        features = self._finite(following, f"the state that action {action} leads to")
-        return following, Outcome(features, float(reward), bool(terminal))
-
-    def features(self, state: PyTree) -> np.ndarray:
-        return np.asarray(self._compiled.features(state), np.float64)
-
-    def inputs(self, state: PyTree) -> np.ndarray:
-        return np.asarray(self._compiled.inputs(state))
 
 
 def _span(config: SearchConfig) -> int:
@@ -256,6 +48,8 @@ class Sample(NamedTuple):
     """What the user's own function says of the difference."""
     paid: tuple[float, bool]
     """Reward and end, as they are believed to be where they are not known."""
+    whole: bool
+    """Whether reward and end are known: told, or believed of the very state that really followed."""
 
 
 class SimulatorMind:
@@ -271,9 +65,10 @@ class SimulatorMind:
         minibatches: int,
         measure: Measure,
     ):
+        planner.check(config)
         self.planner, self.chosen, self.config, self.schedule = planner, estimator, config, schedule
         self.name, self.action_names = planner.name, planner.action_names
-        self.seed, self.minibatches, self.measure = operator.index(seed), minibatches, measure
+        self.seed, self.minibatches, self.measure = seed, minibatches, measure
         self.experience = Experience()
         self.returns = _returns(config)
         self.doubt: Doubt | None = None
@@ -285,13 +80,38 @@ class SimulatorMind:
     def estimator(self) -> Estimator | None:
         return None if self.doubt is None else self.doubt.estimator
 
+    def twin(self) -> SimulatorMind:
+        """A copy that can learn on its own."""
+        twin = copy.copy(self)
+        twin.planner, twin.experience, twin.returns = (
+            self.planner.twin(),
+            self.experience.copy(),
+            copy.copy(self.returns),
+        )
+        return twin
+
     def act(self, state: Any) -> Any:
-        state = self.planner.accept(state, "state")
-        self.acts += 1
+        state = self._accepted(state, "state")
+        self.planner.probe(state, self.config)
         config = replace(self.config, tau=self.tau)
         if config.worst is None:
             config = replace(config, worst=self._worst())
-        return self.planner.plan(self.seed, self.acts, state, config)
+        found = self.planner.plan(self.seed, self.acts + 1, state, config)
+        self.acts += 1
+        return found
+
+    def _accepted(self, state: Any, argument: str) -> Any:
+        """A state of the simulator, with as many numbers as the states that were seen."""
+        state = self.planner.accept(state, argument)
+        known = {name: self.experience.rows[name].shape[1] for name in ("features", "inputs") if self.experience.count}
+        for name, size in {**self.planner.sizes(), **known}.items():
+            found = getattr(self.planner, name)(state).size
+            if found != size:
+                raise ValueError(
+                    f"{argument} is {shown(state)}, which has {found} {name}; those that this agent has seen, or "
+                    f"loaded from a file, have {size}, and {self.name} must give as many for every state"
+                )
+        return state
 
     def _worst(self) -> float:
         """What is expected beyond a doubtful transition, never more than 0: as on average, or as badly as it ever went.
@@ -302,52 +122,50 @@ class SimulatorMind:
         return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
 
     def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
-        sample = self._compared(state, action, following, reward, terminal)
+        return all_or_nothing(self, lambda mind: mind._live(state, action, following, reward, terminal))
+
+    def _live(self, *given: Any) -> bool:
+        sample = self._compared(*given)
         self._keep(sample)
-        self.returns.add(sample.here, sample.real.features, *sample.paid)
+        self.returns.add(self.planner.key(sample.state), self.planner.key(sample.following), *sample.paid)
         self.steps += 1
         due = self.schedule is None or self.schedule.due(self.steps)
-        return self.learn() if due else False
+        return self._learn() if due else False
 
     def _compared(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> Sample:
-        """One transition beside what the simulator says; whatever is wrong with it shows here, and nothing is kept."""
-        state, following = self.planner.accept(state, "state"), self.planner.accept(following, "next_state")
-        if not 0 <= action < self.planner.num_actions:
-            raise ValueError(f"action is {action}; {self.name} has the actions 0 to {self.planner.num_actions - 1}")
-        if reward is not None and not np.isfinite(reward):
-            raise ValueError(f"reward is {reward!r}; it must be a finite number, or None if it is not known")
-        after, believed = self.planner.believed(state, action)
-        here = self.planner.features(state)
-        self._same(here, action, believed)
+        """One transition beside what the simulator says."""
+        number = action_number(action, self.planner.num_actions, self.name)
+        paid = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
+        over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
+        state, following = self._accepted(state, "state"), self._accepted(following, "next_state")
+        self.planner.probe(state, self.config)
+        after, believed = self.planner.believed(state, number)
+        assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
         own = np.nan
         if self.measure.own is not None:
-            own = float(self.measure.own(following, after))
-            if not 0 <= own < np.inf:
-                raise ValueError(f"discrepancy returned {own!r}; it must be a finite number of at least 0")
-        real = Outcome(self.planner.features(following), reward, terminal)
-        paid = believed.reward if reward is None else float(reward)
-        over = believed.terminal if terminal is None else bool(terminal)
-        assert paid is not None and over is not None  # noqa: S101, PT018 (a simulator says both)
-        inputs = self.planner.inputs(state)
-        return Sample(state, int(action), following, here, inputs, believed, real, own, (paid, over))
+            remedy = "it must be a finite number of at least 0"
+            own = real("discrepancy", self.measure.own(following, after), remedy, lambda u: u >= 0, "returned")
+        whole = paid is not None and over is not None
+        return Sample(
+            state, number, following, self.planner.features(state), self.planner.inputs(state), believed,
+            Outcome(self.planner.features(following), paid, over), own,
+            (believed.reward if paid is None else paid, believed.terminal if over is None else over),
+            whole or self.planner.key(following) == self.planner.key(after),
+        )  # fmt: skip
 
     def _keep(self, sample: Sample) -> None:
-        """Learns from it later, and plans with it if there is a memory."""
-        self.experience.add(sample.here, sample.inputs, sample.action, sample.believed, sample.real, sample.own)
-        outcome = Outcome(sample.real.features, *sample.paid)
-        self.planner.remember(sample.state, sample.action, sample.following, outcome)
+        """Learns from it later, and plans with it if there is a memory.
 
-    def _same(self, features: np.ndarray, action: int, believed: Outcome) -> None:
-        """Refuses a simulator that says another thing of a transition than it did before."""
-        before = self.experience.believed(features, action)
-        if before is not None and (not np.array_equal(before[0], believed[0]) or before[1:] != believed[1:]):
-            raise SimulatorError(
-                f"{self.name}: the same step gave two results (features {shown(features.tolist())}, action {action}: "
-                f"{shown(before)} and now {shown(believed)}); a simulator to plan with must be deterministic and must "
-                "not remember what it was asked"
-            )
+        What was not told of a transition on which the simulator was wrong is not known: that is doubted, and no fact.
+        """
+        self.experience.add(sample.here, sample.inputs, sample.action, sample.believed, sample.real, sample.own)
+        if sample.whole:
+            self.planner.remember(sample.state, sample.action, sample.following, *sample.paid)
 
     def learn(self) -> bool:
+        return all_or_nothing(self, lambda mind: mind._learn())
+
+    def _learn(self) -> bool:
         """Fits doubt anew; tau goes down if there is a schedule."""
         self._fit()
         if self.schedule is not None:
@@ -364,14 +182,18 @@ class SimulatorMind:
 
     def seed_with(self, samples: Iterable[tuple]) -> int:
         """Takes in what is known already; all of it or nothing."""
-        known = [self._compared(*completed(number, sample)) for number, sample in enumerate(samples)]
-        for sample in known:
-            self._keep(sample)
+        return all_or_nothing(self, lambda mind: mind._preload(samples))
+
+    def _preload(self, samples: Iterable[tuple]) -> int:
+        count = 0
+        for count, sample in enumerate(samples, 1):
+            self._keep(self._compared(*completed(count - 1, sample)))
         self._fit()
-        return len(known)
+        return count
 
     def report(self, most: int) -> Report:
-        return judged(self.experience, self.measure, self._predicted, most, self.steps, self.action_names)
+        memory = self.planner.recurrence()
+        return judged(self.experience, self.measure, self._predicted, most, self.steps, self.action_names, memory)
 
     def _predicted(self, places: np.ndarray) -> np.ndarray:
         if self.doubt is None:
@@ -383,21 +205,41 @@ class SimulatorMind:
     def save(self, path: Any) -> None:
         counters = {"steps": np.int64(self.steps), "acts": np.int64(self.acts), "tau": np.float64(self.tau)}
         counters["least"] = np.float64(self.returns.least)
-        files.save(path, {**self.experience.arrays(), **counters, **self.planner.facts()}, "agent", self._about())
+        tree = {"experience": self.experience.arrays(), "counters": counters, "facts": self.planner.facts()}
+        files.save(path, tree, "agent", self._about())
 
     def load(self, path: Any) -> None:
-        arrays = {name[2:-2]: array for name, array in files.read(path, "agent", self._about()).items()}
-        steps, acts, tau = (arrays.pop(name, None) for name in ("steps", "acts", "tau"))
-        if steps is None or acts is None or tau is None:
-            raise ValueError(f"{path} does not fit: it holds no counters; it is not the file of such an agent")
-        least = arrays.pop("least", np.float64(0.0))
-        facts = {name: arrays.pop(name) for name in list(arrays) if name.startswith("facts")}
-        experience = Experience.of(arrays)
+        found = files.read(path, "agent", self._about())
+        try:
+            arrays = grouped(found, ("experience", "counters", "facts"))
+            all_or_nothing(self, lambda mind: mind._recall(*arrays))
+        except (ValueError, TypeError, KeyError) as error:
+            words = str(error).removeprefix("it does not fit: ")
+            raise ValueError(f"{path} does not fit this agent: {words}") from None
+
+    def _recall(self, experience: dict, counters: dict, facts: dict) -> None:
+        """Takes over the arrays of a file; whatever is wrong with them is an error."""
+        if counters.keys() != {"['steps']", "['acts']", "['tau']", "['least']"}:
+            raise ValueError(f"it holds the counters {sorted(counters)}")
+        self.experience = Experience.of({name[2:-2]: array for name, array in experience.items()}, self._num_actions)
         self.planner.recall(facts)
-        self.experience, self.steps, self.acts, self.tau = experience, int(steps), int(acts), float(tau)
+        self._check_sizes()
+        self.steps, self.acts = (counter(counters, name, np.int64) for name in ("steps", "acts"))
+        self.tau = counter(counters, "tau", np.float64, lambda tau: tau > 0)
         self.returns = _returns(self.config)
-        self.returns.least = float(least)
+        self.returns.least = counter(counters, "least", np.float64, lambda least: -np.inf < least <= 0)
         self._fit()
+
+    @property
+    def _num_actions(self) -> int:
+        return self.planner.num_actions
+
+    def _check_sizes(self) -> None:
+        """Refuses experience with other numbers of features or inputs than the simulator has, where that is known."""
+        for name, size in self.planner.sizes().items():
+            found = self.experience.rows[name].shape[1] if self.experience.count else size
+            if found != size:
+                raise ValueError(f"its states have {found} {name}, here they have {size}")
 
     def _about(self) -> dict[str, Any]:
         estimator = self.chosen if isinstance(self.chosen, str) else type(self.chosen).__name__

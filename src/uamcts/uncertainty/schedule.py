@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from uamcts.arguments import real, whole
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -24,9 +26,11 @@ class Schedule:
     good_enough: float = 1e-7
 
     def __post_init__(self) -> None:
-        if self.interval < 1:
-            raise ValueError(f"interval is {self.interval}; it must be at least 1 real step")
-        if not 0 < self.least <= self.start:
+        whole("interval", self.interval)
+        for name in ("start", "divisor", "least"):
+            real(name, getattr(self, name), "it must be a finite number above 0", lambda number: number > 0)
+        real("good_enough", self.good_enough, "it must be a finite number of at least 0", lambda loss: loss >= 0)
+        if not self.least <= self.start:
             raise ValueError(f"least is {self.least} and start {self.start}; tau falls from start to least, above 0")
         if not self.divisor >= 1:
             raise ValueError(f"divisor is {self.divisor}; tau is divided by it, so it must be at least 1")

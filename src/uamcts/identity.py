@@ -1,0 +1,105 @@
+"""What tells one state of a Python simulator from another: the whole of it, as something hashable."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import enum
+import random
+import types
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
+NAN = "not a number"
+"""In place of NaN, which is not equal to itself."""
+
+
+class Identity:
+    """Makes keys of states. Two states have equal keys where all that they hold is equal.
+
+    Objects that define their own `__hash__` and `__eq__` stand for themselves; the others are compared by what is in
+    them. `types` collects the classes that were met, by name, so that saved states can be rebuilt without importing.
+    """
+
+    def __init__(self) -> None:
+        self.types: dict[str, type] = {}
+
+    def __call__(self, state: Any) -> Hashable:
+        """The key of a state; a TypeError if something in it cannot be compared."""
+        try:
+            return self._key(state)
+        except RecursionError:
+            raise TypeError(f"a {type(state).__name__} holds itself") from None
+
+    def _key(self, thing: Any) -> Hashable:
+        kind = type(thing)
+        if kind in PLAIN:
+            return thing if thing == thing else NAN
+        if isinstance(thing, (tuple, list, collections.deque)):
+            if hasattr(kind, "_fields"):
+                self.types[kind.__qualname__] = kind
+            return tuple(
+                [part if type(part) in PLAIN and part == part else self._key(part) for part in thing]  # the usual case
+            )
+        if isinstance(thing, (np.ndarray, np.generic)) or hasattr(kind, "__array__"):
+            return self._array(thing)
+        if isinstance(thing, dict):
+            return "dict", frozenset((self._key(key), self._key(value)) for key, value in thing.items())
+        if isinstance(thing, (set, frozenset)):
+            return "set", frozenset(self._key(part) for part in thing)
+        return self._object(thing, kind)
+
+    def _array(self, thing: Any) -> Hashable:
+        if str(getattr(thing, "dtype", "")).startswith("key<"):  # keys of JAX
+            import jax
+
+            thing = jax.random.key_data(thing)
+        array = np.asarray(thing)
+        if array.dtype == object:
+            return "array", array.shape, tuple(self._key(part) for part in array.ravel())
+        if array.ndim == 0 and array.dtype.kind in "biufc":
+            return self._key(array.item()) if type(array.item()) in PLAIN else array.item()
+        if array.dtype.kind in "bi" or (array.dtype.kind == "u" and array.dtype.itemsize < 8):
+            array = array.astype(np.int64)
+        elif array.dtype.kind in "f" and array.dtype.itemsize <= 8:
+            array = array.astype(np.float64) + 0.0  # -0 is 0
+        return "array", array.dtype.str, array.shape, array.tobytes()
+
+    def _object(self, thing: Any, kind: type) -> Hashable:
+        if isinstance(thing, (type, types.ModuleType)) or callable(thing):
+            return thing
+        if isinstance(thing, random.Random):
+            return "random", thing.getstate()
+        if isinstance(thing, np.random.Generator):
+            return "random", self._key(thing.bit_generator.state)
+        new = self.types.get(kind.__qualname__) is not kind
+        self.types[kind.__qualname__] = kind
+        if isinstance(thing, enum.Enum):
+            return kind, thing.name
+        if hasattr(kind, "__dataclass_fields__"):
+            compared = [field.name for field in kind.__dataclass_fields__.values() if field.compare]
+            return kind, tuple(self._key(getattr(thing, name)) for name in compared)
+        if kind.__hash__ not in (None, object.__hash__):
+            if new:
+                with contextlib.suppress(TypeError):
+                    self._key(attributes(thing))  # for the classes inside
+            return kind, thing
+        return kind, self._key(attributes(thing))
+
+
+def attributes(thing: Any) -> dict[str, Any]:
+    """What an object holds, by name; a TypeError if it does not show."""
+    slots = [name for kind in type(thing).__mro__ for name in _slots(kind)]
+    if not hasattr(thing, "__dict__") and not slots:
+        raise TypeError(f"a {type(thing).__name__} does not show what it holds")
+    held = {name: getattr(thing, name) for name in slots if hasattr(thing, name)}
+    return held | getattr(thing, "__dict__", {})
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    slots = kind.__dict__.get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
