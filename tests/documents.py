@@ -18,6 +18,7 @@ Markers are HTML comments, which readers do not see, in front of a block:
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
@@ -184,11 +185,14 @@ def main() -> None:
     sys.path.insert(0, str(ROOT / "src"))
     import conftest  # noqa: F401 (one thread, as in the tests: the same numbers)
 
-    arguments = [argument for argument in sys.argv[1:] if argument != "--long"]
-    for page in [ROOT / argument for argument in arguments] or PAGES:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="default: all of them")
+    parser.add_argument("--long", action="store_true", help="also the blocks that take minutes")
+    chosen = parser.parse_args()
+    for page in [path.resolve() for path in chosen.pages] or PAGES:
         if any(block.language == "python" or block.shown is not None for block in blocks(page.read_text())):
             print(name_of(page), flush=True)
-            update(page, "--long" in sys.argv)
+            update(page, chosen.long)
     update_quotes()
 
 

@@ -6,6 +6,7 @@ the blocks marked `long`: the tables of docs/examples.md and the thousand episod
 
 import argparse
 import ast
+import functools
 import importlib
 import inspect
 import re
@@ -19,11 +20,11 @@ import typer
 
 import uamcts
 import uamcts.gym
-from documents import PAGES, QUOTES, ROOT, blocks, commands, name_of, printed, shown_outputs
+from documents import PAGES, QUOTES, ROOT, blocks, commands, name_of, printed, run_command, shown_outputs
 from uamcts.cli import app
 
 SOURCE = ROOT / "src" / "uamcts"
-WITH_CODE = [page for page in PAGES if any(b.language == "python" for b in blocks(page.read_text()))]
+WITH_CODE = [page for page in PAGES if any(b.language == "python" and not b.is_long for b in blocks(page.read_text()))]
 WITH_LONG = [page for page in PAGES if any(b.is_long for b in blocks(page.read_text()))]
 SPAN = re.compile(r"`([^`\n]+(?:\n[^`\n]+)?)`")
 PLACEHOLDERS = {"DOMAIN": "breakout", "ALGORITHM": "trust", "LEARNER": "memory", "NAME": "linear", "WORLD": "two_way"}
@@ -82,6 +83,22 @@ def test_sentences_quote_what_is_printed(quote):
     found = re.search(quote.words, (ROOT / quote.page).read_text())
     assert found, f"{quote.page} has no sentence like {quote.words!r}"
     assert found.groups() == quote.expected(shown_outputs(quote.source))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_moving_picture_shows_what_its_caption_says(page):
+    text = " ".join((ROOT / page).read_text().split())
+    command, left, right = re.search(CAPTION, text).group("command", "left", "right")
+    assert played(command.partition(" --gif")[0]) == [left, right]
+
+
+CAPTION = r"Left: MCTS, (?P<left>\d+) bricks\. Right: UA-MCTS, (?P<right>\d+)\. Made by `(?P<command>uamcts play[^`]+)`"
+
+
+@functools.cache
+def played(command: str) -> list[str]:
+    """The rewards that `uamcts play` prints."""
+    return re.findall(r"reward (\d+) in \d+ steps", run_command(command.split()))
 
 
 # Commands
