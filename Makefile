@@ -31,10 +31,10 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -n 2 --dist loadfile -m "not long"
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long"
 
 test-all: lint
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -25,6 +25,30 @@ NAMES = tuple(uamcts.DOMAINS)
 PAPERS = ("space_invaders", "freeway", "breakout", "two_way", "two_way_icy")
 
 
+SLOWEST = (
+    "test_lab",
+    "test_engines_agree",
+    "test_uncertainty",
+    "test_estimators",
+    "test_results",
+    "test_documents",
+    "test_cli",
+    "test_minatar",
+    "test_lanes",
+    "test_online",
+    "test_beyond",
+    "test_site",
+    "test_trust",
+)
+"""Files that take longest, the longest first."""
+
+
+def pytest_collection_modifyitems(items):
+    """Slow files first: a worker that is handed one of them last lets the other wait for minutes."""
+    place = {name: index for index, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+
+
 @pytest.fixture(params=NAMES)
 def domain(request):
     return uamcts.make(request.param)

@@ -34,7 +34,7 @@ class PlainDomain:
 
     def entry(self, state: tuple, action: int) -> tuple:
         if state not in self.known:
-            leaves = [jnp.uint32(word) for word in state]
+            leaves = [np.uint32(word) for word in state]  # no dispatch to the device for each
             following, *rest = jax.device_get(self.look(jax.tree.unflatten(self.structure, leaves)))
             self.known[state] = [
                 (tuple(int(leaf[a]) for leaf in following), float(rest[0][a]), bool(rest[1][a]), float(rest[2][a]))

@@ -190,7 +190,7 @@ class SpaceInvaders:
             return int(self.rng.choice([1, 0, 3, 2], p=(0.7, 0.1, 0.1, 0.1)))
         if name == "shooter":
             return 3 if e.shot_timer == 0 else int(self.rng.integers(3))
-        safe = self._safe_moves(e.pos, depth=3)
+        safe = self._safe_moves(depth=3)
         if not safe:
             return 0
         if name == "sniper":
@@ -203,17 +203,15 @@ class SpaceInvaders:
                 return want
         return safe[int(self.rng.integers(len(safe)))]
 
-    def _safe_moves(self, column: int, depth: int, time: int = 0) -> list[int]:
+    def _safe_moves(self, depth: int) -> list[int]:
         """Moves after which nothing that is on the board now hits the cannon within `depth` steps."""
         e = self.env
-        safe = []
-        for move in (0, 1, 2):
-            there = int(np.clip(column + (move == 2) - (move == 1), 0, 9))
-            if not (e.e_bullet_map[8 - time, there] or e.alien_map[9, there]) and (
-                time + 1 == depth or self._safe_moves(there, depth, time + 1)
-            ):
-                safe.append(move)
-        return safe
+        free = ~(e.e_bullet_map[8 : 8 - depth : -1].astype(bool) | e.alien_map[9].astype(bool))
+        safe = free[-1]  # columns in which to be at the last step, then at the one before it, ...
+        for columns in free[-2::-1]:
+            wide = np.pad(safe, 1)
+            safe = columns & (safe | wide[:-2] | wide[2:])
+        return [move for move, shift in enumerate((0, -1, 1)) if safe[min(max(e.pos + shift, 0), 9)]]
 
 
 GAMES = {"breakout": Breakout, "freeway": Freeway, "space_invaders": SpaceInvaders}

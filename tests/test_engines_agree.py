@@ -1,5 +1,6 @@
 """With the same random draws the compiled engine and the plain one build the same tree, node for node."""
 
+import functools
 import itertools
 from dataclasses import replace
 
@@ -68,10 +69,14 @@ def cases():
             yield pytest.param(name, rules, marks=[pytest.mark.long] if long else [])
 
 
+plain_domain = functools.cache(lambda name: PlainDomain(uamcts.make(name)))
+"""The rule sets meet much the same states: what one has looked up, the next need not."""
+
+
 @pytest.mark.parametrize(("name", "rules"), list(cases()))
 def test_the_same_tree_for_every_combination_of_switches(name, rules):
     domain = uamcts.make(name)
-    config, state, model = settings(domain, rules), start(domain), PlainDomain(domain)
+    config, state, model = settings(domain, rules), start(domain), plain_domain(name)
     names = ("selection", "expansion", "simulation", "backpropagation")
     keys = jax.random.split(jax.random.key(7), len(SWITCHES))
     lanes = dict(zip(names, np.array(SWITCHES).T, strict=True))

@@ -1,6 +1,7 @@
 """The worked examples of docs/examples.md in a reduced form: two agents, two episodes, a few iterations."""
 
 import importlib
+import runpy
 import sys
 from pathlib import Path
 
@@ -62,3 +63,10 @@ def test_the_real_worlds_differ_from_the_models_where_the_stories_say():
                     assert isinstance(real, cliff.Cliff)
     blocked = warehouse.Warehouse().free - warehouse.Warehouse(warehouse.PALLETS).free
     assert blocked == warehouse.PALLETS
+
+
+def test_the_detour_in_a_reduced_form(monkeypatch, capsys):
+    options = ["--runs", "1", "--episodes", "1", "--longest", "3"]
+    monkeypatch.setattr(sys, "argv", ["detour.py", *options])
+    runpy.run_path(str(FOLDER / "detour.py"))
+    assert capsys.readouterr().out.count("0 of 1 arrived") == 5

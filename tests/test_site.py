@@ -2,13 +2,11 @@
 
 import os
 import re
-import runpy
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-import blocks
 import pytest
 import yaml
 
@@ -94,25 +92,3 @@ def test_every_public_name_is_in_the_reference(site):
     for package in (uamcts.bandits, uamcts.gym):
         public = getattr(package, "__all__", ["WorldEnv", "ENVIRONMENTS"])
         assert {f"{package.__name__}.{name}" for name in public} <= ids, package
-
-
-def test_the_quickstart_prints_what_it_says(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # it saves an agent
-    page = (ROOT / "docs" / "quickstart.md").read_text()
-    said = [text for _, text in blocks.parts(page)]
-    assert sum(text is not None for text in said) >= 5
-    for text, printed in zip(said, blocks.outputs(page), strict=True):
-        assert printed == (text or "")
-
-
-def test_the_readme_says_the_same():
-    program = re.search(r"```python\n(import uamcts\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL).group(0)
-    (printed,) = blocks.outputs(program)
-    assert printed.startswith("14 steps\nthe simulator was wrong in 3 of ")
-
-
-def test_the_detour_in_a_reduced_form(monkeypatch, capsys):
-    options = ["--runs", "1", "--episodes", "1", "--longest", "3"]
-    monkeypatch.setattr(sys, "argv", ["detour.py", *options])
-    runpy.run_path(str(ROOT / "examples" / "detour.py"))
-    assert capsys.readouterr().out.count("0 of 1 arrived") == 5

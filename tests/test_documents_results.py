@@ -1,0 +1,92 @@
+"""Numbers that the pages take from the committed results (docs/results) are those of the results."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RESULTS = {
+    name: json.loads((ROOT / "docs" / "results" / name / "summary.json").read_text())
+    for name in ("paper", "pseudocode", "beyond")
+}
+COLUMNS = {
+    "space invaders": "space_invaders",
+    "freeway": "freeway",
+    "breakout": "breakout",
+    "2-way": "two_way",
+    "icy": "two_way_icy",
+    "icy 2-way": "two_way_icy",
+    "hidden obstacles": "hidden_obstacles",
+    "slippery": "slippery",
+    "shortcut": "shortcut",
+}
+"""The heading of a column, and its domain."""
+ROWS = {
+    "MCTS on the true model": "true",
+    "MCTS on the wrong model": "corrupted",
+    "UA-Backpropagation": "backpropagation",
+    "UA-Selection": "selection",
+    "UA-Expansion": "expansion",
+    "UA-Simulation": "simulation",
+    "UA-MCTS": "combined",
+    "trust": "trust",
+}
+"""How a row begins, and its algorithm."""
+PAGES = {
+    "README.md": ("paper",),
+    "docs/reproducing.md": ("paper", "pseudocode"),
+    "docs/trust.md": ("beyond",),
+    "docs/beyond.md": ("beyond",),
+}
+AT_LEAST = {"README.md": 25, "docs/reproducing.md": 50, "docs/trust.md": 20, "docs/beyond.md": 100}
+NUMBER = re.compile(r"-?\d+\.\d+ (?:\[-?\d+\.\d+, -?\d+\.\d+\]|± \d+\.\d+ in \d+)")
+
+
+def cells(page: str):
+    """(first cell of the row, heading of the column, number) of every result in the tables of a page."""
+    heading: list[str] = []
+    lines = (ROOT / page).read_text().splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        parts = [part.strip().strip("*") for part in line.strip().strip("|").split("|")]
+        if following.startswith("|---"):
+            heading = [re.sub(r" \(.*", "", part).lower() for part in parts]
+        elif line.startswith("|") and len(parts) == len(heading):
+            for title, part in zip(heading[1:], parts[1:], strict=True):
+                if title in COLUMNS and (found := NUMBER.match(part)):
+                    yield parts[0], title, found[0]
+
+
+def written(row: dict) -> set[str]:
+    """A row of the results as the pages write it."""
+    low, high = row["ci95"]
+    error = row["std"] / row["runs"] ** 0.5
+    return {f"{row['mean']:.2f} [{low:.2f}, {high:.2f}]", f"{row['mean']:.2f} ± {error:.2f} in {row['steps']:.0f}"}
+
+
+def known(names: tuple[str, ...], domain: str, algorithm: str | None) -> set[str]:
+    rows = [row for name in names for row in RESULTS[name]["rows"]]
+    chosen = [row for row in rows if row["domain"] == domain and algorithm in (None, row["algorithm"])]
+    return {text for row in chosen for text in written(row)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_have_the_numbers_of_the_results(page):
+    looked = 0
+    for row, column, number in cells(page):
+        algorithm = next((ROWS[name] for name in ROWS if row.startswith(name)), None)
+        assert number in known(PAGES[page], COLUMNS[column], algorithm), f"{row}, {column}: {number}"
+        looked += 1
+    assert looked >= AT_LEAST[page]
+
+
+@pytest.mark.parametrize(("page", "result"), [
+    ("README.md", "paper"), ("docs/reproducing.md", "paper"), ("docs/reproducing.md", "pseudocode"),
+])  # fmt: skip
+def test_counts_of_verdicts_are_those_of_the_results(page, result):
+    verdicts = [claim["verdict"] for claim in RESULTS[result]["claims"] if claim["verdict"] != "not measured"]
+    counts = [len(verdicts), *(verdicts.count(name) for name in ("holds", "too close to call", "does not hold"))]
+    text = " ".join((ROOT / page).read_text().split())
+    pattern = r"[Oo]f (?:the paper's )?(\d+) claims (\d+) hold, (\d+) (?:is|are) too close to call, (\d+) do not hold"
+    assert counts in [list(map(int, found)) for found in re.findall(pattern, text)]
