@@ -1,11 +1,12 @@
 """Wrong types and values of every argument are refused in a sentence that names the argument and what it got."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import uamcts
-from uamcts.simulator import legal_actions
+from uamcts.arguments import legal_actions
 
 
 class Line:
@@ -39,7 +40,7 @@ AGENT = {
     "memory": ["no", 1, 0, "yes", [True]],
     "iterations": [0, 1.5, "many", 10**9, 2**40, True],
     "rollouts": [0, 10**12],
-    "c": [[1.0, 2.0], 1j, "2", None, float("nan"), True, object(), np.array([1.0, 2.0]), {}],
+    "c": [[1.0, 2.0], 1j, "2", float("nan"), True, object(), np.array([1.0, 2.0]), {}],
 }
 
 
@@ -92,7 +93,7 @@ def test_a_tree_that_no_memory_holds_is_refused_with_its_size(kind):
         for name, values in {
             "iterations": [0, -1, 1.5, True, "9", None, 2**31, [5]],
             "rules": ["fast", 5, None, ["released"]],
-            "c": [-1, float("inf"), [1, 2], (1,), 1j, np.array([1j]), "1", None, True, 10**400, object(), {}],
+            "c": [-1, float("inf"), [1, 2], (1,), 1j, np.array([1j]), "1", True, 10**400, object(), {}],
             "tau": [0, float("nan"), [0.1], 1 + 0j, False],
             "gamma": [1.1, -0.1, [1.0], 1j],
             "selection": ["yes", 2, None, [True], 0.5, 1j],
@@ -224,3 +225,28 @@ def test_actions_of_a_domain_are_not_rounded():
             with pytest.raises(ValueError, match="action is "):
                 step(state, action)
     assert domain.world(state, np.int8(1)).state.cell == domain.world(state, jnp.int32(1)).state.cell
+
+
+class Fork:
+    """Action 0 pays 1, action 1 pays 2, and only the first is legal: said by a mask."""
+
+    num_actions = 2
+
+    def step(self, state, action):
+        return state, float(action + 1), True
+
+    def legal_actions(self, state):
+        return np.array([True, False])
+
+
+def test_the_plain_search_reads_a_mask():
+    found = uamcts.reference.search(0, 0, Fork(), None, uamcts.SearchConfig(iterations=5))
+    assert found.action == 0
+    assert found.exists == [True, False]
+
+
+def test_a_search_that_does_not_fit_is_refused():
+    domain = uamcts.make("breakout")
+    state = domain.reset(jax.random.key(0))
+    with pytest.raises(ValueError, match=r"2000000000 iterations.* takes about .* give fewer iterations"):
+        uamcts.search(jax.random.key(0), state, domain.model, None, uamcts.SearchConfig(iterations=2_000_000_000))

@@ -13,14 +13,14 @@ import math
 import random
 import time
 import warnings
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.arguments import LARGEST, action_count, flag, function, integer, names, real, shown
+from uamcts.arguments import LARGEST, action_count, flag, function, legal_actions, names, real, shown
 from uamcts.errors import SimulatorError, SlowSimulator
 from uamcts.identity import Identity
 from uamcts.types import PyTree
@@ -33,44 +33,6 @@ TRIES, SECONDS = 100, 0.5
 If a tenth of all steps slips, two tries of one step differ with a probability of 2 * 0.9 * 0.1 = 0.18, and a simulator
 passes 100 pairs with a probability of 0.82^100, about 2e-9; if only every fifth step can slip at all, 2 %.
 """
-
-
-def legal_actions(allowed: Any, num_actions: int) -> list[int]:
-    """What `legal_actions(state)` returned, as a sorted list of actions; a ValueError if it says no such thing.
-
-    It is a sequence of different whole numbers 0 .. num_actions - 1, or a mask: `num_actions` conditions.
-    """
-    if type(allowed) is list and all(type(action) is int for action in allowed):
-        numbers: list[Any] = allowed  # the usual case, and it is asked for in every step of a rollout
-    else:
-        numbers = _numbers(allowed, num_actions)
-    if len(set(numbers)) < len(numbers):
-        raise ValueError(f"legal_actions gave {shown(allowed)}, which names an action twice; name each one once")
-    if numbers and not (min(numbers) >= 0 and max(numbers) < num_actions):
-        odd = next(number for number in numbers if not 0 <= number < num_actions)
-        raise ValueError(f"legal_actions gave {odd!r}; actions are 0 to {num_actions - 1}")
-    return sorted(numbers)
-
-
-def _numbers(allowed: Any, num_actions: int) -> list[int]:
-    """The actions in a sequence, an array, a set or a mask."""
-    flat = isinstance(allowed, Iterable) and getattr(allowed, "ndim", 1) == 1
-    if not flat or isinstance(allowed, (str, bytes, dict)):
-        raise ValueError(f"legal_actions gave {shown(allowed)}; it must give a list of actions, or a mask")
-    given = list(allowed)
-    conditions = [isinstance(one, (bool, np.bool_)) or getattr(one, "dtype", None) == np.bool_ for one in given]
-    if given and all(conditions):
-        if len(given) != num_actions:
-            raise ValueError(
-                f"legal_actions gave {shown(allowed)}, conditions for {len(given)} actions where there are "
-                f"{num_actions}; give one for each action, or a list of the legal actions"
-            )
-        return [action for action, condition in enumerate(given) if condition]
-    numbers = [integer(one) for one in given]
-    if None in numbers:
-        odd = given[numbers.index(None)]
-        raise ValueError(f"legal_actions gave {shown(odd)}; actions are whole numbers, 0 to {num_actions - 1}")
-    return [number for number in numbers if number is not None]
 
 
 class PythonSimulator:

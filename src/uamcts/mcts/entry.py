@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.arguments import action_count, refuse_beyond_memory, search_bytes
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
 from uamcts.types import STATIC_FIELDS, Legal, Model, PyTree, SearchConfig, Uncertainty
@@ -38,12 +39,13 @@ def search(
     num_actions = getattr(owner, "num_actions", None) if num_actions is None else num_actions
     if num_actions is None:
         raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
-    if num_actions < 1:
-        raise ValueError(f"num_actions is {num_actions}; there must be at least 1")
+    num_actions = action_count(num_actions)
     legal = getattr(owner, "legal", None) if legal is None else legal
     uncertainty = no_uncertainty if uncertainty is None else uncertainty
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config))):
         return tree_search(key, state, Problem(model, uncertainty, num_actions, legal), config)
+    what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
+    refuse_beyond_memory(search_bytes(state, config, num_actions), what, "give fewer iterations or rollouts")
     fixed, free = _partitioned(config)
     parts: Any = (model, uncertainty, num_actions, legal, fixed)
     try:

@@ -56,7 +56,7 @@ class Simulator(NamedTuple):
         for _ in range(self.config.depth):
             if legal is None:
                 action = below(count)
-            elif allowed := sorted(legal(state)):
+            elif allowed := legal(state):
                 action = allowed[below(len(allowed))]
             else:
                 return  # nothing can be done here: a dead end

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from uamcts.arguments import legal_actions
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.search import longest_path
 from uamcts.reference.rollouts import Simulator
@@ -44,7 +45,7 @@ class _Search:
         self.draws, self.model, self.config = draws, model, config
         self.rules = find_rules(config.rules)
         self.actions = range(model.num_actions)
-        self.legal: Callable[[Any], Sequence[int]] | None = getattr(model, "legal_actions", None)
+        self.legal = self.check_legal(getattr(model, "legal_actions", None))
         self.uncertainty = uncertainty
         self.simulator = Simulator(draws, model, uncertainty, self.legal, self.rules, config)
         self.below_doubt = self.rules.below_doubt(config, True)
@@ -52,6 +53,10 @@ class _Search:
         if self.rules.deletion_scale is not None:
             scale = self.rules.deletion_scale if config.deletion_scale is None else config.deletion_scale
             self.deletion_chance = 1.0 - config.tau / scale
+
+    def check_legal(self, legal: Callable[[Any], Any] | None) -> Callable[[Any], list[int]] | None:
+        """The model's `legal_actions`, whose answers are checked and sorted."""
+        return None if legal is None else lambda state: legal_actions(legal(state), len(self.actions))
 
     def search(self, state: Any, end: float | None) -> Result:
         root = Node(None, state, 0.0, False, 0.0)
@@ -133,7 +138,7 @@ class _Search:
     def expand(self, node: Node, expansion: int) -> None:
         """Makes all children; UA-Expansion deletes one, child i with probability U_i / sum U."""
         state = node.state
-        for action in self.actions if self.legal is None else sorted(self.legal(state)):
+        for action in self.actions if self.legal is None else self.legal(state):
             following, reward, terminal = self.model.step(state, action)
             uncertainty = 0.0 if self.uncertainty is None else self.uncertainty(state, action)
             child = Node(action, following, check_reward(reward), terminal, check_uncertainty(uncertainty))
