@@ -261,8 +261,9 @@ def test_what_an_experiment_of_the_paper_lacks_is_named(tmp_path, scenario, abse
     assert f"Not measured here: {absent} and the rules as printed." in text_of(report.build(folder))
 
 
-def test_an_interrupted_folder_is_reported_from_its_finished_units(tmp_path):
+def test_an_interrupted_folder_is_reported_from_its_finished_units(tmp_path, monkeypatch):
     """Units of a command that was killed: no summary yet."""
+    monkeypatch.setattr(runner, "EPISODES", 1)
     grid = offline_grid(["two_way"], ["corrupted", "combined"], [], [0.1], [], 60)
     store = Store(tmp_path, {"experiments": {experiment.name: asdict(experiment) for experiment in grid}})
     with pytest.raises(ValueError, match=r"no unit in .* is finished yet; rerun the command"):

@@ -7,7 +7,7 @@ lockstep. States may be anything; a step must not change the state it is given. 
 The same search, compiled and for JAX models, is `uamcts.search`; with the same random draws both build the same tree.
 """
 
-from uamcts.reference.search import search
+from uamcts.reference.engine import search
 from uamcts.reference.tree import Draws, Node, PythonModel, Result
 
 __all__ = ["Draws", "Node", "PythonModel", "Result", "search"]
