@@ -94,10 +94,10 @@ def test_units_hold_as_many_episodes_as_an_accelerator_plays_side_by_side():
 
 
 def test_a_discount_reaches_the_search():
-    experiment = next(e for e in beyond.chosen(["discount"], False, "offline") if e.name == "discount_1000_95")
+    experiment = next(e for e in beyond.chosen(["discount"], False, "offline") if e.name == "discount_95")
     unit = runner.sweep_units(experiment, ("released",), 0)[0]
     configs = [job.config for job in replace(unit, seeds=1)._jobs()]
-    assert {(config.gamma, config.iterations) for config in configs} == {(0.95, 1000)}
+    assert {(config.gamma, config.iterations) for config in configs} == {(0.95, 100)}
 
 
 def test_quick_is_small_and_a_scenario_is_one_of_two():
@@ -311,7 +311,11 @@ def test_tables_show_fresh_seeds_and_not_the_best_of_the_sweep(tmp_path):
 
 def test_one_domain_at_two_budgets_is_two_tables(tmp_path):
     """Breakout at 100 and at 1,000 iterations, each over gamma: neither may stand for the other."""
-    experiments = beyond.FAMILIES["discount"].experiments
+    experiments = [
+        replace(e, name=f"discount_{number}_{e.level}", title=f"Breakout, {number:,} iterations a move")
+        for number in (100, 1000)
+        for e in beyond.FAMILIES["discount"].experiments
+    ]
     rows = [
         {**made_up_row("trust", 100 * e.level + (0.5 if "1000" in e.name else 0.0)), "experiment": e.name}
         for e in experiments

@@ -12,7 +12,7 @@ from tables import Table, find, table
 
 import uamcts
 from uamcts import reference
-from uamcts.types import RULES
+from uamcts.mcts.rules import RULES
 
 OFF = dict.fromkeys(("selection", "expansion", "simulation", "backpropagation"), False)
 ENGINES = ("jax", "python")

@@ -10,7 +10,7 @@ from record_behaviour import recorded
 import uamcts
 from uamcts import versions
 from uamcts.lab.learners import BASELINES
-from uamcts.types import RULES
+from uamcts.mcts.rules import RULES
 from uamcts.uncertainty import ESTIMATORS
 
 COMMAND = "python tests/record_behaviour.py"

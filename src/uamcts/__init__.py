@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from uamcts.domains.check import DomainError, DomainReport, check_domain
     from uamcts.errors import SimulatorError
     from uamcts.jax_simulator import JaxSimulator
+    from uamcts.mcts.config import SearchConfig
     from uamcts.mcts.entry import raise_flags, search
     from uamcts.mcts.search import SearchResult
     from uamcts.memory import PatchedModel
-    from uamcts.types import Model, SearchConfig, Transition, Uncertainty
+    from uamcts.types import Model, Transition, Uncertainty
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
     from uamcts.uncertainty.schedule import Schedule
 
@@ -37,7 +38,7 @@ _HOMES = {
     "Model": "uamcts.types",
     "PatchedModel": "uamcts.memory",
     "Schedule": "uamcts.uncertainty.schedule",
-    "SearchConfig": "uamcts.types",
+    "SearchConfig": "uamcts.mcts.config",
     "SearchResult": "uamcts.mcts.search",
     "SimulatorError": "uamcts.errors",
     "Transition": "uamcts.types",

@@ -17,6 +17,7 @@ from uamcts.experience import PARTS, Measure
 from uamcts.explain import explained
 from uamcts.jax_simulator import JaxSimulator
 from uamcts.lies import Report
+from uamcts.mcts.config import SearchConfig
 from uamcts.minds.compiled import CompiledPlanner
 from uamcts.minds.domain import DomainMind
 from uamcts.minds.mind import Mind
@@ -24,7 +25,6 @@ from uamcts.minds.plain import PlainPlanner
 from uamcts.minds.simulator import SimulatorMind
 from uamcts.paper import TRUST, search_config
 from uamcts.simulator import PythonSimulator
-from uamcts.types import SearchConfig
 from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
 

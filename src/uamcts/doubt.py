@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.experience import Experience, Measure
-from uamcts.types import BatchedUncertainty, PyTree, SearchConfig, Uncertainty
+from uamcts.mcts.config import SearchConfig
+from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty import Estimator, make_estimator
 from uamcts.uncertainty.calibration import LATEST, applies, cut_between
 from uamcts.uncertainty.recall import Recall

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.domains.base import Domain
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.entry import search
 from uamcts.mcts.search import SearchResult
-from uamcts.types import PyTree, SearchConfig
+from uamcts.types import PyTree
 from uamcts.uncertainty.true import true_uncertainty
 
 LONGEST = 1000

@@ -7,7 +7,6 @@ one that keeps what it saw, and `uamcts.baselines` those of other papers.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Protocol, Self
 
 import equinox as eqx
@@ -15,9 +14,10 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.domains.base import Domain
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import SearchResult, tree_search
-from uamcts.types import BatchedUncertainty, Model, PyTree, SearchConfig, Transition, Uncertainty
+from uamcts.types import BatchedUncertainty, Model, PyTree, Transition, Uncertainty
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.sampled import Surprise
 from uamcts.uncertainty.schedule import Schedule
@@ -109,7 +109,7 @@ def plan(
 ) -> SearchResult:
     """A move from `state`, at the present tau."""
     model, uncertainty = knowledge.learner.planner(domain)
-    settings = replace(config, tau=knowledge.tau)
+    settings = config.with_tau(knowledge.tau)
     legal = getattr(domain, "legal", None)
     return tree_search(key, state, Problem(model, uncertainty, domain.num_actions, legal), settings, memory)
 

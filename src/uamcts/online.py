@@ -16,9 +16,10 @@ import jax.numpy as jnp
 from uamcts.domains.base import Domain
 from uamcts.episode import LONGEST
 from uamcts.learner import Knowledge, Learner, plan, seen, taught
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.search import SearchResult
 from uamcts.mcts.tree import UNEXPANDED
-from uamcts.types import PyTree, SearchConfig
+from uamcts.types import PyTree
 from uamcts.uncertainty.schedule import Schedule
 from uamcts.uncertainty.true import true_uncertainty
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uamcts.domains.base import Domain
+from uamcts.mcts.config import SearchConfig
 from uamcts.names import PHASES, TABLE, algorithm_key
-from uamcts.types import SearchConfig
 from uamcts.uncertainty.schedule import Schedule
 
 ALGORITHMS: dict[str, tuple[str, ...]] = {one.key: one.phases for one in TABLE if one.key != "trust"}
@@ -100,12 +100,13 @@ def usual_c(name: str, algorithm: str) -> float:
 def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) -> SearchConfig:
     """The paper's settings for an algorithm in a domain; `settings` replace some of them.
 
-    `trust` is not the paper's: it keeps rules of its own, whichever of the paper's `settings` ask for.
+    `trust` is not the paper's: it keeps rules of its own, whichever of the paper's `settings` ask for, and has no tau.
     """
     algorithm = algorithm_key(algorithm)
     adapted = switches(algorithm)
     if algorithm == "trust":
-        return SearchConfig(**{**BUDGETS.get(domain.name, {}), **adapted, **TRUST, **settings, "rules": TRUST["rules"]})
+        settings = {name: value for name, value in settings.items() if name not in ("rules", "tau")}
+        return SearchConfig(**{**BUDGETS.get(domain.name, {}), **adapted, **TRUST, **settings})
     rules = settings.get("rules", "released")
     program: dict[str, Any] = (
         _GRIDWORLD_PROGRAM if domain.name in ("two_way", "two_way_icy") and rules == "released" else {}

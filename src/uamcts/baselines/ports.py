@@ -17,11 +17,12 @@ import numpy as np
 
 from uamcts.domains.base import Domain
 from uamcts.learner import Learner
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.entry import no_uncertainty
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.simulate import Start, roll_out
 from uamcts.memory import CAPACITY, Facts
-from uamcts.types import Model, PyTree, SearchConfig, Transition, Uncertainty
+from uamcts.types import Model, PyTree, Transition, Uncertainty
 
 WORST = -1.0
 """The value of a transition that is avoided: no episode of a domain here comes to less than 0."""

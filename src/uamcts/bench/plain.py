@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from uamcts import reference
-from uamcts.types import SearchConfig
+from uamcts.mcts.config import SearchConfig
 
 
 class Grid:

@@ -15,8 +15,8 @@ import numpy as np
 from uamcts.devices import on_a_core, spread
 from uamcts.domains.base import Domain
 from uamcts.episode import Score, play_in_turn
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.entry import raise_flags
-from uamcts.types import SearchConfig
 
 LANES = 128
 """Episodes side by side on one core."""

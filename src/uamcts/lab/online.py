@@ -21,10 +21,11 @@ from uamcts.domains.base import Domain
 from uamcts.lab.experiments import Options
 from uamcts.lab.learners import check_learner, make_learner
 from uamcts.learner import settled
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.entry import raise_flags
 from uamcts.online import Run, Step, empty_memory, lesson, look, over_runs, stretch
 from uamcts.paper import OnlineSettings, online_settings, planned_in, search_config
-from uamcts.types import PyTree, SearchConfig
+from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.versions import versions_of
 

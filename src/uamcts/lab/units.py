@@ -20,8 +20,8 @@ from uamcts.lab.batches import Job, compile_for, play_all
 from uamcts.lab.experiments import Options
 from uamcts.lab.store import check_identity
 from uamcts.lab.tables import Episodes, as_parquet, from_parquet, joined, repeated
+from uamcts.mcts.config import SearchConfig
 from uamcts.paper import BUDGETS, planned_in, search_config
-from uamcts.types import SearchConfig
 from uamcts.versions import versions_of
 
 Progress = Callable[[float, str], None]

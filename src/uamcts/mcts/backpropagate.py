@@ -11,10 +11,10 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.select import Path
 from uamcts.mcts.tree import Tree, put
-from uamcts.types import SearchConfig
 
 
 def backpropagate(tree: Tree, path: Path, value: jax.Array, revisited: jax.Array, config: SearchConfig) -> Tree:

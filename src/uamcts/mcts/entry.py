@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.arguments import action_count, refuse_beyond_memory, search_bytes
+from uamcts.mcts.config import STATIC_FIELDS, SearchConfig
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
-from uamcts.types import STATIC_FIELDS, Legal, Model, PyTree, SearchConfig, Uncertainty
+from uamcts.types import Legal, Model, PyTree, Uncertainty
 
 
 def search(

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.tree import Tree
 from uamcts.randomness import DELETION, draw, uniform
-from uamcts.types import BatchedUncertainty, PyTree, SearchConfig, Uncertainty
+from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 
 
 class Children(NamedTuple):

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from uamcts.explain import explained
 from uamcts.mcts.backpropagate import backpropagate
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import Children, expand, write
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import Rules, find_rules
@@ -18,7 +19,7 @@ from uamcts.mcts.select import Path, child_values, select
 from uamcts.mcts.simulate import Start, leaf_value, nan_if_invalid, roll_out, simulate
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.randomness import CHILD, TIE, draw, pick, seed_of
-from uamcts.types import BatchedUncertainty, PyTree, SearchConfig
+from uamcts.types import BatchedUncertainty, PyTree
 
 BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION = 1, 2, 4
 """Flags of a result: what only shows while the search runs."""

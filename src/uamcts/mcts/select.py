@@ -12,9 +12,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, first_greatest, fold, put
-from uamcts.types import SearchConfig
 
 
 class Path(NamedTuple):

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.lanes import recorded
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
 from uamcts.randomness import ROLLOUT, below, draw, following, pick
-from uamcts.types import BatchedUncertainty, PyTree, SearchConfig, Uncertainty
+from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 
 
 class Start(NamedTuple):

@@ -18,13 +18,14 @@ from uamcts.doubt import Doubt
 from uamcts.errors import SimulatorError
 from uamcts.experience import Outcome
 from uamcts.jax_simulator import JaxSimulator
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.entry import no_uncertainty, raise_flags
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.memory import Outcomes, Recurrence, finder, identity_of, patched, undoubted
 from uamcts.minds.mind import Pace, formed
 from uamcts.simulator import flattened_jax, random_sentence
-from uamcts.types import PyTree, SearchConfig, Transition
+from uamcts.types import PyTree, Transition
 
 
 class Programs:

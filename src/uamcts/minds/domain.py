@@ -17,12 +17,13 @@ from uamcts.domains.base import Domain
 from uamcts.experience import Experience, Measure, Outcome
 from uamcts.learner import Doubter, Knowledge, goes_on, plan, seen, settled, taught
 from uamcts.lies import Report, judged
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.entry import raise_flags
 from uamcts.mcts.search import SearchResult
 from uamcts.memory import Patched, identity_of
 from uamcts.minds.mind import Pace, all_or_nothing, completed, formed, grouped
 from uamcts.paper import online_settings, search_config
-from uamcts.types import PyTree, SearchConfig, Transition
+from uamcts.types import PyTree, Transition
 from uamcts.uncertainty import Estimator, make_estimator
 from uamcts.uncertainty.calibration import Calibrated, applies
 from uamcts.uncertainty.sampled import Surprise

@@ -17,10 +17,10 @@ from uamcts.arguments import flag, integer, real, refuse_beyond_memory, shown
 from uamcts.doubt import Asked, Doubt
 from uamcts.errors import SimulatorError
 from uamcts.experience import Outcome
+from uamcts.mcts.config import SearchConfig
 from uamcts.memory import PatchedModel, Recurrence, Seen
 from uamcts.minds.states import UnknownType, as_json, from_json
 from uamcts.simulator import PythonSimulator
-from uamcts.types import SearchConfig
 
 UNLIMITED = 10**9
 """Iterations, where time is the limit."""

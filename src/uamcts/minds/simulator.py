@@ -16,10 +16,10 @@ from uamcts.arguments import action_number, flag, real, shown
 from uamcts.doubt import Doubt
 from uamcts.experience import Experience, Measure, Outcome, Returns
 from uamcts.lies import Report, judged
+from uamcts.mcts.config import SearchConfig
 from uamcts.minds.compiled import CompiledPlanner
 from uamcts.minds.mind import all_or_nothing, completed, counter, grouped
 from uamcts.minds.plain import PlainPlanner
-from uamcts.types import SearchConfig
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule
 
@@ -93,7 +93,7 @@ class SimulatorMind:
     def act(self, state: Any) -> Any:
         state = self._accepted(state, "state")
         self.planner.probe(state, self.config)
-        config = replace(self.config, tau=self.tau)
+        config = self.config.with_tau(self.tau)
         if config.worst is None:
             config = replace(config, worst=self._worst())
         found = self.planner.plan(self.seed, self.acts + 1, state, config)

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from uamcts.arguments import legal_actions
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.search import longest_path
 from uamcts.reference.rollouts import Simulator
 from uamcts.reference.tree import Draws, Node, PythonModel, Result, check_reward, check_uncertainty
-from uamcts.types import SearchConfig
 
 
 def search(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import Rules
 from uamcts.reference.tree import Node, PythonModel, check_reward, check_uncertainty
-from uamcts.types import SearchConfig
 
 Step = tuple[Any, int, float, bool]
 """The state before a step, the action, the reward, and whether it ended the episode."""

@@ -30,7 +30,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from uamcts.types import BatchedUncertainty, PyTree, SearchConfig, Uncertainty
+from uamcts.mcts.config import SearchConfig
+from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.recall import Recall
 

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 if TYPE_CHECKING:
-    from uamcts.types import SearchConfig
+    from uamcts.mcts.config import SearchConfig
 
 Number = Any
 """A Python float or an array."""

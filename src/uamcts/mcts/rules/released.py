@@ -15,7 +15,7 @@ from uamcts.mcts.rules.base import Number
 from uamcts.mcts.rules.softmax import SoftmaxRules
 
 if TYPE_CHECKING:
-    from uamcts.types import SearchConfig
+    from uamcts.mcts.config import SearchConfig
 
 
 class Released(SoftmaxRules):

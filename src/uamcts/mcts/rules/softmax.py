@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from uamcts.mcts.rules.base import SWITCHES, Edges, Rules
 
 if TYPE_CHECKING:
-    from uamcts.types import SearchConfig
+    from uamcts.mcts.config import SearchConfig
 
 
 class SoftmaxRules(Rules):

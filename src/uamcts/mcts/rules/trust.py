@@ -27,7 +27,7 @@ from uamcts.mcts.rules.base import SWITCHES, Edges, Number, Rules
 from uamcts.mcts.tree import fold
 
 if TYPE_CHECKING:
-    from uamcts.types import SearchConfig
+    from uamcts.mcts.config import SearchConfig
 
 
 class Trust(Rules):

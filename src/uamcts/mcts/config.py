@@ -1,0 +1,158 @@
+"""The settings of a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from uamcts.arguments import shown
+from uamcts.mcts.rules import RULES
+from uamcts.mcts.rules.base import SWITCHES
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """How to search. A pytree: all but the first five may be traced, and a lane of a batch may carry its own.
+
+    `iterations` is the paper's N_I, `rollouts` N_S, `depth` D_S. `selection`, `expansion`, `simulation` and
+    `backpropagation` switch the uncertainty-adapted form of each phase on; with all four off this is plain MCTS.
+    """
+
+    iterations: int = 100
+    rollouts: int = 10
+    depth: int = 50
+    rules: str = "released"
+    """What the authors' program does ("released"), what the paper prints ("pseudocode", docs/rules.md), or a rule set
+    of our own ("trust", docs/trust.md). Settings that a rule set does not read must be left at their defaults."""
+    tree_depth: int = 256
+    """Longest path in the tree: a node down there is rolled out and not expanded. Of no effect below 256 iterations."""
+
+    c: Any = None
+    """How much to explore. None: what the rule set does well with, 4 under trust and sqrt 2 under the paper's."""
+    tau: Any = 0.1
+    """The uncertainty factor: differences of U much smaller than this do not matter, much greater ones decide."""
+    gamma: Any = 1.0
+    """What a reward one step later is worth."""
+    selection: Any = True
+    expansion: Any = True
+    simulation: Any = True
+    backpropagation: Any = True
+    deletion_scale: Any = None
+    """UA-Expansion deletes with probability 1 - tau / deletion_scale. None: 1 if released, 10 if pseudocode."""
+    deletion_threshold: Any = 0.0
+    """UA-Expansion deletes only where the children's uncertainties sum to more than this."""
+    root_visits: Any = 0
+    """What the root's visit count starts from where it is expanded first: under all rules but the printed ones."""
+    rho: Any = 0.99
+    """trust: which share of what lies beyond the first doubtful transition does not count."""
+    penalty: Any = 0.75
+    """trust: by how much UA-Selection lowers the score of a doubtful child, unless there was doubt on the way to it."""
+    doubt_threshold: Any = None
+    """trust: a transition is doubtful where its uncertainty is above this. None: 0; and an `Agent` takes a U-hat for 0
+    that does not stand out from what it says of transitions seen to be right (`uamcts.uncertainty.calibration`)."""
+    worst: Any = None
+    """trust: V_min, the return expected beyond a doubtful transition. None: the worst return of a few random rollouts
+    from the root, at most 0; an `Agent` of a simulator uses the worst return it has seen."""
+
+    def __post_init__(self) -> None:
+        for name in ("iterations", "rollouts", "depth", "tree_depth"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value < 2**31:
+                raise ValueError(f"{name} is {shown(value)}; it must be a whole number of at least 1 and below 2^31")
+        if not isinstance(self.rules, str) or self.rules not in RULES:
+            raise ValueError(f"rules is {shown(self.rules)}; there are {', '.join(map(repr, RULES))}")
+        if self.c is None:
+            object.__setattr__(self, "c", RULES[self.rules].default_c)
+        _number(self, "c", lambda c: 0 <= c < np.inf, "it must be a finite number of at least 0")
+        _number(self, "tau", lambda tau: tau > 0, "it must be above 0 (infinity turns the adaptation off)")
+        _number(self, "gamma", lambda gamma: 0 <= gamma <= 1, "it must lie in [0, 1]")
+        _number(self, "deletion_scale", lambda scale: scale > 0, "it must be above 0")
+        _number(self, "deletion_threshold", lambda limit: limit >= 0, "it must be at least 0")
+        for name in SWITCHES:
+            _number(self, name, lambda switch: switch in (0, 1), "it must be True or False")
+        _number(self, "root_visits", lambda visits: visits >= 0, "it must be at least 0")
+        _number(self, "rho", lambda rho: 0 <= rho <= 1, "it must lie in [0, 1] (0 believes every transition)")
+        _number(self, "penalty", lambda penalty: 0 <= penalty < np.inf, "it must be a finite number of at least 0")
+        _number(self, "worst", lambda worst: -np.inf < worst < np.inf, "it must be a finite number")
+        _number(self, "doubt_threshold", lambda limit: limit >= 0, "it must be at least 0 (infinity doubts nothing)")
+        for name in ADAPTATION - RULES[self.rules].reads:
+            _refuse_unread(self, name)
+
+    def with_tau(self, tau: Any) -> SearchConfig:
+        """The same settings at another tau; no change for a rule set that does not read it."""
+        return replace(self, tau=tau) if "tau" in RULES[self.rules].reads else self
+
+    @property
+    def v_min(self) -> Any:
+        """trust: V_min, 0 where `worst` is None."""
+        return 0.0 if self.worst is None else self.worst
+
+    @property
+    def threshold(self) -> Any:
+        """trust: the uncertainty above which a transition is doubtful, 0 where `doubt_threshold` is None."""
+        return 0.0 if self.doubt_threshold is None else self.doubt_threshold
+
+
+ADAPTATION = frozenset(
+    {"tau", "deletion_scale", "deletion_threshold", "root_visits", "rho", "penalty", "doubt_threshold", "worst"}
+)
+"""The settings that some rule sets read and others do not."""
+STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth")
+"""The settings that decide the shape of a search; the others are leaves of the pytree."""
+_LEAVES = tuple(name for name in SearchConfig.__dataclass_fields__ if name not in STATIC_FIELDS)
+
+
+def _unflatten(static: tuple, leaves: tuple) -> SearchConfig:
+    """A config as it was, not looked at again: its leaves may be axes, specifications or anything else by now."""
+    config = object.__new__(SearchConfig)
+    for name, value in (*zip(STATIC_FIELDS, static, strict=True), *zip(_LEAVES, leaves, strict=True)):
+        object.__setattr__(config, name, value)
+    return config
+
+
+jax.tree_util.register_pytree_node(
+    SearchConfig,
+    lambda config: (
+        tuple(getattr(config, name) for name in _LEAVES),
+        tuple(getattr(config, name) for name in STATIC_FIELDS),
+    ),
+    _unflatten,
+)
+
+
+def _number(config: SearchConfig, name: str, good: Any, remedy: str) -> None:
+    """Refuses a concrete value, or any concrete lane of it, that is not good; a traced one cannot be looked at."""
+    value = getattr(config, name)
+    optional = ("deletion_scale", "worst", "doubt_threshold")
+    if isinstance(value, jax.core.Tracer) or (value is None and name in optional):
+        return
+    if isinstance(value, (list, tuple)):
+        raise ValueError(f"{name} is {shown(value)}; {remedy} (one a lane: give an array)")
+    if not isinstance(value, (bool, int, float, np.ndarray, np.generic, jax.Array)):
+        raise ValueError(f"{name} is {shown(value)}; {remedy}")
+    if isinstance(value, (bool, np.bool_)) and name not in SWITCHES:
+        raise ValueError(f"{name} is {shown(value)}; {remedy}")
+    array = np.asarray(value)
+    if array.dtype == object or not (array.dtype == bool or jax.numpy.issubdtype(array.dtype, np.number)):
+        raise ValueError(f"{name} is {shown(value)}; {remedy}")
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} is {shown(value)}, a complex number; {remedy}")
+    for number in np.ravel(array).tolist():
+        if not good(number):
+            raise ValueError(f"{name} is {number!r}; {remedy}")
+
+
+def _refuse_unread(config: SearchConfig, name: str) -> None:
+    """Refuses a concrete value that the rule set would ignore."""
+    value, default = getattr(config, name), SearchConfig.__dataclass_fields__[name].default
+    if value is default or isinstance(value, jax.core.Tracer):
+        return
+    if default is None or np.any(np.asarray(value) != default):
+        reading = ", ".join(repr(rules.name) for rules in RULES.values() if name in rules.reads)
+        raise ValueError(
+            f"{name} is {shown(value)}, but rules={config.rules!r} does not read it; leave it out, or choose rules "
+            f"that do: {reading}"
+        )
