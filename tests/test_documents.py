@@ -8,6 +8,7 @@ import argparse
 import ast
 import functools
 import importlib
+import importlib.util
 import inspect
 import re
 import runpy
@@ -127,7 +128,10 @@ class Parsed(Exception):
 
 
 def check_script(words: list[str], monkeypatch) -> None:
-    """Lets the script read its arguments, and stops it there."""
+    """Lets the script read its arguments, and stops it there; of a module, `-m NAME`, only looks whether it exists."""
+    if words[0] == "-m":
+        assert importlib.util.find_spec(words[1]), f"there is no module {words[1]}"
+        return
     path, real = ROOT / words[0], argparse.ArgumentParser.parse_args
     assert path.exists(), f"{words[0]} does not exist"
 
