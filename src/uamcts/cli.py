@@ -175,7 +175,7 @@ def beyond(
     engine: EngineName = "local",
     address: Address = None,
 ) -> None:
-    """Runs what the paper does not have: planners, estimators, severity, mandatory, shortcut, budget."""
+    """Runs what the paper does not have: planners, estimators, severity, mandatory, shortcut, budget, discount."""
     with report_errors(out):
         cli_arguments.check_seed(seed)
         prepare_jax(device_a_core=True)
@@ -264,8 +264,9 @@ def run(
                 chosen = (algorithms or ["combined"], learner or [], c or [], runs, steps, interval, minibatches)
                 experiments = grid.online_grid(domain, *chosen, options)
             folder = out or grid.default_folder(experiments, rules, seed)
-            summary = grid.run_grid(experiments, rules, seed, folder, engine_of(engine, address), console)
-            _print_results(summary, folder)
+            with report_errors(folder):
+                summary = grid.run_grid(experiments, rules, seed, folder, engine_of(engine, address), console)
+                _print_results(summary, folder)
             return
         from uamcts.lab.online import Experiment
         from uamcts.lab.watch import run_online, second_half
@@ -285,7 +286,7 @@ def _print_results(summary: dict[str, Any], out: Path) -> None:
     verdicts = verdict_line(summary["claims"])
     if verdicts:
         print(verdicts)
-    print(f"{summary['provenance']['seconds']:.0f} s; the report is {(out / 'index.html').resolve().as_uri()}")
+    print(f"{summary['provenance']['command_seconds']:.0f} s; the report is {(out / 'index.html').resolve().as_uri()}")
 
 
 @app.command()

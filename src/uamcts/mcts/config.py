@@ -83,7 +83,11 @@ class SearchConfig:
 
     def with_tau(self, tau: Any) -> SearchConfig:
         """The same settings at another tau; no change for a rule set that does not read it."""
-        return replace(self, tau=tau) if "tau" in RULES[self.rules].reads else self
+        return replace(self, tau=tau) if self.reads("tau") else self
+
+    def reads(self, name: str) -> bool:
+        """Whether the rule set reads one of the settings that not all of them do."""
+        return name in RULES[self.rules].reads
 
     @property
     def v_min(self) -> Any:

@@ -55,7 +55,7 @@ def tree_search(
     """One search from `state`: pure and unbatched."""
     rules, seed = find_rules(config.rules), seed_of(key)
     longest = longest_path(config, problem.num_actions, problem.legal is not None)
-    if "worst" in rules.reads and config.worst is None:
+    if config.worst is None and config.reads("worst"):
         config = replace(config, worst=worst_return(seed, state, problem, config, longest))
     if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
         memory = problem.uncertainty.memory()

@@ -94,7 +94,7 @@ class SimulatorMind:
         state = self._accepted(state, "state")
         self.planner.probe(state, self.config)
         config = self.config.with_tau(self.tau)
-        if config.worst is None:
+        if config.worst is None and config.reads("worst"):
             config = replace(config, worst=self._worst())
         found = self.planner.plan(self.seed, self.acts + 1, state, config)
         self.acts += 1

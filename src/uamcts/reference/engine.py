@@ -86,7 +86,7 @@ class _Search:
 
     def settle_worst(self, state: Any) -> None:
         """Finds V_min where a rule set needs it and it is not given."""
-        if "worst" not in self.rules.reads or self.config.worst is not None or self.uncertainty is None:
+        if not self.config.reads("worst") or self.config.worst is not None or self.uncertainty is None:
             return
         longest = longest_path(self.config, len(self.actions), self.legal is not None)
         self.config = replace(self.config, worst=self.simulator.worst_return(state, longest))
