@@ -2,8 +2,8 @@
 
 python examples/cart_pole.py
 
-gymnax's CartPole, planned in by the compiled search. Reality is the same environment with another `step_env`. It needs
-gymnax: pip install '.[gym-all]'.
+gymnax's CartPole with the compiled search. Reality is the same environment with another `step_env`. Needs gymnax:
+pip install '.[gym-all]'.
 """
 
 import jax

@@ -2,8 +2,8 @@
 
 python examples/cliff_walking.py
 
-Gymnasium's CliffWalking, in which a step pays what it brings nearer and a fall ends the walk: with -1 for every step
-and -100 for a fall, random rollouts would never see the goal and only learn to keep away from the cliff.
+Gymnasium's CliffWalking, with other rewards: a step pays for the distance it gains, and a fall ends the walk. With -1
+for every step and -100 for a fall, random rollouts would never see the goal and only keep away from the cliff.
 """
 
 from gymnasium.envs.toy_text.cliffwalking import CliffWalkingEnv

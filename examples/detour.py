@@ -1,9 +1,9 @@
-"""Reward is far away, and the simulator believes in the wrong way to it: what doubt does, and what facts do.
+"""The reward is far away, and the simulator is wrong about the way to it: what uncertainty does, and what facts do.
 
 python examples/detour.py
 
-A floor of 5 x 5 cells; the goal in the far corner pays 1, nothing else pays. The simulator says that the floor is
-empty. Really a shelf leaves one gap, and who has gone along the shelf must come back.
+A floor of 5 x 5 cells; only the goal in the far corner pays. The simulator says that the floor is empty. In reality a
+shelf leaves one gap, and an agent that has walked along the shelf must come back.
 """
 
 import argparse

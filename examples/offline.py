@@ -11,14 +11,17 @@ import numpy as np
 
 import uamcts
 from uamcts.episode import play
-from uamcts.paper import ALGORITHMS, planned_in, search_config
+from uamcts.names import ALGORITHM_NAMES
+from uamcts.paper import planned_in, search_config
+
+NAMES = [name for name in ALGORITHM_NAMES if name != "trust"]  # trust has rules of its own: another program
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("domain", nargs="?", default="space_invaders", choices=list(uamcts.DOMAINS))
 parser.add_argument("--runs", type=int, default=100)
 parser.add_argument("--rules", default="released", choices=["released", "pseudocode"])
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--algorithms", nargs="+", default=list(ALGORITHMS), choices=list(ALGORITHMS))
+parser.add_argument("--algorithms", nargs="+", default=NAMES, choices=NAMES)
 arguments = parser.parse_args()
 
 domain = uamcts.make(arguments.domain)
@@ -37,4 +40,4 @@ for index, algorithm in enumerate(arguments.algorithms):
     runs = slice(index * arguments.runs, (index + 1) * arguments.runs)
     reward, steps = np.asarray(scores.reward[runs]), np.asarray(scores.steps[runs])
     error = reward.std(ddof=1) / np.sqrt(len(reward))
-    print(f"  {algorithm:16} {reward.mean():6.2f} +- {error:.2f}   in {steps.mean():5.1f} steps")
+    print(f"  {algorithm:18} {reward.mean():6.2f} +- {error:.2f}   in {steps.mean():5.1f} steps")

@@ -2,8 +2,8 @@
 
 python examples/taxi.py
 
-Gymnasium's Taxi. Every episode has other places to go to, so that what was seen at the closed street must carry over:
-`inputs` says that doubt is about where the taxi is, not about who sits in it.
+Gymnasium's Taxi. Every episode has other destinations, so what was seen at the closed street must carry over: `inputs`
+says that U depends on where the taxi is, not on who sits in it.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""A warehouse in which pallets block two aisles; the picker's floor plan knows nothing of them.
+"""A warehouse in which pallets block two aisles; the picker's floor plan does not show them.
 
 python examples/warehouse.py
 
-The simulator is plain Python: a floor plan, what one step does, what it pays. Reality is the same with pallets.
+The simulator is plain Python: a floor plan, what a step does and what it pays. Reality is the same, with pallets.
 """
 
 from worlds_apart import compare, options

@@ -1,7 +1,7 @@
-"""What the worked examples share: six agents live in a world that is not as their model says, and a table tells how.
+"""What the worked examples share: six agents in a world that differs from their model, and a table of their results.
 
-`compare` is all that an example needs. Every run is an agent of its own, with its own seed; it lives through all
-episodes and keeps what it learns. Intervals are 95 % bootstrap intervals over runs.
+An example only needs `compare`. Every run is one agent with its own seed; it lives through all episodes and keeps what
+it learns. Intervals are 95 % bootstrap intervals over runs.
 """
 
 import argparse

@@ -387,9 +387,21 @@ def test_documents_are_filled_from_the_summary(tmp_path):
         markdown.fill("<!-- table planner --><!-- end -->", found)
 
 
+def test_a_document_may_be_filled_from_several_folders(tmp_path):
+    folders = [tmp_path / "first", tmp_path / "second"]
+    rows = [made_up_row("trust", 7.16), {**made_up_row("trust", 5.0), "experiment": "planners_b"}]
+    for folder, row in zip(folders, rows, strict=True):
+        folder.mkdir()
+        write_family(folder, [row])
+    path = tmp_path / "document.md"
+    path.write_text("<!-- mean planners_a trust -->0.0<!-- end --> <!-- mean planners_b trust -->0<!-- end -->")
+    markdown.main([*map(str, folders), str(path)])
+    assert path.read_text() == "<!-- mean planners_a trust -->7.2<!-- end --> <!-- mean planners_b trust -->5<!-- end -->"
+
+
 @pytest.mark.parametrize("name", ["docs/beyond.md", "docs/trust.md", "docs/choosing.md", "README.md"])
 def test_documents_say_what_the_summary_says(name):
-    """`python -m uamcts.lab.markdown docs/results/beyond` and the documents puts it right."""
+    """`python -m uamcts.lab.markdown docs/results/beyond docs/results/online` and the documents puts it right."""
     text = (ROOT / name).read_text()
     assert text.count("<!-- end -->") == text.count("<!-- table ") + text.count("<!-- mean ") > 0
-    assert markdown.fill(text, read(ROOT / "docs" / "results" / "beyond")) == text
+    assert markdown.fill(text, *(read(ROOT / "docs" / "results" / folder) for folder in ("beyond", "online"))) == text

@@ -1,6 +1,6 @@
-"""Tables of families as Markdown, in documents: `python -m uamcts.lab.markdown FOLDER [DOCUMENT ...]`.
+"""Tables of families as Markdown, in documents: `python -m uamcts.lab.markdown FOLDER [FOLDER ...] [DOCUMENT ...]`.
 
-Without a document all tables of the folder's `summary.json` are printed. In a document, what stands between
+Without a document all tables of the folders' `summary.json` are printed. In a document, what stands between
 `<!-- table NAME -->` and `<!-- end -->` is replaced by the table of that name, and what stands between
 `<!-- mean EXPERIMENT ALGORITHM -->` (online: and the learner) and `<!-- end -->` by that mean reward, with as many
 digits as stand there now. So a document says what the summary says; `tests/test_beyond.py` keeps it that way.
@@ -49,9 +49,12 @@ def as_markdown(table: Table) -> str:
     return "\n".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in cells)
 
 
-def fill(text: str, found: Findings) -> str:
-    """A document's text with each of its tables and means as they are now."""
-    tables, means = tables_of(found), means_of(found)
+def fill(text: str, *sources: Findings) -> str:
+    """A document's text with each of its tables and means as they are now, from one folder of results or several.
+
+    Where two folders have the same table or mean, the later one counts.
+    """
+    tables, means = ({k: v for one in sources for k, v in get(one).items()} for get in (tables_of, means_of))
 
     def put(place: re.Match[str]) -> str:
         name, known = place["name"], tables if place["kind"] == "table" else means
@@ -67,13 +70,15 @@ def fill(text: str, found: Findings) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Prints the tables of a folder, or fills them into documents."""
-    if not arguments:
-        raise SystemExit("give a folder of results, and the documents to fill, if any")
-    found = read(Path(arguments[0]))
-    for path in map(Path, arguments[1:]):
-        write_whole(path, fill(path.read_text(encoding="utf-8"), found).encode())
-    if not arguments[1:]:
-        for table in tables_of(found).values():
+    folders = [Path(argument) for argument in arguments if not argument.endswith(".md")]
+    documents = [Path(argument) for argument in arguments if argument.endswith(".md")]
+    if not folders:
+        raise SystemExit("give a folder of results, and the documents (.md) to fill, if any")
+    sources = [read(folder) for folder in folders]
+    for path in documents:
+        write_whole(path, fill(path.read_text(encoding="utf-8"), *sources).encode())
+    if not documents:
+        for table in (table for found in sources for table in tables_of(found).values()):
             print(f"{table.title}: `{table.name}`\n\n{as_markdown(table)}\n")
 
 
