@@ -34,7 +34,7 @@ test: lint
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long"
 
 test-all: lint
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	XLA_FLAGS= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
