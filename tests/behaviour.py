@@ -3,6 +3,8 @@
 Not how they are written: a change of code that leaves these numbers alone is no change of behaviour.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -41,6 +43,7 @@ def numbers_of(subject):
     return {key: np.asarray(value, float).ravel().tolist() for key, value in measure(name).items()}
 
 
+@partial(jax.jit, static_argnames="steps")
 def walk(world, seed, steps=WALK):
     """States, actions and what came of them along a random walk in the real world, [steps, ...]."""
     start, key = world.reset(jax.random.key(seed)), jax.random.key(seed + 100)
@@ -83,17 +86,20 @@ def domain(name):
     }
 
 
+@jax.jit
+@partial(jax.vmap, in_axes=(0, 0, None, None))
+def search(key, state, world, config):
+    """The domain and the settings are arguments: all searches by one rule set share a program."""
+    return uamcts.search(key, state, world.model, uamcts.true_uncertainty(world), config)
+
+
 def searched(world, configs, starts=3):
     """Visits and values of searches with U known, from states along a walk."""
     states = jax.tree.map(lambda leaf: leaf[:: WALK // starts][:starts], walk(world, 0)[0])
     keys = jax.random.split(jax.random.key(0), starts)
     found = {}
     for label, config in configs.items():
-
-        def search(key, state, config=config):
-            return uamcts.search(key, state, world.model, uamcts.true_uncertainty(world), config)
-
-        result = jax.jit(jax.vmap(search))(keys, states)
+        result = search(keys, states, world, config)
         found[f"{label}, visits"] = result.visits
         found[f"{label}, values"] = np.where(np.asarray(result.visits) > 0, result.values, 0.0)
     return found

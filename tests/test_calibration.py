@@ -17,13 +17,12 @@ SEARCH = uamcts.SearchConfig(iterations=60, rollouts=2, depth=4, gamma=0.99, rul
 SCHEDULE = uamcts.Schedule(interval=46)  # observe_everything makes 46 steps
 TELLS = ("true", "network", "two_part", "trees", "nearest", "ensemble", "dropout")
 """Estimators that can tell the wrong forks from the others."""
-QUICK = ("true", "network", "linear", "nearest", "none")
 
 
-def every_estimator(but=()):
-    """All names, those that take long to compile marked."""
+def every_estimator(quick, but=()):
+    """All names, those that take long to compile marked: all but `quick`."""
     names = [name for name in (*ESTIMATORS, *GATED) if name not in but]
-    return [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.long]) for name in names]
+    return [pytest.param(name, marks=[] if name in quick else [pytest.mark.long]) for name in names]
 
 
 def agent_of(model, estimator, config=SEARCH, **options):
@@ -34,7 +33,7 @@ def as_state(fork, where):
     return State(jnp.int32(fork), jnp.int32(where))
 
 
-@pytest.mark.parametrize("name", every_estimator(but=["true"]))
+@pytest.mark.parametrize("name", every_estimator(["network", "linear", "nearest", "none"], but=["true"]))
 def test_an_agent_of_a_simulator_looks_further_than_the_next_step(name):
     """1 now or 10 one step later: it waits wherever the simulator was right, whatever else was wrong."""
     agent = agent_of(Simulator(), name)
@@ -45,7 +44,7 @@ def test_an_agent_of_a_simulator_looks_further_than_the_next_step(name):
         assert actions[WRONG:] == [TAKE] * (FORKS - WRONG)
 
 
-@pytest.mark.parametrize("name", every_estimator())
+@pytest.mark.parametrize("name", every_estimator(["true", "network", "none"]))
 def test_an_agent_of_a_domain_looks_further_than_the_next_step(name):
     agent = agent_of(domain(), name)
     for _ in range(3):
@@ -96,7 +95,7 @@ def test_a_threshold_that_is_given_counts(threshold):
     assert of_domain.last_plan.uncertainty[WAIT] > 0
 
 
-@pytest.mark.parametrize("rules", ["released", "pseudocode"])
+@pytest.mark.parametrize("rules", ["released", pytest.param("pseudocode", marks=pytest.mark.long)])
 def test_the_papers_rules_see_what_the_network_says(rules):
     """No cut: U-hat of a transition seen to be right is what the network says, above 0."""
     config = uamcts.SearchConfig(iterations=10, rollouts=2, depth=4, rules=rules)
@@ -113,6 +112,10 @@ def test_the_papers_rules_see_what_the_network_says(rules):
 
 
 # The cut
+
+
+SIZE = 24
+cut = jax.jit(cut_between)
 
 
 @pytest.mark.parametrize(
@@ -132,10 +135,11 @@ def test_the_papers_rules_see_what_the_network_says(rules):
     ],
 )
 def test_the_cut_by_hand(right, wrong, expected):
-    answers = jnp.asarray([*right, *wrong, 0.7], jnp.float32)  # the last one is neither
-    place = np.arange(answers.size)
-    conditions = place < len(right), (place >= len(right)) & (place < answers.size - 1)
-    assert float(cut_between(answers, *map(jnp.asarray, conditions))) == pytest.approx(expected)
+    seen = len(right) + len(wrong)
+    answers = np.array([*right, *wrong, *[0.7] * (SIZE - seen)], np.float32)  # the last ones are neither
+    place = np.arange(SIZE)
+    conditions = place < len(right), (place >= len(right)) & (place < seen)
+    assert float(cut(answers, *conditions)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["nearest", pytest.param("trees", marks=pytest.mark.long)])
@@ -148,8 +152,9 @@ def test_a_small_error_is_doubted_beside_a_large_one(name):
         for action in (TAKE, WAIT):
             error = {(2, WAIT): 1e-4, (5, TAKE): 1.0}.get((fork, action), 0.0)
             calibrated = absorb(calibrated, as_state(fork, AT_FORK), jnp.int32(action), jnp.float32(error))
-    calibrated = calibrated.learn(KEY)[0].settled()
-    said = {(f, a): float(calibrated.predict(as_state(f, AT_FORK), jnp.int32(a))) for f in range(FORKS) for a in (0, 1)}
+    calibrated = jax.jit(lambda one: one.learn(KEY)[0])(calibrated).settled()
+    ask = jax.jit(lambda one, fork, action: one.predict(as_state(fork, AT_FORK), action))
+    said = {(f, a): float(ask(calibrated, np.int32(f), np.int32(a))) for f in range(FORKS) for a in (TAKE, WAIT)}
     assert {transition for transition, number in said.items() if number > 0} == {(2, WAIT), (5, TAKE)}
 
 
@@ -191,11 +196,16 @@ class Counted(Estimator):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["nearest", "user", *(pytest.param(n, marks=pytest.mark.long) for n in ("bayes", "trees"))],
+    ("rules", "name"),
+    [
+        ("released", "user"),
+        ("trust", "user"),
+        ("trust", "nearest"),
+        pytest.param("released", "nearest", marks=pytest.mark.long),
+        *(pytest.param(rules, n, marks=pytest.mark.long) for rules in ("released", "trust") for n in ("bayes", "trees")),
+    ],
 )
-@pytest.mark.parametrize("rules", ["released", "trust"])
-def test_it_learns_from_errors_that_come_after_rounds_without_any(name, rules):
+def test_it_learns_from_errors_that_come_after_rounds_without_any(rules, name):
     """Five rounds in which the model is right, then 40 steps in which it is wrong."""
     config = uamcts.SearchConfig(iterations=2, rollouts=1, depth=2, rules=rules)
     estimator = Counted(jnp.float32(0), jnp.float32(0)) if name == "user" else name

@@ -62,7 +62,7 @@ def test_a_chain_of_rewards(rules, engine):
     rewards = [1.0, -2.0, 4.0, 8.0, -16.0, 32.0]
     chain = table({(step, 0): (step + 1, paid, 0.0) for step, paid in enumerate(rewards)}, 7, 1)
     for gamma in (0.0, 0.25, 0.9, 1.0):
-        for iterations in (2, 8):
+        for iterations in (2, 8) if engine == "python" else (8,):
             config = uamcts.SearchConfig(iterations=iterations, rollouts=1, depth=6, gamma=gamma, rules=rules)
             exact = sum(gamma**step * paid for step, paid in enumerate(rewards))
             np.testing.assert_allclose(plan(engine, chain, config)[1], [exact], rtol=1e-5)
@@ -114,17 +114,21 @@ def test_value_iteration_agrees_with_the_search(rules, engine, seeds):
     assert clear >= len(seeds) / 2
 
 
+STATES, BUDGET = 12, {"iterations": 40, "rollouts": 16, "depth": 12, "c": 4.0, "rules": "trust"}
+"""One size and one budget for what follows: one compiled program."""
+
+
 def roads(length: int, reward: float, doubtful: int, last: float = 0.0) -> Table:
     """Two equal roads of `length` steps that pay `reward` each, then `last`; the first step of one is doubtful."""
     transitions = {}
     for road in (0, 1):
         for step in range(length):
             here = 0 if step == 0 else 1 + road * (length - 1) + step - 1
-            after = 2 * length - 1 if step == length - 1 else 1 + road * (length - 1) + step
+            after = STATES - 1 if step == length - 1 else 1 + road * (length - 1) + step
             paid = reward + (last if step == length - 1 else 0.0)
             for action in (road,) if step == 0 else (0, 1):
                 transitions[here, action] = (after, paid, 1.0 if step == 0 and road == doubtful else 0.0)
-    return table(transitions, 2 * length, 2)
+    return table(transitions, STATES, 2)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -134,7 +138,7 @@ def roads(length: int, reward: float, doubtful: int, last: float = 0.0) -> Table
 def test_of_two_equal_roads_the_certain_one_is_taken(gamma, reward, last, doubtful, engine):
     """Whatever the sign of the returns: a road never gains by being doubtful, and here it always loses."""
     problem = roads(6, reward, doubtful, last)
-    config = uamcts.SearchConfig(iterations=40, rollouts=4, depth=12, c=4.0, rules="trust", gamma=gamma)
+    config = uamcts.SearchConfig(**BUDGET, gamma=gamma)
     chosen, values = plan(engine, problem, config)
     certain = sum(gamma**step * reward for step in range(6)) + gamma**5 * last
     np.testing.assert_allclose(values[1 - doubtful], certain, rtol=1e-5)
@@ -148,7 +152,7 @@ def test_doubt_inside_of_rollouts_never_helps(engine):
     late = roads(6, -1.0, doubtful=2)
     late.uncertainty[4, :] = 1.0  # the fifth state of road 0
     for iterations in (3, 40):
-        config = uamcts.SearchConfig(iterations=iterations, rollouts=2, depth=12, c=4.0, rules="trust")
+        config = uamcts.SearchConfig(**{**BUDGET, "iterations": iterations})
         chosen, values = plan(engine, late, config)
         assert values[0] <= values[1] + 1e-5
         assert chosen == 1
@@ -161,12 +165,12 @@ def test_the_worst_return_is_found_by_the_search(engine):
     Action 0: doubtful, then +10. Action 1: the swamp, -1 a step for 8 steps. The swamp is the worst return, so that the
     doubtful road is worth 0.01 * 10 - 0.99 * 8 = -7.82 at most, and still better than the swamp for sure.
     """
-    transitions = {(0, 0): (9, 0.0, 1.0), (9, 0): (10, 10.0, 0.0), (9, 1): (10, 10.0, 0.0)}
+    transitions = {(0, 0): (9, 0.0, 1.0), (9, 0): (11, 10.0, 0.0), (9, 1): (11, 10.0, 0.0)}
     for step in range(8):
         for action in (1,) if step == 0 else (0, 1):
-            transitions[step, action] = (step + 1 if step < 7 else 10, -1.0, 0.0)
-    problem = table(transitions, 11, 2)
-    config = uamcts.SearchConfig(iterations=40, rollouts=16, depth=12, c=4.0, rules="trust")
+            transitions[step, action] = (step + 1 if step < 7 else 11, -1.0, 0.0)
+    problem = table(transitions, STATES, 2)
+    config = uamcts.SearchConfig(**BUDGET)
     chosen, values = plan(engine, problem, config)
     np.testing.assert_allclose(values, [0.1 - 0.99 * 8, -8.0], rtol=1e-5)
     assert chosen == 0
@@ -181,7 +185,7 @@ def test_a_road_that_never_ends_is_worse_than_one_rollout_of_it(engine):
 
     With two actions 40 iterations reach 42 levels, and rollouts go 12 steps further: V_min is -(12 + 42).
     """
-    config = uamcts.SearchConfig(iterations=40, rollouts=64, depth=12, c=4.0, rules="trust", rho=1.0)
-    stay = table({(0, 0): (1, -1.0, 1.0), (0, 1): (1, -1.0, 0.0), (1, 0): (1, -1.0, 0.0), (1, 1): (1, -1.0, 0.0)}, 3, 2)
+    config = uamcts.SearchConfig(**BUDGET, rho=1.0)
+    stay = table({(0, 0): (1, -1.0, 1.0), (0, 1): (1, -1.0, 0.0), (1, 0): (1, -1.0, 0.0), (1, 1): (1, -1.0, 0.0)}, STATES, 2)
     _, values = plan(engine, stay, config)
     np.testing.assert_allclose(values[0], -1.0 - (12 + 42), rtol=1e-5)

@@ -15,6 +15,7 @@ from tables import Table, find, table
 import uamcts
 from uamcts.mcts import backpropagate, expand, select, simulate
 from uamcts.mcts import tree as trees
+from uamcts.mcts.entry import raise_flags
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules.softmax import softmax
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, tree_search
@@ -22,6 +23,8 @@ from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, tree_sear
 PLAIN = {"selection": False, "expansion": False, "simulation": False, "backpropagation": False}
 ADAPTED = dict.fromkeys(PLAIN, True)
 SMALL = uamcts.SearchConfig(iterations=30, rollouts=4, depth=6, c=1.0)
+search = jax.jit(find)
+"""One program for all tables of a size and all settings of a budget and a rule set."""
 
 
 # Formulas, against numbers computed by hand.
@@ -229,10 +232,11 @@ def test_tau_to_infinity_is_plain_mcts():
     domain = uamcts.make("breakout")
     state = domain.from_features(np.concatenate([[7, 3, 3, 3, 0, 4, 6], np.repeat([0, 1, 0], [10, 30, 60])]))
     uncertainty = uamcts.true_uncertainty(domain)
-    config = uamcts.SearchConfig(iterations=50, rollouts=4, depth=8, tau=math.inf, backpropagation=False)
+    switches = {**dict.fromkeys(PLAIN, np.True_), "backpropagation": np.False_}  # of NumPy: arguments of one program
+    config = uamcts.SearchConfig(iterations=50, rollouts=4, depth=8, tau=math.inf, **switches)
     key = jax.random.key(0)
     adapted = uamcts.search(key, state, domain.model, uncertainty, config)
-    plain = uamcts.search(key, state, domain.model, uncertainty, replace(config, **PLAIN))
+    plain = uamcts.search(key, state, domain.model, uncertainty, replace(config, **dict.fromkeys(PLAIN, np.False_)))
     sharp = uamcts.search(key, state, domain.model, uncertainty, replace(config, tau=0.01))
     np.testing.assert_array_equal(adapted.visits, plain.visits)
     np.testing.assert_array_equal(adapted.tree.visits, plain.tree.visits)
@@ -247,16 +251,16 @@ def test_completeness(rules):
     leaves = {(s, a): (s, 0.1 * a, [0.0, 0.1, 0.05][a]) for s in (1, 2, 3) for a in range(3)}
     tree = table({**two_levels, **leaves}, 5, 3)
     fewest = []
-    for iterations in (100, 1000, 10000):
+    for iterations in (100, 3000):
         config = uamcts.SearchConfig(iterations=iterations, rollouts=1, depth=2, c=9.0, rules=rules, expansion=False)
-        found = find(jax.random.key(0), tree, config).tree
+        found = search(jax.random.key(0), tree, config).tree
         first = int(found.children[0, 0])
         second = [int(found.children[first, action]) for action in range(3)]
         visits = np.asarray(found.visits)
         fewest.append((visits[first].min(), visits[second].min() if all(second) else 0))
     assert fewest[0][0] >= 1
-    assert fewest[0][0] < fewest[1][0] < fewest[2][0]
-    assert fewest[0][1] < fewest[1][1] < fewest[2][1]
+    assert fewest[0][0] < fewest[1][0]
+    assert fewest[0][1] < fewest[1][1]
 
 
 # Known answers.
@@ -270,7 +274,7 @@ def test_a_two_step_trap():
     trap = table({(0, 0): (2, 1.0, 0.0), (0, 1): (1, 0.0, 0.0), (1, 0): (2, 5.0, 0.5), (1, 1): (2, 0.0, 0.0)}, 3, 2)
     config = uamcts.SearchConfig(iterations=100, rollouts=4, depth=4, c=2.0, tau=0.1)
     plain, adapted = (
-        [int(find(jax.random.key(k), trap, choice).action) for k in range(20)]
+        [int(search(jax.random.key(k), trap, choice).action) for k in range(20)]
         for choice in (replace(config, **PLAIN), config)
     )
     assert plain == [1] * 20
@@ -346,21 +350,24 @@ def test_wrong_settings_are_refused_before_anything_runs(options, words):
     [
         (-0.1, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
         (math.nan, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
-        pytest.param(math.inf, 0.0, BAD_UNCERTAINTY, "negative or not finite", marks=pytest.mark.long),
+        (math.inf, 0.0, BAD_UNCERTAINTY, "negative or not finite"),
         (0.0, math.nan, BAD_REWARD, "reward that is not a finite"),
-        pytest.param(0.0, -math.inf, BAD_REWARD, "reward that is not a finite", marks=pytest.mark.long),
+        (0.0, -math.inf, BAD_REWARD, "reward that is not a finite"),
     ],
 )
-@pytest.mark.parametrize("where", [0, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.parametrize("where", [0, 2])
 def test_what_shows_while_it_runs_is_flagged(doubt, reward, flag, words, where):
     """At the root, and deep in the rollouts."""
     chain = {(s, a): (s + 1, reward if s == where else 0.0, doubt if s == where else 0.0)
              for s in range(3) for a in range(2)}  # fmt: skip
     bad = table(chain, 4, 2)
+    found = search(jax.random.key(0), bad, SMALL)
+    assert int(found.flags) & flag
     with pytest.raises(ValueError, match=words):
-        find(jax.random.key(0), bad, SMALL)
-    flags = jax.jit(lambda key: find(key, bad, SMALL).flags)(jax.random.key(0))
-    assert int(flags) & flag
+        raise_flags(found)
+    if (where, flag) == (2, BAD_REWARD):  # a search that is not under `jit` raises by itself
+        with pytest.raises(ValueError, match=words):
+            find(jax.random.key(0), bad, SMALL)
 
 
 def test_no_legal_action_at_the_root():

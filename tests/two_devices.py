@@ -10,7 +10,7 @@ def numbers():
     from uamcts.lab.online import Experiment, Runs
     from uamcts.lab.units import OfflineUnit
 
-    runs = Runs(Experiment("two_way", runs=3, steps=40, interval=20, minibatches=20))
+    runs = Runs(Experiment("two_way", learner="linear", runs=3, steps=40, interval=20, minibatches=20))
     said = [news.said for news in runs.advance()]
     lengths = np.concatenate([part.length for part in said], axis=1)
     unit = OfflineUnit(
