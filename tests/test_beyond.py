@@ -394,9 +394,10 @@ def test_a_document_may_be_filled_from_several_folders(tmp_path):
         folder.mkdir()
         write_family(folder, [row])
     path = tmp_path / "document.md"
-    path.write_text("<!-- mean planners_a trust -->0.0<!-- end --> <!-- mean planners_b trust -->0<!-- end -->")
+    text = "<!-- mean planners_a trust -->{}<!-- end --> <!-- mean planners_b trust -->{}<!-- end -->"
+    path.write_text(text.format("0.0", "0"))
     markdown.main([*map(str, folders), str(path)])
-    assert path.read_text() == "<!-- mean planners_a trust -->7.2<!-- end --> <!-- mean planners_b trust -->5<!-- end -->"
+    assert path.read_text() == text.format("7.2", "5")
 
 
 @pytest.mark.parametrize("name", ["docs/beyond.md", "docs/trust.md", "docs/choosing.md", "README.md"])

@@ -54,7 +54,8 @@ def fill(text: str, *sources: Findings) -> str:
 
     Where two folders have the same table or mean, the later one counts.
     """
-    tables, means = ({k: v for one in sources for k, v in get(one).items()} for get in (tables_of, means_of))
+    tables = {name: table for found in sources for name, table in tables_of(found).items()}
+    means = {name: mean for found in sources for name, mean in means_of(found).items()}
 
     def put(place: re.Match[str]) -> str:
         name, known = place["name"], tables if place["kind"] == "table" else means
