@@ -195,6 +195,9 @@ class Counted(Estimator):
         return Counted(self.told, self.told), jnp.float32(0)
 
 
+SLOWER = ("bayes", "trees")
+
+
 @pytest.mark.parametrize(
     ("rules", "name"),
     [
@@ -202,7 +205,7 @@ class Counted(Estimator):
         ("trust", "user"),
         ("trust", "nearest"),
         pytest.param("released", "nearest", marks=pytest.mark.long),
-        *(pytest.param(rules, n, marks=pytest.mark.long) for rules in ("released", "trust") for n in ("bayes", "trees")),
+        *(pytest.param(rules, name, marks=pytest.mark.long) for rules in ("released", "trust") for name in SLOWER),
     ],
 )
 def test_it_learns_from_errors_that_come_after_rounds_without_any(rules, name):

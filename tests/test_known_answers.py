@@ -186,6 +186,7 @@ def test_a_road_that_never_ends_is_worse_than_one_rollout_of_it(engine):
     With two actions 40 iterations reach 42 levels, and rollouts go 12 steps further: V_min is -(12 + 42).
     """
     config = uamcts.SearchConfig(**BUDGET, rho=1.0)
-    stay = table({(0, 0): (1, -1.0, 1.0), (0, 1): (1, -1.0, 0.0), (1, 0): (1, -1.0, 0.0), (1, 1): (1, -1.0, 0.0)}, STATES, 2)
+    steps = {(0, 0): (1, -1.0, 1.0), (0, 1): (1, -1.0, 0.0), (1, 0): (1, -1.0, 0.0), (1, 1): (1, -1.0, 0.0)}
+    stay = table(steps, STATES, 2)
     _, values = plan(engine, stay, config)
     np.testing.assert_allclose(values[0], -1.0 - (12 + 42), rtol=1e-5)
