@@ -331,7 +331,7 @@ def main(arguments=None):
         print(json.dumps(their_rates(chosen) if chosen.peer == "rates" else theirs(CHANGES[chosen.peer], chosen)))
         return
     python = peer_python(chosen.peer_venv)
-    from uamcts.startup import prepare_jax
+    from uamcts.runtime.jax_setup import prepare_jax
 
     prepare_jax()
     speeds = asked(python, __file__, "--peer", "rates", *passed_on(chosen))

@@ -12,7 +12,7 @@ import argparse
 import time
 from dataclasses import replace
 
-from uamcts.startup import prepare_jax
+from uamcts.runtime.jax_setup import prepare_jax
 
 prepare_jax()
 
@@ -22,11 +22,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import uamcts
-from uamcts.lab.online import average_precision
-from uamcts.learner import Doubter, Knowledge, plan, settled, taught
-from uamcts.online import Run, deletions, empty_memory, purpose, step
-from uamcts.paper import online_settings, search_config
+from uamcts.episodes.online import Run, deletions, empty_memory, purpose, step
+from uamcts.lab.run.online import average_precision
+from uamcts.presets import online_settings, search_config
 from uamcts.uncertainty import make_estimator
+from uamcts.uncertainty.learner import AgentState, UncertaintyLearner, finish_on_host, plan, train
 from uamcts.uncertainty.schedule import Schedule
 
 LEARNERS = "network,network+gate,two_part,bayes,trees,nearest,ensemble,dropout"
@@ -43,7 +43,7 @@ KEY = jax.random.key(0)
 def stream(domain, steps, key):
     """What MCTS on the wrong model meets: states [steps], actions, U of what it did, U of all actions."""
     config = search_config(domain, "corrupted")
-    knowledge = Knowledge.fresh(Doubter(make_estimator("none", key, domain)), Schedule())
+    knowledge = AgentState.fresh(UncertaintyLearner(make_estimator("none", key, domain)), Schedule())
     every = jnp.arange(domain.num_actions)
     truth = uamcts.true_uncertainty(domain)
 
@@ -88,7 +88,7 @@ def passive(name, domain, met, other, sizes):
         estimator, done, now = absorb(estimator, rows), size, time.process_time()
         learned = estimator
         for key in jax.random.split(KEY, TOGETHER if name.split("+")[0] in GRADUAL else 1):
-            learned = learn(learned, key).settled()
+            learned = learn(learned, key).finish_on_host()
         said = np.ravel(jax.block_until_ready(ask(learned)))
         true = np.ravel(truth)
         wrong = true > 0
@@ -106,7 +106,7 @@ def active(name, domain, steps, episodes, cheapest, interval=500):
     config, copies = search_config(domain, "combined"), settings.terminal_copies
     schedule = replace(settings.schedule, interval=min(interval, settings.schedule.interval))
     estimator = fresh(name, domain, 10 * steps)
-    run = Run.fresh(KEY, domain, Doubter(estimator), schedule)
+    run = Run.fresh(KEY, domain, UncertaintyLearner(estimator), schedule)
 
     def one(carry, index):
         run, memory = carry
@@ -120,7 +120,7 @@ def active(name, domain, steps, episodes, cheapest, interval=500):
         return (following, memory), (said, jax.lax.cond(index % 50 == 0, look, lambda _: nothing, run))
 
     play = jax.jit(lambda run, memory: jax.lax.scan(one, (run, memory), jnp.arange(PIECE)))
-    teach = jax.jit(lambda run: taught(run.knowledge, purpose(run.key, 2, run.knowledge.steps), schedule))
+    teach = jax.jit(lambda run: train(run.knowledge, purpose(run.key, 2, run.knowledge.steps), schedule))
     memory = empty_memory(run, domain)
     rewards = {"learning": [], "frozen": []}
     for _ in range(steps // PIECE):
@@ -128,7 +128,7 @@ def active(name, domain, steps, episodes, cheapest, interval=500):
         if int(run.knowledge.steps) >= 2 * schedule.interval:
             rewards["learning"] += np.asarray(said.reward)[np.asarray(said.ended)].tolist()
         if schedule.due(int(run.knowledge.steps)):
-            run = eqx.tree_at(lambda run: run.knowledge, run, settled(teach(run)))
+            run = eqx.tree_at(lambda run: run.knowledge, run, finish_on_host(teach(run)))
             memory = empty_memory(run, domain)
     run = eqx.tree_at(lambda run: run.knowledge.tau, run, jnp.float32(0.1))
     truths, guesses, nodes, made, start = [], [], np.zeros(2), 0, time.process_time()

@@ -118,7 +118,7 @@ def main():
         print(json.dumps(theirs_on(arguments.peer, *size)))
         return
     python = peer_python(arguments.peer_venv)
-    from uamcts.startup import prepare_jax
+    from uamcts.runtime.jax_setup import prepare_jax
 
     prepare_jax()
     rows = []

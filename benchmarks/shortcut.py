@@ -8,7 +8,7 @@ python benchmarks/shortcut.py --learner none --learner memory --learner unseen+b
 
 import argparse
 
-from uamcts.startup import prepare_jax
+from uamcts.runtime.jax_setup import prepare_jax
 
 prepare_jax()  # before JAX starts: a CPU then runs rollouts as one function, on one thread
 
@@ -16,9 +16,9 @@ import jax
 import numpy as np
 
 import uamcts
-from uamcts.lab.learners import make_learner
-from uamcts.online import Run, online, over_runs
-from uamcts.paper import search_config
+from uamcts.episodes.online import Run, online, over_runs
+from uamcts.lab.experiments.learners import make_learner
+from uamcts.presets import search_config
 from uamcts.uncertainty.schedule import Schedule
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

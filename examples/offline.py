@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import uamcts
-from uamcts.episode import play
+from uamcts.episodes.offline import play
 from uamcts.names import ALGORITHM_NAMES
-from uamcts.paper import planned_in, search_config
+from uamcts.presets import planned_in, search_config
 
 NAMES = [name for name in ALGORITHM_NAMES if name != "trust"]  # trust has rules of its own: another program
 

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import uamcts
-from uamcts.lab.statistics import interval, mean
+from uamcts.lab.analysis.statistics import interval, mean
 
 ONLY_MCTS = dict.fromkeys(("selection", "expansion", "simulation", "backpropagation"), False)
 

@@ -12,13 +12,13 @@ import numpy as np
 import uamcts
 from uamcts import versions
 from uamcts.bandits import bernoulli, ua_ucb, ucb
-from uamcts.episode import play
-from uamcts.lab.learners import make_learner
-from uamcts.lab.online import Experiment, Runs
-from uamcts.learner import Doubter
-from uamcts.paper import search_config
+from uamcts.episodes.offline import play
+from uamcts.lab.experiments.learners import make_learner
+from uamcts.lab.run.online import Experiment, Runs
+from uamcts.presets import search_config
 from uamcts.types import BatchedUncertainty
 from uamcts.uncertainty import make_estimator
+from uamcts.uncertainty.learner import UncertaintyLearner
 
 KINDS = {
     "engine": versions.ENGINE_VERSIONS,
@@ -120,7 +120,7 @@ def learner(name):
     parts = {"transition": "transition_8_units", "penalty": "linear+penalty=2", "bonus": "unseen+bonus=0.5"}
     options = {"capacity": 8 * WALK, "minibatches": 300, "most_copies": 1}
     if name == "gate":  # at its usual level it opens after hundreds of samples
-        learner = Doubter(make_estimator("nearest+gate", jax.random.key(0), world, level=0.2, **options))
+        learner = UncertaintyLearner(make_estimator("nearest+gate", jax.random.key(0), world, level=0.2, **options))
     else:
         learner = make_learner(parts.get(name, name), jax.random.key(0), world, options)
     samples = walk(world, 3, 4 * WALK)
@@ -133,7 +133,7 @@ def learner(name):
     for number in range(2):
         part = jax.tree.map(lambda leaf, n=number: leaf[n * 2 * WALK : (n + 1) * 2 * WALK], samples)
         learner, loss = train(learner, part, jax.random.key(number))
-        learner = learner.settled()
+        learner = learner.finish_on_host()
     states, actions = jax.tree.map(lambda leaf: leaf[::8], samples[:2])
 
     @jax.jit

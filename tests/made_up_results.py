@@ -6,13 +6,13 @@ from dataclasses import asdict
 import numpy as np
 from PIL import Image
 
-from uamcts.lab import runner
-from uamcts.lab.claims import judge
-from uamcts.lab.experiments import EXPERIMENTS
-from uamcts.lab.grid import offline_grid, online_grid
-from uamcts.lab.tables import joined, repeated
-from uamcts.lab.units import OfflineUnit
-from uamcts.paper import ALGORITHMS
+from uamcts.lab.analysis.claims import judge
+from uamcts.lab.experiments.paper import EXPERIMENTS
+from uamcts.lab.run import runner
+from uamcts.lab.run.grid import offline_grid, online_grid
+from uamcts.lab.run.tables import constants, join_tables
+from uamcts.lab.run.units import OfflineUnit
+from uamcts.presets import ALGORITHMS
 
 RULES = ("released", "pseudocode")
 PAPERS = ("space_invaders", "two_way", "icy")
@@ -33,8 +33,8 @@ def offline_episodes(unit, random):
     reward = random.normal([level[algorithm] for algorithm in algorithms], 3.0) - np.abs(c - 1.4)
     stuck = (unit.domain == "two_way_icy") & (unit.tau < 1) & (np.array(algorithms) == "combined")
     return {
-        **repeated(count, experiment=unit.experiment, domain=unit.domain, scenario="offline", learner="true"),
-        **repeated(count, rules=unit.rules, tau=unit.tau, purpose=unit.purpose),
+        **constants(count, experiment=unit.experiment, domain=unit.domain, scenario="offline", learner="true"),
+        **constants(count, rules=unit.rules, tau=unit.tau, purpose=unit.purpose),
         "algorithm": np.array(algorithms, object),
         "c": c,
         "seed": np.repeat(np.arange(unit.first_seed, unit.first_seed + unit.seeds), len(unit.pairs)),
@@ -51,8 +51,8 @@ def online_episodes(unit, random, episodes=60):
     count, number = unit.runs * episodes, np.tile(np.arange(episodes), unit.runs)
     steps = end + (30.0 - end) * np.exp(-number / 15) + random.normal(0, 1.0, count)
     return {
-        **repeated(count, experiment=unit.experiment, domain=unit.domain, scenario="online", learner=unit.learner),
-        **repeated(count, algorithm=unit.algorithm, rules=unit.rules, c=unit.c, tau=0.1, purpose="online"),
+        **constants(count, experiment=unit.experiment, domain=unit.domain, scenario="online", learner=unit.learner),
+        **constants(count, algorithm=unit.algorithm, rules=unit.rules, c=unit.c, tau=0.1, purpose="online"),
         "seed": np.repeat(np.arange(unit.runs), episodes),
         "episode": number,
         "reward": 13 - steps / 4,
@@ -74,11 +74,11 @@ def all_episodes(experiments, rules, scenario="both"):
     if scenario != "online":
         parts = made_up([unit for e in experiments for unit in runner.sweep_units(e, rules, 0)], random)
         if parts:
-            sweep = joined(parts)
+            sweep = join_tables(parts)
             parts += made_up([unit for e in experiments for unit in runner.fresh_units(e, rules, 0, sweep)], random)
     if scenario != "offline":
         parts += made_up([unit for e in experiments for unit in runner.online_units(e, rules, 0)], random)
-    return joined(parts)
+    return join_tables(parts)
 
 
 def _regret(mean):

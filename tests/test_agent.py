@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import uamcts
-from uamcts import files
+from uamcts.agent import checkpoint
 
 SCHEDULE = uamcts.Schedule(interval=20)
 
@@ -77,9 +77,9 @@ def test_the_file_is_arrays_and_json(walked, tmp_path):
     """Any zip program reads it; no array in it needs pickle."""
     walked[0].save(tmp_path / "agent")
     with zipfile.ZipFile(tmp_path / "agent") as archive:
-        head = json.loads(archive.read(files.HEAD))
+        head = json.loads(archive.read(checkpoint.HEAD))
         for name in archive.namelist():
-            if name != files.HEAD:
+            if name != checkpoint.HEAD:
                 with archive.open(name) as file:
                     np.lib.format.read_array(file, allow_pickle=False)
     assert head["kind"] == "agent"
@@ -158,7 +158,7 @@ def test_a_failed_save_leaves_the_old_file(walked, tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr(checkpoint.os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         agent.save(tmp_path / "agent")
     assert (tmp_path / "agent").read_bytes() == content

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import uamcts
-from uamcts import files
+from uamcts.agent import checkpoint
 
 TABLES = ("kept.count.npy", "tally.count.npy", "buffer.count.npy")
 CONFIG = uamcts.SearchConfig(iterations=4, rollouts=1, depth=3)
@@ -97,7 +97,7 @@ def test_every_array_is_missed_and_looked_at(saved, tmp_path):
     _, file, agent, before = saved
     parts = parts_of(file)
     for name, part in parts.items():
-        if name == files.HEAD:
+        if name == checkpoint.HEAD:
             continue
         array = np.lib.format.read_array(io.BytesIO(part))
         others = {key: value for key, value in parts.items() if key != name}
@@ -186,9 +186,9 @@ def test_what_unpacks_to_too_much_is_not_unpacked(saved, tmp_path, monkeypatch):
     name = "['experience']['times'].npy"
     large = npy(np.zeros(2**20, np.int64))
     with monkeypatch.context() as patch:
-        patch.setattr(files, "LARGEST", 2**21)
+        patch.setattr(checkpoint, "LARGEST", 2**21)
         assert "unpacks to" in refused(agent, before, put_together({**parts, name: large}), tmp_path)
-        patch.setattr(files, "LARGEST", 100)
+        patch.setattr(checkpoint, "LARGEST", 100)
         assert "at most" in refused(agent, before, file, tmp_path)
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": (2**40,)})
@@ -210,7 +210,7 @@ def test_what_unpacks_to_too_much_is_not_unpacked(saved, tmp_path, monkeypatch):
 )
 def test_odd_heads_are_refused(saved, tmp_path, head):
     _, file, agent, before = saved
-    refused(agent, before, put_together({**parts_of(file), files.HEAD: head}), tmp_path)
+    refused(agent, before, put_together({**parts_of(file), checkpoint.HEAD: head}), tmp_path)
 
 
 @pytest.mark.parametrize(

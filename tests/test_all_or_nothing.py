@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import uamcts
-from uamcts.doubt import Doubt
+from uamcts.agent.fitted_uncertainty import FittedUncertainty
 
 CONFIG = uamcts.SearchConfig(iterations=4, rollouts=1, depth=3)
 
@@ -153,7 +153,7 @@ def test_an_interrupted_lesson_leaves_the_agent_as_it_was(known, kind, method, m
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Doubt, "fitted", interrupted)
+    monkeypatch.setattr(FittedUncertainty, "fitted", interrupted)
     sample = (state(7), 1, state(7), 0.0, False)
     with pytest.raises(KeyboardInterrupt):
         {

@@ -20,10 +20,10 @@ from uamcts.baselines import (
     repetitions,
 )
 from uamcts.baselines.cmax import lookahead
-from uamcts.lab.learners import check_learner, make_learner
-from uamcts.learner import Doubter
+from uamcts.lab.experiments.learners import check_learner, make_learner
 from uamcts.types import Transition
 from uamcts.uncertainty import make_estimator
+from uamcts.uncertainty.learner import UncertaintyLearner
 
 KEY = jax.random.key(0)
 DOWN, RIGHT, UP = 1, 0, 3
@@ -328,19 +328,19 @@ STEPS = [((1, 0), UP), ((0, 0), RIGHT), ((0, 1), RIGHT), ((0, 1), RIGHT)]
 
 def test_cmax_mcts_ends_at_the_worst_where_the_model_was_seen_to_be_wrong(grid):
     domain, says = grid
-    given = says(Doubter(make_estimator("none", KEY, domain)))
+    given = says(UncertaintyLearner(make_estimator("none", KEY, domain)))
     learner = walked(domain, CmaxMcts.fresh(domain.reset(KEY), 8), STEPS)
     found, wrong = says(learner), only([(1, RIGHT)])
     np.testing.assert_array_equal(found.terminal, given.terminal | wrong)
     np.testing.assert_array_equal(found.reward, np.where(wrong, -1.0, given.reward))
     assert int(learner.facts.count) == 1
-    assert int(learner.with_room(20).facts.count) == 1
+    assert int(learner.reserve(20).facts.count) == 1
 
 
 def test_cmax_plus_mcts_pays_q_where_the_model_was_seen_to_be_wrong(grid):
     """At the wall Q is the mean return of 32 rollouts; where the real step ended the episode it is what it paid."""
     domain, says = grid
-    given = says(Doubter(make_estimator("none", KEY, domain)))
+    given = says(UncertaintyLearner(make_estimator("none", KEY, domain)))
     learner = walked(domain, CmaxPlusMcts.fresh(domain.reset(KEY), 8), STEPS[:3])
     goal = Transition(domain.from_features((1, 6)), jnp.float32(10), jnp.bool_(True))
     learner = learner.seen(domain, domain.from_features((2, 2)), jnp.int32(DOWN), goal, 1)
@@ -357,7 +357,7 @@ def test_cmax_plus_mcts_pays_q_where_the_model_was_seen_to_be_wrong(grid):
 
 def test_a_penalty_of_nothing_is_plain_mcts_and_others_cost_what_they_say(grid):
     domain, says = grid
-    truth = Doubter(make_estimator("true", KEY, domain))
+    truth = UncertaintyLearner(make_estimator("true", KEY, domain))
     given, found = says(truth), says(Penalised(truth, 3.0))
     np.testing.assert_array_equal(found.reward, given.reward - 3.0 * 0.5 * only([(1, RIGHT), (3, 2), (9, UP)]))
     np.testing.assert_array_equal(found.state.cell, given.state.cell)
@@ -388,7 +388,7 @@ OPTIONS = {"capacity": 40, "minibatches": 5, "most_copies": 10}
 
 def test_a_bonus_pays_for_what_is_doubtful(grid):
     domain, says = grid
-    given = says(Doubter(make_estimator("none", KEY, domain)))
+    given = says(UncertaintyLearner(make_estimator("none", KEY, domain)))
     found = says(make_learner("true+bonus=3", KEY, domain, OPTIONS))
     np.testing.assert_array_equal(found.reward, given.reward + 3.0 * 0.5 * only(WRONG))
     np.testing.assert_array_equal(found.state.cell, given.state.cell)
@@ -398,7 +398,7 @@ def test_a_bonus_pays_for_what_is_doubtful(grid):
 def test_there_is_no_bonus_for_what_is_known(grid, name):
     """Run into the wall once: that it is there is a fact, and pays no more than it did; the other two still do."""
     domain, says = grid
-    given = says(Doubter(make_estimator("none", KEY, domain)))
+    given = says(UncertaintyLearner(make_estimator("none", KEY, domain)))
     learner = make_learner(name, KEY, domain, OPTIONS)
     before, after = says(learner), says(walked(domain, learner, STEPS[:3]))
     np.testing.assert_array_equal(before.reward, given.reward + 1.5 * only(WRONG))
@@ -409,7 +409,7 @@ def test_there_is_no_bonus_for_what_is_known(grid, name):
 def test_a_bonus_for_what_was_never_tried(grid):
     """Also where the model is right, as `unseen` cannot know: a transition pays the bonus until it is made."""
     domain, says = grid
-    given = says(Doubter(make_estimator("none", KEY, domain)))
+    given = says(UncertaintyLearner(make_estimator("none", KEY, domain)))
     learner = make_learner("unseen+bonus=0.5+memory", KEY, domain, OPTIONS)
     tried = only([(7, UP), (0, RIGHT), (1, RIGHT)])
     np.testing.assert_array_equal(says(learner).reward, given.reward + 0.5)
@@ -420,7 +420,7 @@ def test_a_bonus_for_what_was_never_tried(grid):
 def test_a_residual_reaches_as_far_as_its_radius(grid):
     """Seen: from (0, 1) `right` stays. So does `right` from (0, 0) and (0, 2), which were not seen; nothing further."""
     domain, says = grid
-    given = says(Doubter(make_estimator("none", KEY, domain)))
+    given = says(UncertaintyLearner(make_estimator("none", KEY, domain)))
     learner = NearestResidual.fresh(domain, radius=1.0, capacity=4)
     np.testing.assert_array_equal(says(learner).state.cell, given.state.cell)
     learner = walked(domain, learner, [((0, 1), RIGHT), ((2, 6), UP)])
@@ -437,7 +437,7 @@ def test_a_residual_reaches_as_far_as_its_radius(grid):
 def test_a_residual_model_keeps_no_more_than_it_can_look_at():
     learner = NearestResidual.fresh(uamcts.make("two_way"), capacity=10**6)
     assert learner.facts.capacity == 512
-    assert learner.with_room(1000) is learner
+    assert learner.reserve(1000) is learner
 
 
 # Names
@@ -448,7 +448,7 @@ def test_learners_by_name():
     made = make_learner("linear+penalty=2+memory", KEY, domain, OPTIONS)
     assert made.facts.kept.capacity == 4
     assert made.learner.weight == 2.0
-    assert isinstance(made.learner.learner, Doubter)
+    assert isinstance(made.learner.learner, UncertaintyLearner)
     assert isinstance(make_learner("cmax_plus", KEY, domain, OPTIONS), CmaxPlusMcts)
     assert make_learner("none+penalty", KEY, domain, OPTIONS).weight == 1.0
     assert make_learner("none+bonus", KEY, domain, OPTIONS).weight == -1.0

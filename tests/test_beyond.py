@@ -1,4 +1,4 @@
-"""Experiments that the paper does not have: their declarations, their units, and their sections of the report."""
+"""Experiments that the paper does not have: their declarations, their units, and their sections of the build."""
 
 import importlib.util
 import json
@@ -14,17 +14,19 @@ from PIL import Image
 from rich.console import Console
 
 from uamcts.domains import make
-from uamcts.episode import Move
-from uamcts.lab import beyond, gifs, markdown, online, plots, report, runner
-from uamcts.lab.engines import engine_of
-from uamcts.lab.experiments import Experiment, Offline
-from uamcts.lab.findings import read
-from uamcts.lab.grid import domain_options, offline_grid, online_grid
-from uamcts.lab.learners import check_learner
-from uamcts.lab.reproduce import run_all
-from uamcts.lab.units import OfflineUnit
-from uamcts.paper import switches
-from uamcts.show import frame, write_gif
+from uamcts.episodes.offline import Move
+from uamcts.lab.analysis.results import read
+from uamcts.lab.console.boards import frame, write_gif
+from uamcts.lab.experiments import beyond
+from uamcts.lab.experiments.learners import check_learner
+from uamcts.lab.experiments.paper import Experiment, Offline
+from uamcts.lab.report import build, gifs, markdown, plots
+from uamcts.lab.run import online, runner
+from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run.grid import domain_options, offline_grid, online_grid
+from uamcts.lab.run.reproduce import run_all
+from uamcts.lab.run.units import OfflineUnit
+from uamcts.presets import switches
 
 ROOT = Path(__file__).parents[1]
 TINY = (("iterations", 3), ("rollouts", 2), ("depth", 6))
@@ -227,7 +229,7 @@ def test_a_family_from_the_first_unit_to_the_page(tmp_path):
         assert f"{row['mean']:.2f} {ends} in {row['steps']:.0f}, c {row['c']:g}" in page
     assert 'id="ice"' in page
     assert 'id="ice_1"' not in page
-    assert report.build(tmp_path).read_text() == page
+    assert build.build(tmp_path).read_text() == page
     table = markdown.tables_of(read(tmp_path))["ice two_way_icy"]
     assert [line[0].text for line in table.lines] == ["1", "2"]
 
@@ -253,7 +255,7 @@ def test_planners_side_by_side(tmp_path):
     about = {"command": "uamcts beyond planners", "settings": {"experiments": declared}}
     summary = {"rows": rows, "claims": [], "curves": [], "provenance": about}
     (tmp_path / "summary.json").write_text(json.dumps(summary))
-    page = report.build(tmp_path).read_text()
+    page = build.build(tmp_path).read_text()
     table = page[page.index("Online: what it needs") :]
     table = table[: table.index("</table>")]
     lines = [line for line in table.split("<tr>") if "<td" in line]
@@ -306,7 +308,7 @@ def test_tables_show_fresh_seeds_and_not_the_best_of_the_sweep(tmp_path):
         [f"{adapted}, tau 10", "6.00 [5.00, 7.00] in 20, c 8"],
         [plots.who("trust", "true"), "7.00 [6.00, 8.00] in 20, c 4"],
     ]
-    assert "7.00 [6.00, 8.00] in 20, c 4" in report.build(tmp_path).read_text()
+    assert "7.00 [6.00, 8.00] in 20, c 4" in build.build(tmp_path).read_text()
 
 
 def test_one_domain_at_two_budgets_is_two_tables(tmp_path):
@@ -329,7 +331,7 @@ def test_one_domain_at_two_budgets_is_two_tables(tmp_path):
         "discount 100": ["90.00", "95.00", "99.00", "100.00"],
         "discount 1000": ["90.50", "95.50", "99.50", "100.50"],
     }
-    report.build(tmp_path)
+    build.build(tmp_path)
     assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"discount_100", "discount_1000"}
 
 
@@ -366,7 +368,7 @@ def test_differences_are_those_of_trust_whichever_was_declared_first(tmp_path):
         [f"less {adapted}", "+2.00* [+1.00, +4.00]"],
         [f"less {adapted}, tau 10", "+3.00 [+1.00, +4.00]"],
     ]
-    assert "+2.00* [+1.00, +4.00]" in report.build(tmp_path).read_text()
+    assert "+2.00* [+1.00, +4.00]" in build.build(tmp_path).read_text()
 
 
 def test_documents_are_filled_from_the_summary(tmp_path):
@@ -402,7 +404,7 @@ def test_a_document_may_be_filled_from_several_folders(tmp_path):
 
 @pytest.mark.parametrize("name", ["docs/beyond.md", "docs/trust.md", "docs/choosing.md", "README.md"])
 def test_documents_say_what_the_summary_says(name):
-    """`python -m uamcts.lab.markdown docs/results/beyond docs/results/online` and the documents puts it right."""
+    """`python -m uamcts.lab.report.markdown docs/results/beyond docs/results/online` with the documents repairs it."""
     text = (ROOT / name).read_text()
     assert text.count("<!-- end -->") == text.count("<!-- table ") + text.count("<!-- mean ") > 0
     assert markdown.fill(text, *(read(ROOT / "docs" / "results" / folder) for folder in ("beyond", "online"))) == text

@@ -7,10 +7,10 @@ import pytest
 from forks import AT_FORK, FORKS, ON_ROAD, TAKE, WAIT, WRONG, Simulator, State, domain, observe_everything
 
 import uamcts
-from uamcts.learner import Doubter, Knowledge, goes_on, taught
 from uamcts.uncertainty import ESTIMATORS, GATED, make_estimator
 from uamcts.uncertainty.calibration import LATEST, Calibrated, Sightings, cut_between
 from uamcts.uncertainty.estimator import Estimator
+from uamcts.uncertainty.learner import AgentState, UncertaintyLearner, goes_on, train
 
 KEY = jax.random.key(0)
 SEARCH = uamcts.SearchConfig(iterations=60, rollouts=2, depth=4, gamma=0.99, rules="trust", c=4.0)
@@ -102,7 +102,7 @@ def test_the_papers_rules_see_what_the_network_says(rules):
     of_simulator, of_domain = (agent_of(model, "network", config) for model in (Simulator(), domain()))
     observe_everything(of_simulator)
     observe_everything(of_domain, as_state)
-    assert type(of_domain.mind.knowledge.learner) is Doubter
+    assert type(of_domain.mind.knowledge.learner) is UncertaintyLearner
     assert of_domain.mind.knowledge.learner.surprise is None
     of_simulator.act((0, AT_FORK))
     of_domain.act(as_state(0, AT_FORK))
@@ -152,7 +152,7 @@ def test_a_small_error_is_doubted_beside_a_large_one(name):
         for action in (TAKE, WAIT):
             error = {(2, WAIT): 1e-4, (5, TAKE): 1.0}.get((fork, action), 0.0)
             calibrated = absorb(calibrated, as_state(fork, AT_FORK), jnp.int32(action), jnp.float32(error))
-    calibrated = jax.jit(lambda one: one.learn(KEY)[0])(calibrated).settled()
+    calibrated = jax.jit(lambda one: one.learn(KEY)[0])(calibrated).finish_on_host()
     ask = jax.jit(lambda one, fork, action: one.predict(as_state(fork, AT_FORK), action))
     said = {(f, a): float(ask(calibrated, np.int32(f), np.int32(a))) for f in range(FORKS) for a in (TAKE, WAIT)}
     assert {transition for transition, number in said.items() if number > 0} == {(2, WAIT), (5, TAKE)}
@@ -241,12 +241,14 @@ def test_the_papers_network_stops_for_good_and_under_trust_it_does_not():
 def test_a_round_that_is_not_worth_it_changes_nothing():
     """Under `jit`, as runs have it: no surprise, no round; one surprise, one round."""
     schedule = uamcts.Schedule()
-    knowledge = Knowledge(
-        Doubter(Counted(jnp.float32(0), jnp.float32(0))), jnp.float32(0.1), jnp.int32(9), jnp.float32(0)
+    knowledge = AgentState(
+        UncertaintyLearner(Counted(jnp.float32(0), jnp.float32(0))), jnp.float32(0.1), jnp.int32(9), jnp.float32(0)
     )
     world = domain(wrong=0)
-    see = jax.jit(lambda know, state: uamcts.learner.seen(know, world, state, jnp.int32(1), world.world(state, 1)))
-    teach = jax.jit(lambda know: taught(know, KEY, schedule))
+    see = jax.jit(
+        lambda know, state: uamcts.uncertainty.learner.seen(know, world, state, jnp.int32(1), world.world(state, 1))
+    )
+    teach = jax.jit(lambda know: train(know, KEY, schedule))
     knowledge = see(knowledge, as_state(1, ON_ROAD))
     assert not bool(goes_on(knowledge, schedule))
     knowledge = see(knowledge, as_state(1, AT_FORK))

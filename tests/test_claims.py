@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from episode_tables import empty, rows, together
 
-from uamcts.lab import claims, report, statistics
-from uamcts.lab.evidence import CLOSE, FAILS, HOLDS, MISSING, equivalence, p_of_equivalence, p_of_margins
-from uamcts.lab.verdicts import adjust, count_verdicts, in_words
-from uamcts.paper import EXPLORATION
+from uamcts.lab.analysis import claims, statistics
+from uamcts.lab.analysis.evidence import CLOSE, FAILS, HOLDS, MISSING, equivalence, p_of_equivalence, p_of_margins
+from uamcts.lab.analysis.verdicts import adjust, count_verdicts, in_words
+from uamcts.lab.report import build
+from uamcts.presets import EXPLORATION
 
 OFFLINE = ("true", "corrupted", "backpropagation", "selection", "expansion", "simulation", "combined")
 GAMES = {
@@ -266,7 +267,7 @@ def test_the_report_says_what_the_number_of_tests_means(on_good, tmp_path):
     (tmp_path / "summary.json").write_text(json.dumps(summary))
     said = in_words(on_good)
     assert f"The verdicts rest on {len(BAD)} tests at 5% each" in said
-    assert said in report.build(tmp_path).read_text()
+    assert said in build.build(tmp_path).read_text()
 
 
 def test_goes_a_share_of_the_way_by_hand():

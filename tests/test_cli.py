@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import uamcts
 from uamcts import names
 from uamcts.cli import app
-from uamcts.paper import planned_in, search_config
+from uamcts.presets import planned_in, search_config
 
 runner = CliRunner()
 

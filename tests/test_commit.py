@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from uamcts.lab import provenance
+from uamcts.lab.run import provenance
 
 
 def git(folder, *words):

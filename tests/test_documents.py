@@ -167,10 +167,10 @@ def check_uamcts(words: list[str]) -> None:
         lab.chosen(given["names"] or [], given["quick"], given["scenario"])
     known = next((option.help for option in command.params if option.name == "algorithm"), "") or ""
     for name in given.get("algorithm") or ():
-        names = {*importlib.import_module("uamcts.paper").ALGORITHMS, "trust", "random"}
+        names = {*importlib.import_module("uamcts.presets").ALGORITHMS, "trust", "random"}
         assert name in names or name in re.findall(r"[\w-]+", known), f"there is no algorithm {name!r}"
     for name in given.get("learner") or ():
-        importlib.import_module("uamcts.lab.learners").check_learner(name)
+        importlib.import_module("uamcts.lab.experiments.learners").check_learner(name)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page_commands(page)], ids=name_of)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import uamcts
-from uamcts import files
-from uamcts.learner import Doubter
+from uamcts.agent import checkpoint
 from uamcts.uncertainty import ESTIMATORS, GATED, make_estimator
 from uamcts.uncertainty.buffer import Buffer
+from uamcts.uncertainty.conformal_gate import Gated
 from uamcts.uncertainty.estimator import Estimator
-from uamcts.uncertainty.gate import Gated
-from uamcts.uncertainty.sampled import Surprise, balanced, cautious, grouped
+from uamcts.uncertainty.learner import UncertaintyLearner
+from uamcts.uncertainty.samples import Surprise, balanced, cautious, grouped
 from uamcts.uncertainty.trees import evaluated, fitted
 
 KEY = jax.random.key(0)
@@ -51,7 +51,7 @@ def programs():
 
 
 @pytest.fixture(scope="module")
-def taught(everything, programs):
+def train(everything, programs):
     """Estimators that have seen all of 2-Way, by name, with what they were before."""
     absorb, learn, _ = programs
     made = {}
@@ -61,7 +61,7 @@ def taught(everything, programs):
             fresh = make_estimator(name, KEY, DOMAIN, **OPTIONS)
             estimator = absorb(fresh, everything, 4)
             for key in jax.random.split(KEY, 5):
-                estimator = learn(estimator, key)[0].settled()
+                estimator = learn(estimator, key)[0].finish_on_host()
             made[name] = fresh, estimator
         return made[name]
 
@@ -72,13 +72,13 @@ def taught(everything, programs):
 
 
 @pytest.mark.parametrize("name", ["two_part", "trees", "nearest", *SLOW])
-def test_it_learns_the_gridworld_with_exact_zeros(name, everything, programs, taught):
+def test_it_learns_the_gridworld_with_exact_zeros(name, everything, programs, train):
     """Every (s, a) seen: U about right where the model errs, and 0, not something small, where it does not.
 
     (`bayes` has a test of its own: a sum of a row's and a column's weight cannot single out one cell.)
     """
     states, actions, true = everything
-    fresh, estimator = taught(name)
+    fresh, estimator = train(name)
     assert not np.any(programs[2](fresh, states, actions)), "it says something before it has learned"
     assert not fresh.trained
     assert estimator.trained
@@ -90,16 +90,16 @@ def test_it_learns_the_gridworld_with_exact_zeros(name, everything, programs, ta
 
 
 @pytest.mark.parametrize("name", ["two_part", "bayes", "trees", "nearest", "linear+gate", *SLOW])
-def test_files_keep_it(name, everything, programs, taught, tmp_path):
+def test_files_keep_it(name, everything, programs, train, tmp_path):
     """What was saved after learning is loaded into a fresh one: the same answers, bit for bit."""
     states, actions, _ = everything
-    fresh, estimator = taught(name)
-    files.save(tmp_path / "kept", estimator, "estimator", {"name": name})
-    loaded = files.load(tmp_path / "kept", fresh, "estimator", {"name": name})
+    fresh, estimator = train(name)
+    checkpoint.save(tmp_path / "kept", estimator, "estimator", {"name": name})
+    loaded = checkpoint.load(tmp_path / "kept", fresh, "estimator", {"name": name})
     expected = programs[2](estimator, states, actions)
     np.testing.assert_array_equal(programs[2](loaded, states, actions), expected)
     with pytest.raises(ValueError, match="does not fit"):
-        files.load(tmp_path / "kept", make_estimator("linear", KEY, DOMAIN), "estimator", {"name": name})
+        checkpoint.load(tmp_path / "kept", make_estimator("linear", KEY, DOMAIN), "estimator", {"name": name})
 
 
 @pytest.mark.parametrize(
@@ -111,18 +111,18 @@ def test_runs_side_by_side_are_the_same_as_one_by_one(name, everything):
     targets = jnp.stack([targets, targets[::-1]])
 
     def fresh(key):
-        return Doubter(make_estimator(name, key, DOMAIN, capacity=64, minibatches=5))
+        return UncertaintyLearner(make_estimator(name, key, DOMAIN, capacity=64, minibatches=5))
 
-    def lesson(learner, key, targets):
+    def train_run(learner, key, targets):
         absorb = lambda estimator, sample: (estimator.absorb(*sample), None)  # noqa: E731
         estimator = jax.lax.scan(absorb, learner.estimator, (states, actions, targets))[0]
-        return Doubter(estimator).learn(key)[0]
+        return UncertaintyLearner(estimator).learn(key)[0]
 
     keys = jax.random.split(KEY, 2)
-    both = jax.jit(jax.vmap(lesson))(jax.vmap(fresh)(keys), keys, targets).settled()
+    both = jax.jit(jax.vmap(train_run))(jax.vmap(fresh)(keys), keys, targets).finish_on_host()
     answers = jax.vmap(lambda learner: jax.vmap(learner.estimator.predict)(states, actions))(both)
     for run in range(2):
-        alone = jax.jit(lesson)(fresh(keys[run]), keys[run], targets[run]).settled()
+        alone = jax.jit(train_run)(fresh(keys[run]), keys[run], targets[run]).finish_on_host()
         expected = jax.vmap(alone.estimator.predict)(states, actions)
         np.testing.assert_allclose(answers[run], expected, rtol=1e-4, atol=1e-6)
 
@@ -193,7 +193,7 @@ def test_only_equal_samples_become_one(monkeypatch):
         np.testing.assert_array_equal(groups.size, 1)
         np.testing.assert_array_equal(groups.row, np.arange(1000), "not in the order they came")
         np.testing.assert_array_equal(groups.mean, targets)
-        monkeypatch.setattr("uamcts.uncertainty.sampled.fingerprint", lambda state: (jnp.uint32(1), jnp.uint32(1)))
+        monkeypatch.setattr("uamcts.uncertainty.samples.fingerprint", lambda state: (jnp.uint32(1), jnp.uint32(1)))
 
 
 def test_classes_are_balanced_whatever_their_sizes():
@@ -367,6 +367,6 @@ def test_the_gate_holds_out_what_the_estimator_never_sees():
         gate = absorb(gate, jnp.float32(index % 2))
     assert int(gate.buffer.count) == 2
     assert int(gate.inner.regression.buffer.count) == 18
-    roomy = eqx.tree_at(lambda gate: gate.met, gate, gate.met).with_room(500)
+    roomy = eqx.tree_at(lambda gate: gate.met, gate, gate.met).reserve(500)
     assert roomy.buffer.capacity >= 102
     assert roomy.inner.regression.buffer.capacity >= 518

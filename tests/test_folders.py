@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from uamcts import atomic, versions
-from uamcts.lab.differences import differences, in_words
-from uamcts.lab.engines import engine_of
-from uamcts.lab.gifs import draw_typical
-from uamcts.lab.grid import default_folder, domain_options, offline_grid, online_grid, run_grid
-from uamcts.lab.store import Store
-from uamcts.lab.tables import nothing
-from uamcts.lab.units import OfflineUnit
+from uamcts import versions
+from uamcts.lab.report.gifs import draw_typical
+from uamcts.lab.run.differences import differences, in_words
+from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run.grid import default_folder, domain_options, offline_grid, online_grid, run_grid
+from uamcts.lab.run.store import Store
+from uamcts.lab.run.tables import nothing
+from uamcts.lab.run.units import OfflineUnit
+from uamcts.runtime import atomic
 
 BASE = {"experiment": "a", "domain": "two_way", "rules": "released", "tau": 0.1, "purpose": "sweep",
         "pairs": (("corrupted", 1.0),), "first_seed": 0, "seeds": 3, "seed": 0,
@@ -65,7 +66,7 @@ def test_what_differs_is_said_in_words():
     def settings(**changes):
         grid = {"domains": ["two_way"], "algorithms": ["trust"], "exploration": [4.0], "taus": [0.1],
                 "iterations": [2], "runs": 10, **changes}  # fmt: skip
-        from uamcts.lab.reproduce import settings_of
+        from uamcts.lab.run.reproduce import settings_of
 
         return json.loads(json.dumps(settings_of(offline_grid(**grid), False, "released", 0)))
 
@@ -138,9 +139,9 @@ def test_options_without_an_end_are_refused():
 
 def test_one_run_and_runs_without_an_episode(tmp_path, monkeypatch):
     """A run has no interval, and steps too few for an episode give no rows: both are told, neither fails."""
-    from uamcts.lab.terminal import result_lines
+    from uamcts.lab.console.terminal import result_lines
 
-    monkeypatch.setattr("uamcts.lab.reproduce.draw_typical", lambda *_: None)
+    monkeypatch.setattr("uamcts.lab.run.reproduce.draw_typical", lambda *_: None)
     one = run_tiny(tmp_path / "one", runs=1)
     assert one["rows"][0]["ci95"] == [None, None]
     assert any(line.split()[-2:][0] == "1" and " - " in line for line in result_lines(one["rows"]))
@@ -158,7 +159,7 @@ def test_what_killed_writers_leave_is_removed_and_what_others_write_is_not(tmp_p
     program = """
 import sys, time
 from pathlib import Path
-from uamcts.atomic import _temporary
+from uamcts.runtime.atomic import _temporary
 file, name = _temporary(Path(sys.argv[1]))
 file.write(b"half")
 file.flush()
@@ -206,7 +207,7 @@ def test_pictures_are_whole_and_belong_to_the_numbers(tmp_path, monkeypatch):
     from PIL import Image
 
     drawn = []
-    from uamcts.lab import gifs
+    from uamcts.lab.report import gifs
 
     draw = gifs._draw
     monkeypatch.setattr(gifs, "TRIES", 1)
@@ -266,7 +267,7 @@ def test_a_wrong_address_is_told_at_once(tmp_path, capsys, monkeypatch):
 
 def test_what_ray_says_about_an_address_is_one_line(monkeypatch):
     ray = pytest.importorskip("ray", reason="no Ray: pip install ray")
-    from uamcts.lab.engines import connect
+    from uamcts.lab.run.engines import connect
 
     def fail(**_):
         raise ConnectionError("Could not find any running Ray instance.\nAnd more")

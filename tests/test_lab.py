@@ -12,24 +12,26 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from uamcts.lab import batches, experiments, runner
-from uamcts.lab.engines import engine_of
-from uamcts.lab.experiments import EXPERIMENTS, NAMES, pairs, quick
-from uamcts.lab.grid import offline_grid, online_grid, run_grid
-from uamcts.lab.store import Store
-from uamcts.lab.tables import from_parquet
-from uamcts.lab.units import OfflineUnit, OnlineUnit
-from uamcts.paper import ALGORITHMS, BEST_C
+from uamcts.lab.experiments import paper
+from uamcts.lab.experiments.paper import EXPERIMENTS, NAMES, pairs, quick
+from uamcts.lab.run import batches, runner
+from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run.grid import offline_grid, online_grid, run_grid
+from uamcts.lab.run.store import Store
+from uamcts.lab.run.tables import from_parquet
+from uamcts.lab.run.units import OfflineUnit, OnlineUnit
+from uamcts.presets import ALGORITHMS, BEST_C
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from uamcts.startup import prepare_jax
+from uamcts.runtime.jax_setup import prepare_jax
 prepare_jax()
 from rich.console import Console
-from uamcts.lab import reproduce, runner
-from uamcts.lab.engines import engine_of
-from uamcts.lab.grid import offline_grid, run_grid
+from uamcts.lab.run import reproduce
+from uamcts.lab.run import runner
+from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run.grid import offline_grid, run_grid
 runner.BLOCK, runner.EPISODES = 1, 1
 reproduce.draw_typical = lambda *_: None
 run_grid(offline_grid(["two_way"], ["combined"], [1.0, 2.0], [0.1], [4], 12), "released", 0,
@@ -41,7 +43,7 @@ print("finished", flush=True)
 @pytest.fixture(autouse=True)
 def without_pictures(monkeypatch):
     """Pictures of typical episodes are tested with folders; here they would take most of the time."""
-    monkeypatch.setattr("uamcts.lab.reproduce.draw_typical", lambda *_: None)
+    monkeypatch.setattr("uamcts.lab.run.reproduce.draw_typical", lambda *_: None)
 
 
 def start(out, cache):
@@ -323,7 +325,7 @@ def test_names_change_with_every_setting():
 
 def test_the_papers_experiments_are_all_there():
     assert NAMES == ("space_invaders", "freeway", "breakout", "two_way", "icy", "bandit")
-    for name in experiments.GAMES:
+    for name in paper.GAMES:
         part = EXPERIMENTS[name].offline[0]
         assert len(pairs(EXPERIMENTS[name], part)) == 28
         assert part.runs == 100
@@ -367,9 +369,10 @@ import os, signal, sys, threading, time
 from pathlib import Path
 import ray
 from rich.console import Console
-from uamcts.lab import reproduce, runner
-from uamcts.lab.engines import engine_of
-from uamcts.lab.grid import offline_grid, run_grid
+from uamcts.lab.run import reproduce
+from uamcts.lab.run import runner
+from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run.grid import offline_grid, run_grid
 runner.BLOCK, runner.EPISODES = 2, 1
 reproduce.draw_typical = lambda *_: None
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)

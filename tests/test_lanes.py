@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import uamcts
-from uamcts.mcts import kernel
-from uamcts.mcts.lanes import lockstep, recorded
+from uamcts.mcts import lockstep_kernel
+from uamcts.mcts.lockstep import lockstep, run_recorded
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.simulate import Start, simulate
 from uamcts.randomness import seed_of
@@ -59,9 +59,9 @@ def interpreted(monkeypatch):
         calls.append(1)
         return original(*arguments, interpret=True)
 
-    original = kernel.run
-    monkeypatch.setattr(kernel, "usable", lambda *arguments: True)
-    monkeypatch.setattr(kernel, "run", run_interpreted)
+    original = lockstep_kernel.run
+    monkeypatch.setattr(lockstep_kernel, "usable", lambda *arguments: True)
+    monkeypatch.setattr(lockstep_kernel, "run", run_interpreted)
     return calls
 
 
@@ -93,7 +93,7 @@ def trail(numbers, count=12):
     """The Collatz loop with a record of every number on the way, and whether it was still on its way."""
     step = collatz(jnp.int32(1))
     lanes = (numbers, jnp.zeros_like(numbers), numbers == 1)
-    return recorded(lambda k, lane: (step(k, lane), (lane[0], ~lane[2])), lambda lane: lane[2], count, lanes)
+    return run_recorded(lambda k, lane: (step(k, lane), (lane[0], ~lane[2])), lambda lane: lane[2], count, lanes)
 
 
 def test_records_hold_what_every_step_said():
@@ -124,16 +124,16 @@ def test_what_is_no_plain_number_takes_the_loop(monkeypatch):
     """A lane with a vector in it does not fit the kernel: `usable` says so, also on a GPU."""
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     vector, number = jnp.zeros((4, 2)), jnp.zeros(4)
-    assert not kernel.usable(None, 1, 0, (), [], [number, vector])
-    assert not kernel.usable(None, 1, 0, (False,), [vector], [number])
+    assert not lockstep_kernel.usable(None, 1, 0, (), [], [number, vector])
+    assert not lockstep_kernel.usable(None, 1, 0, (False,), [vector], [number])
 
 
 def test_a_step_that_cannot_be_lowered_takes_the_loop(monkeypatch):
     """On a machine without a GPU nothing lowers for one: the answer is no, not an error."""
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     jaxpr = jax.make_jaxpr(lambda k, x: x + 1)(jnp.int32(0), jnp.float32(0)).jaxpr
-    kernel._lowers.cache_clear()
-    assert not kernel.usable(jaxpr, 1, 0, (), [], [jnp.zeros(4)])
+    lockstep_kernel._lowers.cache_clear()
+    assert not lockstep_kernel.usable(jaxpr, 1, 0, (), [], [jnp.zeros(4)])
 
 
 def test_the_kernel_stops_blocks_that_are_over():
@@ -144,5 +144,5 @@ def test_the_kernel_stops_blocks_that_are_over():
     flat = jax.make_jaxpr(lambda k, *lane: list(step(k, lane)))(jax.ShapeDtypeStruct((), jnp.int32), *one)
     lanes = [numbers, jnp.zeros_like(numbers), numbers == 1]
     constants = [jnp.asarray(constant) for constant in flat.consts]
-    found = kernel.run(flat.jaxpr, 200, 2, (False,) * len(constants), constants, lanes, interpret=True)
+    found = lockstep_kernel.run(flat.jaxpr, 200, 2, (False,) * len(constants), constants, lanes, interpret=True)
     np.testing.assert_array_equal(found[1], run(jnp.int32(1), numbers))

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import uamcts
-from uamcts import files
-from uamcts.learner import Doubter
-from uamcts.memory import Facts, Patched, PatchedModel
-from uamcts.online import Run, over_runs, stretch
-from uamcts.paper import search_config
+from uamcts.agent import checkpoint
+from uamcts.corrections.facts import Facts, Patched, PatchedModel
+from uamcts.episodes.online import Run, over_runs, advance
+from uamcts.presets import search_config
 from uamcts.types import Transition
 from uamcts.uncertainty.estimator import Estimator
-from uamcts.uncertainty.recall import Recall
-from uamcts.words import fingerprint
+from uamcts.uncertainty.learner import UncertaintyLearner
+from uamcts.uncertainty.prediction_cache import PredictionCache
+from uamcts.uncertainty.state_hash import fingerprint
 
 KEY = jax.random.key(0)
 
@@ -90,11 +90,11 @@ def test_a_table_grows_and_forgets_nothing(table):
     rows = [(number, action, 10 + index) for index, (number, action) in enumerate(EVERYTHING)]
     full = put(empty, rows)
     assert len(look(full)) == 16
-    assert full.with_room(0) is full
-    roomy = full.with_room(11)
+    assert full.reserve(0) is full
+    roomy = full.reserve(11)
     assert look(roomy) == look(full)
     assert look(put(roomy, rows)) == {(number, action): value for number, action, value in rows}
-    both = jax.tree.map(lambda *leaves: jnp.stack(leaves), full, put(empty, rows[:2])).with_room(20)
+    both = jax.tree.map(lambda *leaves: jnp.stack(leaves), full, put(empty, rows[:2])).reserve(20)
     assert both.keys.shape[1] == 36 + 1
     assert look(jax.tree.map(lambda leaf: leaf[0], both)) == look(full)
     assert look(jax.tree.map(lambda leaf: leaf[1], both)) == look(put(empty, rows[:2]))
@@ -129,7 +129,7 @@ class Constant(Estimator):
         return jnp.float32(0.25)
 
     def uncertainty(self):
-        return Recall(self.predict, 4, remember=True) if self.many else self.predict
+        return PredictionCache(self.predict, 4, remember=True) if self.many else self.predict
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def icy():
 def test_facts_override_the_model_and_its_doubt_where_they_were_seen_and_nowhere_else(icy, many):
     """The ends and rewards of the real step are kept as well, also where they contradict the domain's rules."""
     domain, walk, states, actions = icy
-    learner = Patched.fresh(domain.reset(KEY), Doubter(Constant(many)))
+    learner = Patched.fresh(domain.reset(KEY), UncertaintyLearner(Constant(many)))
     see = jax.jit(lambda learner, state, action, real: learner.seen(domain, state, action, real, 1))
     odd = Transition(domain.from_features((2, 1)), jnp.float32(-3.5), jnp.bool_(True))
     facts = {}
@@ -182,7 +182,7 @@ def test_with_memory_the_icy_way_is_found_again_and_again():
 
     def one(key):
         run = Run.fresh(key, domain, Patched.fresh(domain.reset(key), capacity=84), uamcts.Schedule())
-        return stretch(run, None, domain, config, 300)[2]
+        return advance(run, None, domain, config, 300)[2]
 
     said = jax.jit(over_runs(one))(jax.random.split(KEY, 5))
     reached = said.terminal[:, 100:][said.ended[:, 100:]]
@@ -192,10 +192,10 @@ def test_with_memory_the_icy_way_is_found_again_and_again():
 
 def test_facts_are_saved_and_loaded_into_larger_tables(table, tmp_path):
     empty, put, look = table
-    learner = Patched(put(empty, [(1, 2, 7), (4, 0, 9)]), Doubter(Constant(False)))
-    files.save(tmp_path / "facts", learner, "test", {})
-    larger = Patched(empty.with_room(40), Doubter(Constant(False)))
-    again = files.load(tmp_path / "facts", larger, "test", {})
+    learner = Patched(put(empty, [(1, 2, 7), (4, 0, 9)]), UncertaintyLearner(Constant(False)))
+    checkpoint.save(tmp_path / "facts", learner, "test", {})
+    larger = Patched(empty.reserve(40), UncertaintyLearner(Constant(False)))
+    again = checkpoint.load(tmp_path / "facts", larger, "test", {})
     assert look(again.facts) == {(1, 2): 7, (4, 0): 9}
 
 

@@ -12,14 +12,14 @@ import pytest
 
 import two_devices
 import uamcts
-from uamcts.lab.learners import make_learner
-from uamcts.lab.online import Experiment, Runs, average_precision, unique_share
-from uamcts.learner import Doubter, Knowledge, plan, taught
-from uamcts.online import Run, deletions, lesson, online, over_runs, step, stretch
-from uamcts.paper import search_config
-from uamcts.transition import TransitionLearner
+from uamcts.baselines.transition import TransitionLearner
+from uamcts.episodes.online import Run, advance, deletions, online, over_runs, step, train_run
+from uamcts.lab.experiments.learners import make_learner
+from uamcts.lab.run.online import Experiment, Runs, average_precision, unique_share
+from uamcts.presets import search_config
 from uamcts.uncertainty import make_estimator
-from uamcts.uncertainty.recall import Recall
+from uamcts.uncertainty.learner import AgentState, UncertaintyLearner, plan, train
+from uamcts.uncertainty.prediction_cache import PredictionCache
 from uamcts.uncertainty.schedule import Schedule
 
 KEY = jax.random.key(0)
@@ -120,10 +120,8 @@ def test_taught_follows_the_schedule_and_stops():
     estimator = make_estimator("linear", KEY, domain, capacity=10, minibatches=20)
     state = domain.reset(KEY)
     estimator = estimator.absorb(state, jnp.int32(1), jnp.float32(0.5))
-    knowledge = Knowledge.fresh(Doubter(estimator), SHORT)
-    teach = jax.jit(
-        lambda knowledge, schedule_loss: taught(knowledge, KEY, Schedule(good_enough=1.0)), static_argnums=1
-    )
+    knowledge = AgentState.fresh(UncertaintyLearner(estimator), SHORT)
+    teach = jax.jit(lambda knowledge, schedule_loss: train(knowledge, KEY, Schedule(good_enough=1.0)), static_argnums=1)
     taus = []
     for _ in range(4):
         taus.append(round(float(knowledge.tau), 6))
@@ -142,8 +140,8 @@ def test_one_program_equals_pieces_and_batches_equal_single_runs(two_way):
     whole = jax.jit(over_runs(lambda key: online(fresh(key), domain, config, SHORT, 2, 10)))
     runs, said = whole(keys)
     assert said.reward.shape == (3, 60)
-    piece = jax.jit(over_runs(lambda run: stretch(run, None, domain, config, 30, 10)[::2]))
-    learn = jax.jit(over_runs(lambda run: lesson(run, SHORT)))
+    piece = jax.jit(over_runs(lambda run: advance(run, None, domain, config, 30, 10)[::2]))
+    learn = jax.jit(over_runs(lambda run: train_run(run, SHORT)))
     pieces, parts = jax.vmap(fresh)(keys), []
     for _ in range(2):
         pieces, part = piece(pieces)
@@ -167,7 +165,7 @@ def test_lanes_spread_over_two_devices_are_the_same():
 UNEVEN = """
 import jax
 import jax.numpy as jnp
-from uamcts.devices import spread
+from uamcts.runtime.devices import spread
 
 def busy(rounds):
     return jax.lax.fori_loop(0, rounds, lambda _, x: x + jnp.sin(x), jnp.float32(0.5))
@@ -291,9 +289,9 @@ def test_unique_share_counts_different_samples():
     learner = run.knowledge.learner
     for cell, action in [(7, 0), (7, 0), (7, 1), (0, 0)]:
         estimator = learner.estimator.absorb(domain.from_features((cell // 7, cell % 7)), jnp.int32(action), 0.0)
-        learner = Doubter(estimator)
+        learner = UncertaintyLearner(estimator)
     run = Run(
-        Knowledge(learner, *jax.tree.leaves(run.knowledge)[-3:]),
+        AgentState(learner, *jax.tree.leaves(run.knowledge)[-3:]),
         run.state,
         run.episode,
         run.length,
@@ -408,7 +406,7 @@ def test_searches_with_and_without_memory_agree():
     predict = lambda state, action: jax.nn.sigmoid(jnp.sum(domain.inputs(state)[:50]) / 8 + action - 4)  # noqa: E731
 
     def found(remember, state, key):
-        return uamcts.search(key, state, domain.model, Recall(predict, 3, remember), config)
+        return uamcts.search(key, state, domain.model, PredictionCache(predict, 3, remember), config)
 
     for index, state in enumerate(states):
         key = jax.random.key(index)

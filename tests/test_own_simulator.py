@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import uamcts
-from uamcts import simulator
-from uamcts.experience import Experience, Measure, Outcome, Returns
-from uamcts.lies import Report
-from uamcts.minds.states import as_json, from_json
+from uamcts.agent import python_simulator
+from uamcts.agent.experience import Experience, Measure, Outcome, Returns
+from uamcts.agent.report import Report
+from uamcts.agent.states import as_json, from_json
 
 BUDGET = {"iterations": 30, "rollouts": 3, "depth": 12, "gamma": 0.95}
 CONFIG = uamcts.SearchConfig(**BUDGET)
@@ -394,7 +394,7 @@ def test_nothing_learned_is_lost_whenever_it_fails(fault, when, steps):
 
 
 def test_slow_ones_are_told_of(monkeypatch):
-    monkeypatch.setattr(simulator, "SLOW", 0.01)
+    monkeypatch.setattr(python_simulator, "SLOW", 0.01)
 
     class Slow(Corridors):
         def step(self, state, action):
@@ -402,10 +402,10 @@ def test_slow_ones_are_told_of(monkeypatch):
             return super().step(state, action)
 
     with pytest.warns(
-        simulator.SlowSimulator, match=r"one step took 0.0 s; a move of up to 4 steps may take 0 s: give"
+        python_simulator.SlowSimulator, match=r"one step took 0.0 s; a move of up to 4 steps may take 0 s: give"
     ):
         uamcts.Agent(Slow(), config=uamcts.SearchConfig(iterations=1, rollouts=1, depth=1), num_actions=3).act((0, 0))
-    with pytest.warns(simulator.SlowSimulator, match=r"budget_seconds=0.05 leaves room for \d steps a move"):
+    with pytest.warns(python_simulator.SlowSimulator, match=r"budget_seconds=0.05 leaves room for \d steps a move"):
         uamcts.Agent(Slow(), budget_seconds=0.05).act((0, 0))
 
 
@@ -457,11 +457,11 @@ def test_wrong_arguments_are_named(arguments, message):
 
 def test_states_of_many_kinds():
     """Named tuples, dataclasses, dictionaries, arrays: all numbers in them, in order."""
-    assert simulator.flattened(State(1, 2.5)).tolist() == [1, 2.5]
-    assert simulator.flattened({"b": np.ones((2, 1)), "a": [True, (3,)]}).tolist() == [1, 3, 1, 1]
-    assert simulator.flattened(()).tolist() == []
+    assert python_simulator.flattened(State(1, 2.5)).tolist() == [1, 2.5]
+    assert python_simulator.flattened({"b": np.ones((2, 1)), "a": [True, (3,)]}).tolist() == [1, 3, 1, 1]
+    assert python_simulator.flattened(()).tolist() == []
     with pytest.raises(TypeError, match="a str is not a number"):
-        simulator.flattened("here")
+        python_simulator.flattened("here")
 
 
 # Memory

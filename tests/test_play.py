@@ -15,13 +15,13 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import uamcts
-from uamcts import show, watch
 from uamcts.cli import app
+from uamcts.lab.console import boards, play
 
 runner = CliRunner()
 
 
-def boards(text):
+def framed(text):
     """The framed boards in a text, each a list of rows."""
     return [[row[1:-1] for row in part.split("\n")[1:-1]] for part in re.findall(r"┌─+┐\n(?:│.*│.*\n)+└─+┘", text)]
 
@@ -84,19 +84,19 @@ def test_two_algorithms_are_redrawn_in_place_and_fit_the_terminal(columns):
 
 def test_three_games_stack_where_the_terminal_is_narrow():
     sizes = ((160, 24, 13, 133), (100, 24, 19, 91), (60, 50, 38, 60), (50, 50, 39, 43), (60, 24, 13, 40))
-    heads, board = [show.Text("MCTS")], [show.Text("x" * 12)] * 12
-    plan = [show.Text("y" * 29)] * 6
+    heads, board = [boards.Text("MCTS")], [boards.Text("x" * 12)] * 12
+    plan = [boards.Text("y" * 29)] * 6
     panels = [(heads, board, plan)] * 3
     for width, height, lines, widest in sizes:
-        page = show.arrange(panels, width, height)
-        assert (len(page), show.width_of(page)) == (lines, widest), width
+        page = boards.arrange(panels, width, height)
+        assert (len(page), boards.width_of(page)) == (lines, widest), width
 
 
 def test_the_plan_is_that_of_the_board_that_is_shown():
     """Through a pipe: a board for every move, the state in which it was made, and one for the end."""
     result = runner.invoke(app, ["play", "two_way", "--steps", "5", "--algorithm", "mcts-true"])
     assert result.exit_code == 0, result.output
-    found = boards(re.sub(r"(?m)^([┌│└].*[┐│┘]).*$", r"\1", result.stdout))
+    found = framed(re.sub(r"(?m)^([┌│└].*[┐│┘]).*$", r"\1", result.stdout))
     assert len(found) == 6
     assert result.stdout.count("visits") == 5
     rules = {"right": (0, 1), "left": (0, -1), "up": (-1, 0), "down": (1, 0)}
@@ -120,7 +120,7 @@ def test_u_of_every_action_is_shown_and_broken_cells_are_marked():
         assert float(fire.split()[-1]) > 0, doubts
         assert float(left.split()[-1]) == 0
         assert "│··xxx▲x···│" in result.stdout
-        assert show.LEGEND in result.stdout
+        assert boards.LEGEND in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_wrong_cells_of_drawn_worlds():
 
 
 def test_a_gif_that_cannot_be_written_is_refused_before_the_game(tmp_path, monkeypatch):
-    monkeypatch.setattr(watch, "Player", None)  # nobody plays
+    monkeypatch.setattr(play, "Player", None)  # nobody plays
     (tmp_path / "folder.gif").mkdir()
     for path, words in (("x.mp4", "ends in .gif"), ("no/x.gif", "no folder"), ("folder.gif", "is a folder")):
         result = runner.invoke(app, ["play", "two_way", "--gif", str(tmp_path / path)])
@@ -158,7 +158,7 @@ def test_a_gif_that_cannot_be_written_is_refused_before_the_game(tmp_path, monke
 
 def test_a_finished_player_waits_at_its_last_board(monkeypatch):
     """One algorithm is at the goal long before another: its panel shows the end, not its last plan again and again."""
-    player = watch.Player("two_way", "random", 0, 2, {})
+    player = play.Player("two_way", "random", 0, 2, {})
     assert player.advance()
     assert player.advance()
     assert player.panel()[2]
@@ -167,4 +167,4 @@ def test_a_finished_player_waits_at_its_last_board(monkeypatch):
     assert head[1].plain == "cut: step 2, reward 0"
     assert plan == []
     console = Console(width=80, height=24, force_terminal=True)
-    assert len(watch.page([player.panel()], console, True)) == 2 + 5 + 1
+    assert len(play.page([player.panel()], console, True)) == 2 + 5 + 1

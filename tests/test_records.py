@@ -10,13 +10,13 @@ import pytest
 from rich.console import Console
 
 from uamcts import versions
-from uamcts.lab import bandit, provenance, reproduce, runner
-from uamcts.lab.engines import engine_of
-from uamcts.lab.grid import offline_grid, online_grid, run_grid
-from uamcts.lab.online import Runs
-from uamcts.lab.store import Store
-from uamcts.lab.tables import as_parquet, from_parquet, nothing
-from uamcts.lab.units import OfflineUnit, OnlineUnit
+from uamcts.lab.run import bandit, provenance, reproduce, runner
+from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run.grid import offline_grid, online_grid, run_grid
+from uamcts.lab.run.online import Runs
+from uamcts.lab.run.store import Store
+from uamcts.lab.run.tables import as_parquet, from_parquet, nothing
+from uamcts.lab.run.units import OfflineUnit, OnlineUnit
 
 BASE = {"experiment": "a", "domain": "two_way", "rules": "released", "tau": 0.1, "purpose": "sweep",
         "pairs": (("corrupted", 1.0),), "first_seed": 0, "seeds": 3, "seed": 0,
@@ -70,11 +70,11 @@ def test_a_new_version_of_something_else_is_the_same_unit(monkeypatch):
 
 def test_presets_belong_to_the_identity(monkeypatch):
     """What a unit takes from a preset and does not name itself still decides its numbers."""
-    from uamcts import paper
+    from uamcts import presets
 
     trust = {**BASE, "pairs": (("trust", 4.0),), "rules": "trust"}
     before = OfflineUnit(**trust).name
-    monkeypatch.setitem(paper.TRUST, "rho", 0.5)
+    monkeypatch.setitem(presets.TRUST, "rho", 0.5)
     assert OfflineUnit(**trust).name != before
 
 

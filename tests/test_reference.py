@@ -36,7 +36,7 @@ class BatchGrid(Grid):
         return [m[0] for m in moved], [m[1] for m in moved], [m[2] for m in moved]
 
 
-class Doubt:
+class FittedUncertainty:
     def __call__(self, state, action):
         return 0.5 if state == (7, 7) else 0.0
 
@@ -63,8 +63,8 @@ def test_finds_the_goal_next_door():
 
 
 def test_lockstep_rollouts_give_the_same_tree():
-    one_by_one = reference.search(Recorded(), (7, 6), Grid(), Doubt(), CONFIG)
-    together = reference.search(Recorded(), (7, 6), BatchGrid(), Doubt(), CONFIG)
+    one_by_one = reference.search(Recorded(), (7, 6), Grid(), FittedUncertainty(), CONFIG)
+    together = reference.search(Recorded(), (7, 6), BatchGrid(), FittedUncertainty(), CONFIG)
     assert one_by_one.visits == together.visits
     assert one_by_one.values == pytest.approx(together.values, rel=1e-12)
 
@@ -107,7 +107,7 @@ def test_legal_actions_alone_are_tried():
             assert action in self.legal_actions(state)
             return super().step(state, action)
 
-    result = reference.search(0, (0, 0), Masked(), Doubt(), CONFIG)
+    result = reference.search(0, (0, 0), Masked(), FittedUncertainty(), CONFIG)
     assert result.visits[1] == 50
     assert result.exists == [False, True, False, False]
     assert math.isnan(result.values[0])

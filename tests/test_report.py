@@ -18,11 +18,12 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from uamcts.lab import plots, report, runner
-from uamcts.lab.findings import ROW, best_rows, read
-from uamcts.lab.grid import offline_grid
-from uamcts.lab.store import Store
-from uamcts.lab.terminal import Bars, result_lines, verdict_line
+from uamcts.lab.analysis.results import ROW, best_rows, read
+from uamcts.lab.console.terminal import Bars, result_lines, verdict_line
+from uamcts.lab.report import build, plots
+from uamcts.lab.run import runner
+from uamcts.lab.run.grid import offline_grid
+from uamcts.lab.run.store import Store
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
@@ -67,7 +68,7 @@ def outline(path):
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     folder = made_up_results.write(tmp_path_factory.mktemp("report"))
-    report.build(folder)
+    build.build(folder)
     return folder
 
 
@@ -190,14 +191,14 @@ def test_the_same_data_give_the_same_bytes(tmp_path):
     first, second = (made_up_results.own_grid(tmp_path / name) for name in ("first", "second"))
     for folder in (first, second):
         (folder / "bandit.json").write_text(json.dumps(made_up_results.bandit()))
-        report.build(folder)
+        build.build(folder)
     for path in (first / "index.html", *sorted((first / "figures").iterdir())):
         assert path.read_bytes() == (second / path.relative_to(first)).read_bytes(), path.name
 
 
 def test_a_grid_of_ones_own_is_titled_by_what_was_run_and_not_measured_by_the_paper(tmp_path):
     """What `uamcts run` writes: no numbers and no c of the paper, the budget that was used, nothing "not measured"."""
-    page = outline(report.build(made_up_results.own_grid(tmp_path)))
+    page = outline(build.build(made_up_results.own_grid(tmp_path)))
     text = " ".join(page.text)
     assert "2-Way GridWorld, iterations 7, own experiment" in page.text
     assert "N_I 7, N_S 10, D_S 30, gamma 1" in page.text
@@ -210,7 +211,7 @@ def test_a_grid_of_ones_own_is_titled_by_what_was_run_and_not_measured_by_the_pa
 
 
 def test_learners_of_ones_own(tmp_path):
-    page = outline(report.build(made_up_results.own_learners(tmp_path)))
+    page = outline(build.build(made_up_results.own_learners(tmp_path)))
     assert "2-Way GridWorld, own experiment" in page.text
     assert {"UA-MCTS, learned U (linear)", "UA-MCTS, learned U (nearest)"} <= set(page.text)
 
@@ -221,7 +222,7 @@ def test_trust_search_is_shown_beside_the_others_whatever_rules_its_rows_name(ch
             row["rules"] = "trust" if row["algorithm"] == "trust" else row["rules"]
 
     folder = change(under_its_own_rules)
-    report.build(folder)
+    build.build(folder)
     assert [path.name for path in folder.glob("figures/*offline*.svg")] == ["run_two_way_offline_released.svg"]
     assert "Trust" in (folder / "figures" / "run_two_way_offline_released.svg").read_text()
     planners = [line.split()[0] for line in result_lines(read(folder).rows)][2:]
@@ -247,7 +248,7 @@ def nothing(summary):
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_what_is_missing_lacks_its_section_and_is_named(change, alter, said):
-    text = text_of(report.build(change(alter)))
+    text = text_of(build.build(change(alter)))
     for words in [*said, "Not measured here."]:
         assert words in text
 
@@ -258,7 +259,7 @@ def test_what_is_missing_lacks_its_section_and_is_named(change, alter, said):
 def test_what_an_experiment_of_the_paper_lacks_is_named(tmp_path, scenario, absent):
     experiments = [made_up_results.EXPERIMENTS["two_way"]]
     folder = made_up_results.conclude(tmp_path, experiments, ("released",), scenario)
-    assert f"Not measured here: {absent} and the rules as printed." in text_of(report.build(folder))
+    assert f"Not measured here: {absent} and the rules as printed." in text_of(build.build(folder))
 
 
 def test_an_interrupted_folder_is_reported_from_its_finished_units(tmp_path, monkeypatch):
@@ -267,12 +268,12 @@ def test_an_interrupted_folder_is_reported_from_its_finished_units(tmp_path, mon
     grid = offline_grid(["two_way"], ["corrupted", "combined"], [], [0.1], [], 60)
     store = Store(tmp_path, {"experiments": {experiment.name: asdict(experiment) for experiment in grid}})
     with pytest.raises(ValueError, match=r"no unit in .* is finished yet; rerun the command"):
-        report.build(tmp_path)
+        build.build(tmp_path)
     units = runner.sweep_units(grid[0], ("released",), 0)
     assert len(units) == 2
     (episodes,) = made_up_results.made_up(units[:1], np.random.default_rng(0))
     store.write(units[0], episodes, {})
-    text = text_of(report.build(tmp_path))
+    text = text_of(build.build(tmp_path))
     assert "This report is not complete: from 1 finished units; rerun the command to resume it." in text
     assert "2-Way GridWorld, own experiment" in text
     assert not (tmp_path / "summary.json").exists()
@@ -280,7 +281,7 @@ def test_an_interrupted_folder_is_reported_from_its_finished_units(tmp_path, mon
 
 def test_a_folder_without_a_summary_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"there is no .*summary\.json; name a folder that `uamcts reproduce`"):
-        report.build(tmp_path)
+        build.build(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +302,7 @@ def test_a_folder_without_a_summary_is_refused(tmp_path):
 )  # fmt: skip
 def test_a_damaged_summary_is_refused(change, alter, complaint):
     with pytest.raises(ValueError, match=rf"summary\.json is damaged .*{complaint}.*run the command"):
-        report.build(change(alter))
+        build.build(change(alter))
 
 
 CURVE = {
@@ -339,11 +340,11 @@ def test_files_cut_short_are_refused(change, tmp_path):
     change(lambda summary: None)
     (tmp_path / "bandit.json").write_text('{"cases": [')
     with pytest.raises(ValueError, match=r"bandit\.json is damaged"):
-        report.build(tmp_path)
+        build.build(tmp_path)
     for content in (b"\xff\x00", b"[" * 100_000, b"[1, 2]", b"3"):
         (tmp_path / "summary.json").write_bytes(content)
         with pytest.raises(ValueError, match=r"summary\.json is damaged"):
-            report.build(tmp_path)
+            build.build(tmp_path)
 
 
 def test_results_in_a_terminal(out):

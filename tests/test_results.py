@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import uamcts
-from uamcts.episode import play
-from uamcts.paper import ALGORITHMS, EXPLORATION, planned_in, search_config
+from uamcts.episodes.offline import play
+from uamcts.presets import ALGORITHMS, EXPLORATION, planned_in, search_config
 
 
 def lanes(domain, choices):

@@ -15,7 +15,7 @@ from tables import Table, find, table
 import uamcts
 from uamcts.mcts import backpropagate, expand, select, simulate
 from uamcts.mcts import tree as trees
-from uamcts.mcts.entry import raise_flags
+from uamcts.mcts.api import raise_flags
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules.softmax import softmax
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, tree_search
@@ -80,7 +80,7 @@ def test_equal_values_are_one_half():
 def deletions(config, doubt, draws=4000, allowed=(True, True, True)):
     """How often each child is deleted."""
     seeds = jax.random.bits(jax.random.key(0), (draws, 2), dtype=jnp.uint32)
-    one = lambda seed: expand.deleted(seed, jnp.int32(1), jnp.array(doubt), jnp.array(allowed), config)  # noqa: E731
+    one = lambda seed: expand.choose_deletion(seed, jnp.int32(1), jnp.array(doubt), jnp.array(allowed), config)  # noqa: E731
     deleted = jax.jit(jax.vmap(one))(seeds)
     assert int(jnp.max(jnp.sum(deleted, axis=1))) <= 1
     return np.mean(deleted, axis=0)

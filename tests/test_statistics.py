@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from uamcts.lab import statistics
-from uamcts.lab.cells import best_c, cells
-from uamcts.lab.paired import differences
-from uamcts.paper import EXPLORATION
+from uamcts.lab.analysis import statistics
+from uamcts.lab.analysis.groups import best_c, cells
+from uamcts.lab.analysis.paired import differences
+from uamcts.presets import EXPLORATION
 
 SAMPLES = arrays.arrays(np.float64, st.integers(1, 12), elements=st.integers(-5, 5).map(float))
 

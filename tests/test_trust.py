@@ -12,13 +12,13 @@ from tables import Table, find, table
 
 import uamcts
 from uamcts import reference
-from uamcts.mcts import backpropagate, kernel, select, simulate
+from uamcts.mcts import backpropagate, lockstep_kernel, select, simulate
 from uamcts.mcts import tree as trees
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules.trust import Trust
-from uamcts.paper import search_config, switches
+from uamcts.presets import search_config, switches
 from uamcts.randomness import seed_of
-from uamcts.uncertainty.recall import Recall
+from uamcts.uncertainty.prediction_cache import PredictionCache
 
 RULES = Trust()
 TRUST = uamcts.SearchConfig(iterations=30, rollouts=4, depth=6, c=1.0, rules="trust")
@@ -232,7 +232,7 @@ def test_every_way_to_ask_for_u_gives_the_same_search():
     key = jax.random.key(2)
     found = [
         jax.jit(functools.partial(uamcts.search, model=domain.model, uncertainty=u, config=config))(key, state)
-        for u in (doubt, Recall(doubt, 3, False), Recall(doubt, 3, True))
+        for u in (doubt, PredictionCache(doubt, 3, False), PredictionCache(doubt, 3, True))
     ]
     for other in found[1:]:
         np.testing.assert_array_equal(other.visits, found[0].visits)
@@ -244,7 +244,7 @@ def test_every_way_to_ask_for_u_gives_the_same_search():
 def test_the_kernel_gives_the_same_rollouts(monkeypatch):
     """Settings that differ from lane to lane, and a number of lanes that fills no block."""
     domain, state, doubt = breakout()
-    calls, original = [], kernel.run
+    calls, original = [], lockstep_kernel.run
 
     def rolled(key, rho, threshold, simulation):
         config = uamcts.SearchConfig(
@@ -257,8 +257,9 @@ def test_the_kernel_gives_the_same_rollouts(monkeypatch):
     lanes = (jax.random.split(jax.random.key(0), 3), jnp.array([0.9, 0.5, 1.0]), jnp.array([0.0, 0.05, 0.0]),
              jnp.array([True, True, False]))  # fmt: skip
     by_loop = jax.vmap(rolled)(*lanes)
-    monkeypatch.setattr(kernel, "usable", lambda *arguments: True)
-    monkeypatch.setattr(kernel, "run", lambda *arguments: calls.append(1) or original(*arguments, interpret=True))
+    monkeypatch.setattr(lockstep_kernel, "usable", lambda *arguments: True)
+    interpreted = lambda *arguments: calls.append(1) or original(*arguments, interpret=True)  # noqa: E731
+    monkeypatch.setattr(lockstep_kernel, "run", interpreted)
     by_kernel = jax.vmap(rolled)(*lanes)
     assert calls, "the kernel was not used"
     np.testing.assert_allclose(by_kernel.returns, by_loop.returns, rtol=1e-6)
@@ -349,8 +350,8 @@ def test_the_algorithm_has_one_setting_for_every_domain():
 
 def test_online_it_learns_by_its_own_settings_and_the_paper_by_the_papers():
     pytest.importorskip("pyarrow")
-    from uamcts.lab.grid import online_grid
-    from uamcts.lab.online import Experiment
+    from uamcts.lab.run.grid import online_grid
+    from uamcts.lab.run.online import Experiment
 
     def learns(**given):
         full = Experiment("breakout", **given).complete()
@@ -367,7 +368,7 @@ def test_online_it_learns_by_its_own_settings_and_the_paper_by_the_papers():
 def test_algorithms_with_rules_of_their_own_share_a_unit():
     """Rows stay in the order of the jobs, and are those of the algorithm alone."""
     pytest.importorskip("pyarrow")
-    from uamcts.lab.units import OfflineUnit
+    from uamcts.lab.run.units import OfflineUnit
 
     def played(*algorithms):
         pairs = tuple((algorithm, 2.0) for algorithm in algorithms)

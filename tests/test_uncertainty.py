@@ -20,7 +20,7 @@ from uamcts.uncertainty.network import (
     Regression,
     squared_error,
 )
-from uamcts.uncertainty.recall import SETS, WAYS, Recall, fingerprint, first_of
+from uamcts.uncertainty.prediction_cache import SETS, WAYS, PredictionCache, fingerprint, first_of
 from uamcts.uncertainty.schedule import Schedule
 
 KEY = jax.random.key(0)
@@ -175,7 +175,7 @@ def test_every_estimator_keeps_the_protocol(name):
     assert np.all(np.asarray(found) >= 0)
     assert np.isfinite(loss)
     assert bool(after.trained)
-    roomy = after.with_room(100)
+    roomy = after.reserve(100)
     np.testing.assert_allclose(jax.vmap(roomy.predict, (None, 0))(state, jnp.arange(4)), found, rtol=1e-6)
 
 
@@ -197,7 +197,7 @@ def test_the_buffer_keeps_every_sample_in_order(samples, capacity):
     buffer = Buffer.empty(jnp.uint32(0), jnp.float32(0), capacity, most_copies=3)
     expected = []
     for state, action, thrice in samples:
-        buffer = buffer.with_room(1)
+        buffer = buffer.reserve(1)
         copies = 3 if thrice else 1
         buffer = buffer.append(jnp.uint32(state), jnp.int32(action), jnp.float32(state % 7), copies)
         expected += [(state, action, float(state % 7))] * copies
@@ -286,8 +286,8 @@ def test_recalled_answers_are_the_networks(name):
     predict = lambda state, action: jnp.mean(domain.inputs(state)) + 0.1 * action  # noqa: E731
     states = walked(domain, 40, 8)
     actions = jnp.arange(320) % domain.num_actions
-    recall = Recall(predict, domain.num_actions, remember=True)
-    plain = Recall(predict, domain.num_actions, remember=False)
+    recall = PredictionCache(predict, domain.num_actions, remember=True)
+    plain = PredictionCache(predict, domain.num_actions, remember=False)
     expected, nothing = plain.many(plain.memory(), states, actions, jnp.ones(320, bool))
     assert nothing is None
     wanted = jnp.arange(320) % 5 != 0
@@ -305,8 +305,8 @@ def test_the_memory_answers_and_not_the_network():
     """A memory filled by one network is believed by the next: so it must be emptied when a network learns."""
     domain = uamcts.make("breakout")
     states, actions = walked(domain, 10, 2), jnp.zeros(20, jnp.int32)
-    first = Recall(lambda state, action: jnp.float32(0.25), 3, remember=True)
-    second = Recall(lambda state, action: jnp.float32(0.75), 3, remember=True)
+    first = PredictionCache(lambda state, action: jnp.float32(0.25), 3, remember=True)
+    second = PredictionCache(lambda state, action: jnp.float32(0.75), 3, remember=True)
     _, memory = first.many(first.memory(), states, actions, jnp.ones(20, bool))
     assert set(second.many(memory, states, actions, jnp.ones(20, bool))[0].tolist()) == {0.25}
 
@@ -314,7 +314,7 @@ def test_the_memory_answers_and_not_the_network():
 def test_a_crowded_table_still_answers_rightly():
     """Far more states than a set has ways, all in the same set: right answers, whoever is thrown out."""
     predict = lambda state, action: state.astype(jnp.float32) + action  # noqa: E731
-    recall = Recall(predict, 2, remember=True)
+    recall = PredictionCache(predict, 2, remember=True)
     numbers = np.arange(400_000, dtype=np.uint32)
     first, _ = jax.vmap(fingerprint)(jnp.asarray(numbers))
     crowd = jnp.asarray(numbers[np.asarray(first) % SETS == 7][: 3 * WAYS])
@@ -401,13 +401,13 @@ def test_a_fingerprint_does_not_depend_on_how_words_are_mixed(monkeypatch):
     state = (jnp.arange(5), jnp.linspace(-1, 1, 40))
     expected = fingerprint(state)
     for limit in (0, 1000):
-        monkeypatch.setattr("uamcts.words.UNROLLED", limit)
+        monkeypatch.setattr("uamcts.uncertainty.state_hash.UNROLLED", limit)
         assert [int(word) for word in fingerprint(state)] == [int(word) for word in expected]
 
 
 def test_the_memory_keeps_one_hot_states_apart():
     """3,936 one-hot states asked for one after the other: each gets its own answer."""
-    recall = Recall(lambda state, action: jnp.argmax(state).astype(jnp.float32), 1, remember=True)
+    recall = PredictionCache(lambda state, action: jnp.argmax(state).astype(jnp.float32), 1, remember=True)
     states, memory = jnp.eye(3936), recall.memory()
     many = jax.jit(recall.many)
     for start in range(0, 3936, 984):

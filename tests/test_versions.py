@@ -14,7 +14,7 @@ from record_behaviour import recorded
 
 import uamcts
 from uamcts import versions
-from uamcts.lab.learners import BASELINES
+from uamcts.lab.experiments.learners import BASELINES
 from uamcts.mcts.rules import RULES
 from uamcts.uncertainty import ESTIMATORS
 

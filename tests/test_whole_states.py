@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import uamcts
-from uamcts.identity import Identity
-from uamcts.memory import Outcomes, PatchedModel, Recurrence
+from uamcts.agent.identity import Identity
+from uamcts.corrections.facts import Outcomes, PatchedModel, Recurrence
 from uamcts.types import Transition
 
 put = jax.jit(Outcomes.put)

@@ -7,8 +7,8 @@ import numpy as np
 
 def numbers():
     """Learning runs (three, so that two devices do not share them evenly) and offline episodes."""
-    from uamcts.lab.online import Experiment, Runs
-    from uamcts.lab.units import OfflineUnit
+    from uamcts.lab.run.online import Experiment, Runs
+    from uamcts.lab.run.units import OfflineUnit
 
     runs = Runs(Experiment("two_way", learner="linear", runs=3, steps=40, interval=20, minibatches=20))
     said = [news.said for news in runs.advance()]

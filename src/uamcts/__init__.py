@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from uamcts import bandits, baselines, reference
-    from uamcts.agent import Agent
+    from uamcts.agent.agent import Agent
+    from uamcts.agent.jax_simulator import JaxSimulator
+    from uamcts.corrections.facts import PatchedModel
     from uamcts.domains import DOMAINS, Domain, make
     from uamcts.domains.check import DomainError, DomainReport, check_domain
     from uamcts.errors import SimulatorError
-    from uamcts.jax_simulator import JaxSimulator
+    from uamcts.mcts.api import raise_flags, search
     from uamcts.mcts.config import SearchConfig
-    from uamcts.mcts.entry import raise_flags, search
     from uamcts.mcts.search import SearchResult
-    from uamcts.memory import PatchedModel
     from uamcts.types import Model, Transition, Uncertainty
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
     from uamcts.uncertainty.schedule import Schedule
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Agent": "uamcts.agent",
+    "Agent": "uamcts.agent.agent",
     "DOMAINS": "uamcts.domains",
     "Domain": "uamcts.domains",
     "DomainError": "uamcts.domains.check",
     "DomainReport": "uamcts.domains.check",
     "ESTIMATORS": "uamcts.uncertainty",
     "Estimator": "uamcts.uncertainty",
-    "JaxSimulator": "uamcts.jax_simulator",
+    "JaxSimulator": "uamcts.agent.jax_simulator",
     "Model": "uamcts.types",
-    "PatchedModel": "uamcts.memory",
+    "PatchedModel": "uamcts.corrections.facts",
     "Schedule": "uamcts.uncertainty.schedule",
     "SearchConfig": "uamcts.mcts.config",
     "SearchResult": "uamcts.mcts.search",
@@ -47,9 +47,9 @@ _HOMES = {
     "baselines": "uamcts.baselines",
     "check_domain": "uamcts.domains.check",
     "make": "uamcts.domains",
-    "raise_flags": "uamcts.mcts.entry",
+    "raise_flags": "uamcts.mcts.api",
     "reference": "uamcts.reference",
-    "search": "uamcts.mcts.entry",
+    "search": "uamcts.mcts.api",
     "true_uncertainty": "uamcts.uncertainty",
 }
 

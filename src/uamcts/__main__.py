@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from uamcts.cli_arguments import PACKAGES, missing_packages
+from uamcts.lab.console.limits import PACKAGES, missing_packages
 
 
 def main() -> None:

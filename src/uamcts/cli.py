@@ -14,9 +14,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from uamcts import __version__, cli_arguments, names
+from uamcts import __version__, names
+from uamcts.lab.console import limits
 from uamcts.names import RULE_TITLES
-from uamcts.startup import prepare_jax
+from uamcts.runtime.jax_setup import prepare_jax
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -49,7 +50,7 @@ def report_errors(out: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
-        print(f"uamcts: {cli_arguments.brief(error, 700)}", file=sys.stderr)
+        print(f"uamcts: {limits.brief(error, 700)}", file=sys.stderr)
         raise typer.Exit(2) from None
     except BrokenPipeError:
         raise
@@ -57,9 +58,9 @@ def report_errors(out: Path | None = None) -> Iterator[None]:
         print(f"uamcts: {error}" + (f"; what was finished before is in {out}" if out else ""), file=sys.stderr)
         raise typer.Exit(1) from None
     except ModuleNotFoundError as missing:
-        if missing.name not in cli_arguments.PACKAGES:
+        if missing.name not in limits.PACKAGES:
             raise
-        print(f"uamcts: {cli_arguments.missing_packages('this command')}", file=sys.stderr)
+        print(f"uamcts: {limits.missing_packages('this command')}", file=sys.stderr)
         raise typer.Exit(1) from None
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "RESOURCE_EXHAUSTED" not in str(error):
@@ -119,12 +120,12 @@ def play(
 ) -> None:
     """Plays an episode in the real world, move by move, with the planner's thoughts beside the board."""
     with report_errors():
-        cli_arguments.check_seed(seed)
-        cli_arguments.check_size("steps", steps)
-        cli_arguments.check_size("delay", delay, least=0)
-        cli_arguments.check_search_numbers([c], [tau])
+        limits.check_seed(seed)
+        limits.check_size("steps", steps)
+        limits.check_size("delay", delay, least=0)
+        limits.check_search_numbers([c], [tau])
         prepare_jax()
-        from uamcts.watch import watch
+        from uamcts.lab.console.play import watch
 
         watch(domain, algorithm, seed, steps, {"rules": rules, "tau": tau, "c": c}, gif, delay, quiet)
 
@@ -151,10 +152,10 @@ def reproduce(
 ) -> None:
     """Reproduces the paper: space_invaders, freeway, breakout, two_way, icy, bandit."""
     with report_errors(out):
-        cli_arguments.check_seed(seed)
+        limits.check_seed(seed)
         prepare_jax(device_a_core=True)
-        from uamcts.lab import reproduce as lab
-        from uamcts.lab.engines import engine_of
+        from uamcts.lab.run import reproduce as lab
+        from uamcts.lab.run.engines import engine_of
 
         summary = lab.reproduce(names or [], quick, scenario, rules, seed, out, engine_of(engine, address), console)
         _print_results(summary, out)
@@ -177,11 +178,11 @@ def beyond(
 ) -> None:
     """Runs what the paper does not have: planners, estimators, severity, mandatory, shortcut, budget, discount."""
     with report_errors(out):
-        cli_arguments.check_seed(seed)
+        limits.check_seed(seed)
         prepare_jax(device_a_core=True)
-        from uamcts.lab import beyond as lab
-        from uamcts.lab.engines import engine_of
-        from uamcts.lab.reproduce import run_all
+        from uamcts.lab.experiments import beyond as lab
+        from uamcts.lab.run.engines import engine_of
+        from uamcts.lab.run.reproduce import run_all
 
         experiments = lab.chosen(names or [], quick, scenario)
         summary = run_all(experiments, False, quick, "released", seed, out, engine_of(engine, address), console)
@@ -192,7 +193,7 @@ def beyond(
 def report(out: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with results.")]) -> None:
     """Rebuilds a folder's report from its data; of an interrupted command, from what was finished."""
     with report_errors():
-        from uamcts.lab.report import build
+        from uamcts.lab.report.build import build
 
         print(build(out))
 
@@ -240,21 +241,21 @@ def run(
     A single online run is watched: what it has learned is printed as it goes.
     """
     with report_errors(out):
-        cli_arguments.check_seed(seed)
+        limits.check_seed(seed)
         given = {"learner": learner, "steps": steps, "interval": interval, "minibatches": minibatches}
-        cli_arguments.check_scenario(scenario, {**given, "tau": tau, "iterations": iterations})
-        cli_arguments.check_sizes(runs=runs, steps=steps, interval=interval, minibatches=minibatches)
-        cli_arguments.check_search_numbers(c or [], tau or [])
+        limits.check_scenario(scenario, {**given, "tau": tau, "iterations": iterations})
+        limits.check_sizes(runs=runs, steps=steps, interval=interval, minibatches=minibatches)
+        limits.check_search_numbers(c or [], tau or [])
         for number in iterations or []:
-            cli_arguments.check_size("iterations", number)
+            limits.check_size("iterations", number)
         algorithms = [names.algorithm_key(name) for name in algorithm or []]
         prepare_jax(device_a_core=True)
-        from uamcts.lab import grid
+        from uamcts.lab.run import grid
 
         options = grid.domain_options(option or [])
         several = max(len(values or [0]) for values in (domain, algorithms, learner, c)) > 1 or rules == "both"
         if scenario == "offline" or several or engine != "local":
-            from uamcts.lab.engines import engine_of
+            from uamcts.lab.run.engines import engine_of
 
             if scenario == "offline":
                 planners, taus = algorithms or ["true", "corrupted", "combined"], tau or [0.1]
@@ -268,8 +269,8 @@ def run(
                 summary = grid.run_grid(experiments, rules, seed, folder, engine_of(engine, address), console)
                 _print_results(summary, folder)
             return
-        from uamcts.lab.online import Experiment
-        from uamcts.lab.watch import run_online, second_half
+        from uamcts.lab.console.online_run import run_online, second_half
+        from uamcts.lab.run.online import Experiment
 
         experiment = Experiment(
             domain[0], (algorithms or ["combined"])[0], learner[0] if learner else None, rules, c[0] if c else None,
@@ -280,7 +281,7 @@ def run(
 
 def _print_results(summary: dict[str, Any], out: Path) -> None:
     """Results and verdicts for a terminal, and where the report is."""
-    from uamcts.lab.terminal import result_lines, verdict_line
+    from uamcts.lab.console.terminal import result_lines, verdict_line
 
     print("\n".join(result_lines(summary["rows"], console.width)))
     verdicts = verdict_line(summary["claims"])
@@ -311,11 +312,11 @@ def bench(
             raise ValueError(f"only is {unknown[0]!r}; there are {', '.join(benchmarks.BENCHMARKS)}")
         if not all(number.isdecimal() and len(number) < 10 and int(number) for number in search_lanes.split(",")):
             raise ValueError(
-                f"search_lanes is {cli_arguments.brief(search_lanes)!r}; give whole numbers of at least 1, like 1,128"
+                f"search_lanes is {limits.brief(search_lanes)!r}; give whole numbers of at least 1, like 1,128"
             )
         numbers = [int(number) for number in search_lanes.split(",")]
-        cli_arguments.check_sizes(lanes=lanes, steps=steps)
-        cli_arguments.check_size("seconds", seconds, least=0.01)
+        limits.check_sizes(lanes=lanes, steps=steps)
+        limits.check_size("seconds", seconds, least=0.01)
         prepare_jax(all_cores)
         if not all_cores:
             benchmarks.one_core()

@@ -1,8 +1,8 @@
 """Versions of everything that decides a number, kept by hand.
 
-They are part of what a stored result is (`uamcts.lab.units`): after a change of behaviour, results of the old version
-are computed again instead of passing for new ones. Raise a version whenever the same settings and the same seed can
-give another number. A change that leaves all numbers alone, however large, needs none.
+They are part of what a stored result is (`uamcts.lab.run.units`): after a change of behaviour, results of the old
+version are computed again instead of passing for new ones. Raise a version whenever the same settings and the same
+seed can give another number. A change that leaves all numbers alone, however large, needs none.
 
 `tests/test_versions.py` compares recorded numbers with what the code does today, and fails when they differ although
 the version is still the same. After raising a version, record anew with `python tests/record_behaviour.py`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uamcts.baselines.cmax import AdaptiveCmaxPlus, Cmax, CmaxPlus, PlainAstar, Repetition, falling, repetitions
-from uamcts.baselines.ports import CmaxMcts, CmaxPlusMcts, NearestResidual, Penalised
+from uamcts.baselines.mcts_variants import CmaxMcts, CmaxPlusMcts, NearestResidual, Penalised
 from uamcts.baselines.problem import Problem
 
 __all__ = [

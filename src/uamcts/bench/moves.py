@@ -12,11 +12,11 @@ import jax.numpy as jnp
 
 from uamcts.domains import make
 from uamcts.domains.base import Domain
+from uamcts.mcts.api import no_uncertainty, search
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.entry import no_uncertainty, search
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.simulate import Start, leaf_value, simulate
-from uamcts.paper import search_config
+from uamcts.presets import search_config
 from uamcts.randomness import seed_of
 from uamcts.types import PyTree
 from uamcts.uncertainty.true import true_uncertainty

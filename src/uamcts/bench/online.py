@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.domains import make
-from uamcts.learner import Doubter
-from uamcts.online import Run, empty_memory, lesson, over_runs, stretch
-from uamcts.paper import search_config
+from uamcts.episodes.online import Run, advance, empty_memory, over_runs, train_run
+from uamcts.presets import search_config
 from uamcts.types import PyTree
 from uamcts.uncertainty import make_estimator
+from uamcts.uncertainty.learner import UncertaintyLearner
 from uamcts.uncertainty.schedule import Schedule
 
 WARM_UP, PIECE = 500, 250
@@ -42,10 +42,10 @@ def _row(name: str, runs: int, steps: int) -> dict[str, Any]:
 
     def fresh(estimator: str, key: jax.Array, at: Schedule) -> Run:
         made = make_estimator(estimator, key, domain, capacity=WARM_UP + steps, minibatches=5000)
-        return Run.fresh(key, domain, Doubter(made), at)
+        return Run.fresh(key, domain, UncertaintyLearner(made), at)
 
     def piece(run: Run, memory: PyTree) -> tuple:
-        run, memory, said = stretch(run, memory, domain, config, PIECE)
+        run, memory, said = advance(run, memory, domain, config, PIECE)
         return run, memory, jnp.sum(said.ended)
 
     cold = Schedule(start=schedule.least)
@@ -64,7 +64,7 @@ def _row(name: str, runs: int, steps: int) -> dict[str, Any]:
     memory = forget(learned)
     for _ in range(WARM_UP // PIECE):
         learned, memory, _ = online(learned, memory)
-    teach = jax.jit(over_runs(lambda run: lesson(run, schedule)))
+    teach = jax.jit(over_runs(lambda run: train_run(run, schedule)))
     timed(teach, learned)
     learned, training_seconds = timed(teach, learned)
     memory = forget(learned)

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from uamcts.arguments import integer, shown
-from uamcts.gym.trial import Unfit
+from uamcts.gym.probe import Unfit
 
 MOST_ACTIONS = 4096
 

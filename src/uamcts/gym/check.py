@@ -12,8 +12,8 @@ from gymnasium import spaces
 
 from uamcts.arguments import shown
 from uamcts.gym.actions import grid
+from uamcts.gym.probe import Step, Unfit, fingerprint, same
 from uamcts.gym.simulator import Simulator, microseconds
-from uamcts.gym.trial import Step, Unfit, fingerprint, same
 
 ROUNDING = 1e-4
 """An observation of 32 bits says the state up to about this much a step later."""

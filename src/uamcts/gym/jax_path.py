@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uamcts.arguments import shown, switch, whole
 
 if TYPE_CHECKING:
-    from uamcts.jax_simulator import JaxSimulator
+    from uamcts.agent.jax_simulator import JaxSimulator
 
 
 def from_gymnax(
@@ -34,7 +34,7 @@ def from_gymnax(
     import jax
     import jax.numpy as jnp
 
-    from uamcts.jax_simulator import JaxSimulator
+    from uamcts.agent.jax_simulator import JaxSimulator
     from uamcts.types import Transition
 
     for method in ("step_env", "reset_env", "is_terminal", "default_params", "action_space"):

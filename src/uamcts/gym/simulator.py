@@ -12,14 +12,14 @@ import numpy as np
 from gymnasium import spaces
 
 from uamcts import arguments
+from uamcts.agent.identity import Identity
 from uamcts.arguments import real, shown, switch, whole
-from uamcts.gym import classic, tables
+from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import env_actions
-from uamcts.gym.families import Number, candidates
-from uamcts.gym.layers import peel
-from uamcts.gym.trial import Step, Trial, Unfit, luck_of, other_luck, play, same, set_luck
-from uamcts.gym.ways import STATE_HOOKS, DeepCopy, Layered, Way, observed
-from uamcts.identity import Identity
+from uamcts.gym.known_envs import Number, candidates
+from uamcts.gym.probe import Step, Trial, Unfit, other_luck, play, rng_state, same, set_luck
+from uamcts.gym.state_access import STATE_HOOKS, DeepCopy, Layered, Way, observed
+from uamcts.gym.wrappers import peel
 
 
 class Simulator:
@@ -191,7 +191,7 @@ class Simulator:
 
     def _action_names(self) -> tuple[str, ...]:
         plain = isinstance(self._env.action_space, spaces.Discrete) and not self._layers.actions
-        names = getattr(self._base, "action_names", tables.ACTION_NAMES.get(type(self._base).__name__))
+        names = getattr(self._base, "action_names", toy_text.ACTION_NAMES.get(type(self._base).__name__))
         for kind, known in classic.ACTION_NAMES.items():
             names = known if isinstance(self._base, kind) else names
         if hasattr(self._base, "get_action_meanings"):
@@ -206,7 +206,7 @@ class Simulator:
     def _choose(self, get: Any, put: Any, attributes: Any, determinise: str | None) -> None:
         """Takes the first way that brings the environment back to where it was."""
         simple = get is None and attributes is None and not self._layers.kept
-        if simple and tables.has_table(self._base) and self._take_table(determinise):
+        if simple and toy_text.has_table(self._base) and self._take_table(determinise):
             return
         if determinise is not None:
             raise ValueError(f"determinise is {determinise!r}; {self.name} has no table of its outcomes")
@@ -236,7 +236,7 @@ class Simulator:
     def _take_table(self, determinise: str | None) -> bool:
         """Steps through the table, if the environment does: every entry is compared, of large tables some."""
         inner = [self._inner(action) for action in self.actions]
-        table = tables.rows(self._base, inner, determinise)
+        table = toy_text.rows(self._base, inner, determinise)
         if self._layers.rewards:
             table = {s: tuple((f, self._paid(r), end) for f, r, end in row) for s, row in table.items()}
         self._way: Way = Number(self._env)
@@ -250,8 +250,8 @@ class Simulator:
                 self._env.reset(seed=0)
                 return False
         self.trial = self._play()
-        self._vectors = tables.vectors(self._base)
-        self.step, self.how = tables.step_through(table), self._way.how
+        self._vectors = toy_text.vectors(self._base)
+        self.step, self.how = toy_text.step_through(table), self._way.how
         return True
 
     def _play(self, look: bool = False) -> Trial:
@@ -264,7 +264,7 @@ class Simulator:
         self.trial = self._play(look=isinstance(way, DeepCopy))
         if isinstance(way, DeepCopy):
             way.learn(self._base, self.trial.changing, [self._bare(step.after) for step in self.trial.steps])
-        around = luck_of(self._base)
+        around = rng_state(self._base)
         self.step = self._stepper() if plain is None else self._with_rewards(plain)
         order = np.random.default_rng(0).permutation(len(self.trial.steps))
         wrong = next((index for index in order if not self._repeats(self.trial.steps[index])), None)

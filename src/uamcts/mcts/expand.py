@@ -61,7 +61,7 @@ def expand(
     here = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_actions, *jnp.shape(leaf))), state)
     doubt, memory = ask(problem.uncertainty, memory, here, actions, allowed & wanted)
     doubt = jnp.where(allowed, doubt, 0.0)
-    exists = allowed & ~deleted(seed, index, doubt, allowed, config)
+    exists = allowed & ~choose_deletion(seed, index, doubt, allowed, config)
     children = Children(
         believed.state,
         exists,
@@ -73,7 +73,9 @@ def expand(
     return children, memory
 
 
-def deleted(seed: jax.Array, index: jax.Array, doubt: jax.Array, allowed: jax.Array, config: SearchConfig) -> jax.Array:
+def choose_deletion(
+    seed: jax.Array, index: jax.Array, doubt: jax.Array, allowed: jax.Array, config: SearchConfig
+) -> jax.Array:
     """Which child is deleted, conditions [actions]. The last child is never deleted."""
     scale = find_rules(config.rules).deletion_scale
     if scale is None:

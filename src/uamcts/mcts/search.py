@@ -9,10 +9,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from uamcts.explain import explained
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import Children, expand, write
+from uamcts.mcts.explain import explain
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import Rules, find_rules
 from uamcts.mcts.select import Path, child_values, select
@@ -46,7 +46,7 @@ class SearchResult(NamedTuple):
 
     def explain(self, action_names: Sequence[str] = ()) -> str:
         """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""
-        return explained(self, action_names)
+        return explain(self, action_names)
 
 
 def tree_search(
@@ -79,12 +79,12 @@ def tree_search(
         if rules.follows_doubt:
             below = rules.below_doubt(below, grows & (children.keep[first] < 1.0))
         rollouts = simulate(Start(seed, index, *start), problem, below, memory)
-        path = _extended(path, block * problem.num_actions + first.astype(jnp.int32), grows)
+        path = _extend(path, block * problem.num_actions + first.astype(jnp.int32), grows)
         tree = backpropagate(tree, path, leaf_value(rollouts, config), (leaf.visits > 0) & ~grows, config)
         flags = flags | jnp.where(grows, _flags(children.uncertainty, children.reward), 0)
         return (tree, flags | _flags(rollouts.uncertainty, rollouts.returns), rollouts.memory), None
 
-    start = _planted(seed, state, problem, config, memory)
+    start = _plant(seed, state, problem, config, memory)
     (tree, flags, memory), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
     return _result(seed, tree, flags, config)._replace(memory=memory)
 
@@ -128,7 +128,7 @@ def horizon_ratio(gamma: jax.Array, depth: int, span: int) -> jax.Array:
     return jnp.sum(counts) / jnp.sum(counts[:depth])
 
 
-def _planted(seed: jax.Array, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree) -> tuple:
+def _plant(seed: jax.Array, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree) -> tuple:
     """The tree before the first iteration: a root, which most rule sets expand at once."""
     rules = find_rules(config.rules)
     tree = empty(state, config.iterations + first_block(rules), problem.num_actions)
@@ -181,7 +181,7 @@ def _link(tree: Tree, parent: jax.Array, block: jax.Array, grows: jax.Array) -> 
     return tree._replace(children=children.reshape(tree.children.shape))
 
 
-def _extended(path: Path, child: jax.Array, grows: jax.Array) -> Path:
+def _extend(path: Path, child: jax.Array, grows: jax.Array) -> Path:
     """The path with one more node at its end, if the tree grew there."""
     nodes = jnp.where(grows & (jnp.arange(path.nodes.size) == path.length), child, path.nodes)
     return Path(nodes, path.length + grows, jnp.where(grows, child, path.leaf))

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
-from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, first_greatest, fold, put
+from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, put, unrolled_argmax, unrolled_reduce
 
 
 class Path(NamedTuple):
@@ -50,7 +50,7 @@ def best_child(tree: Tree, node: jax.Array, config: SearchConfig) -> jax.Array:
     score = scores(config, exists, tree.node(tree.stats, node)[VISITS], visits, values, bias)
     unvisited = rules.first_choice(exists & (visits == 0), bias)
     allowed = unvisited | rules.candidates(exists, values, bias)
-    action = first_greatest(jnp.where(allowed, jnp.where(unvisited, jnp.inf, score), -jnp.inf))
+    action = unrolled_argmax(jnp.where(allowed, jnp.where(unvisited, jnp.inf, score), -jnp.inf))
     return block * tree.num_actions + action
 
 
@@ -77,7 +77,7 @@ def scores(
 
 def normalize(values: jax.Array, exists: jax.Array) -> jax.Array:
     """Values scaled to [0, 1] among the siblings that exist; 0.5 where all are equal."""
-    low = fold(jnp.minimum, jnp.where(exists, values, jnp.inf))
-    high = fold(jnp.maximum, jnp.where(exists, values, -jnp.inf))
+    low = unrolled_reduce(jnp.minimum, jnp.where(exists, values, jnp.inf))
+    high = unrolled_reduce(jnp.maximum, jnp.where(exists, values, -jnp.inf))
     spread = high - low
     return jnp.where(spread > 0, (values - low) / jnp.where(spread > 0, spread, 1.0), 0.5)

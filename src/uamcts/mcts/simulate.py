@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.lanes import recorded
+from uamcts.mcts.lockstep import run_recorded
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
 from uamcts.randomness import ROLLOUT, below, draw, following, pick
@@ -163,7 +163,7 @@ def roll_out(
     )
     lanes = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (config.rollouts, *jnp.shape(leaf))), begin)
     lanes = lanes._replace(stream=draw(start.seed, ROLLOUT, numbers))
-    end, steps = recorded(step, lambda rollout: rollout.over, config.depth, lanes)
+    end, steps = run_recorded(step, lambda rollout: rollout.over, config.depth, lanes)
     if weighs:
         end = end._replace(returned=rules.rollout_return(end.returned, end.after_doubt, end.doubt_discount, config))
     return end, steps

@@ -103,7 +103,7 @@ def put(numbers: jax.Array, place: jax.Array, number: jax.Array) -> jax.Array:
     return jnp.where(jnp.arange(numbers.size) == place, number, numbers)
 
 
-def fold(operation: Callable[[jax.Array, jax.Array], jax.Array], numbers: jax.Array) -> jax.Array:
+def unrolled_reduce(operation: Callable[[jax.Array, jax.Array], jax.Array], numbers: jax.Array) -> jax.Array:
     """The few entries of a vector over actions joined one by one, from the first on.
 
     Written out, the compiler merges it with its surroundings; a reduction over an axis would be a kernel of its own.
@@ -111,7 +111,7 @@ def fold(operation: Callable[[jax.Array, jax.Array], jax.Array], numbers: jax.Ar
     return functools.reduce(operation, [numbers[index] for index in range(numbers.shape[0])])
 
 
-def first_greatest(numbers: jax.Array) -> jax.Array:
+def unrolled_argmax(numbers: jax.Array) -> jax.Array:
     """The index of the first of the greatest entries, int32, written out for the same reason."""
     best, index = numbers[0], jnp.int32(0)
     for other in range(1, numbers.shape[0]):

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from uamcts.explain import explained
+from uamcts.mcts.explain import explain
 
 
 class PythonModel(Protocol):
@@ -55,7 +55,7 @@ class Result(NamedTuple):
 
     def explain(self, action_names: Sequence[str] = ()) -> str:
         """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""
-        return explained(self, action_names)
+        return explain(self, action_names)
 
 
 class Draws:

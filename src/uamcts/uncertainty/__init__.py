@@ -13,10 +13,10 @@ import jax
 
 from uamcts.domains.base import Domain
 from uamcts.uncertainty.bayes import Bayes
+from uamcts.uncertainty.conformal_gate import Gated
 from uamcts.uncertainty.dropout import Dropout
 from uamcts.uncertainty.ensemble import Ensemble
-from uamcts.uncertainty.estimator import Estimator, Nothing
-from uamcts.uncertainty.gate import Gated
+from uamcts.uncertainty.estimator import Estimator, ZeroUncertainty
 from uamcts.uncertainty.nearest import Nearest
 from uamcts.uncertainty.network import LinearEstimator, NetworkEstimator, raw_features
 from uamcts.uncertainty.trees import Trees
@@ -53,7 +53,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "nearest": _fixed(Nearest.fresh, "minibatches"),
     "ensemble": _keyed(Ensemble.fresh),
     "dropout": _keyed(Dropout.fresh),
-    "none": lambda key, domain, **_: Nothing(),
+    "none": lambda key, domain, **_: ZeroUncertainty(),
 }
 """Estimators by name: functions of a key, a domain and options (`capacity`, `minibatches`, `most_copies`)."""
 

@@ -21,8 +21,8 @@ from jax.scipy.linalg import cho_factor, cho_solve
 
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.estimator import Estimator
-from uamcts.uncertainty.recall import Recall
-from uamcts.uncertainty.sampled import Surprise, at_least, cautious
+from uamcts.uncertainty.prediction_cache import PredictionCache
+from uamcts.uncertainty.samples import Surprise, at_least, cautious
 
 
 class Bayes(Estimator):
@@ -115,4 +115,4 @@ class Bayes(Estimator):
         return self.rounds > 0
 
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
-        return Recall(self.predict, self.num_actions)
+        return PredictionCache(self.predict, self.num_actions)

@@ -61,7 +61,7 @@ class Buffer(eqx.Module):
         """The states, actions and targets of some samples."""
         return jax.tree.map(lambda leaf: leaf[numbers], (self.states, self.actions, self.targets))
 
-    def with_room(self, samples: int) -> Self:
+    def reserve(self, samples: int) -> Self:
         """The same samples with room for `samples` more, each in `most_copies` rows; at least twice as large if larger.
 
         Not for use under `jit`. The arrays may have leading axes for runs.

@@ -33,7 +33,7 @@ import jax.numpy as jnp
 from uamcts.mcts.config import SearchConfig
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.estimator import Estimator
-from uamcts.uncertainty.recall import Recall
+from uamcts.uncertainty.prediction_cache import PredictionCache
 
 FALSE_ALARM = 10.0
 """What it costs to doubt a share of what was right, if to miss that share of what was wrong costs 1."""
@@ -131,8 +131,8 @@ class Calibrated(Estimator):
         inner, loss = self.inner.learn(key)
         return measured(eqx.tree_at(lambda one: one.inner, self, inner)), loss
 
-    def settled(self) -> Self:
-        inner = self.inner.settled()
+    def finish_on_host(self) -> Self:
+        inner = self.inner.finish_on_host()
         if inner is self.inner:
             return self
         after = eqx.tree_at(lambda one: one.inner, self, inner)
@@ -142,12 +142,12 @@ class Calibrated(Estimator):
     def trained(self) -> jax.Array:
         return self.inner.trained
 
-    def with_room(self, samples: int) -> Self:
-        return eqx.tree_at(lambda one: one.inner, self, self.inner.with_room(samples))
+    def reserve(self, samples: int) -> Self:
+        return eqx.tree_at(lambda one: one.inner, self, self.inner.reserve(samples))
 
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
         asked = self.inner.uncertainty()
-        return replace(asked, predict=self.predict) if isinstance(asked, Recall) else self.predict
+        return replace(asked, predict=self.predict) if isinstance(asked, PredictionCache) else self.predict
 
 
 def measured(calibrated: _C) -> _C:

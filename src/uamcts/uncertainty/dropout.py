@@ -16,7 +16,7 @@ import optax
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descended
-from uamcts.uncertainty.sampled import Sampled, at_least, cautious, largest_target, share
+from uamcts.uncertainty.samples import Sampled, at_least, cautious, largest_target, share
 
 
 class Dropout(Sampled):

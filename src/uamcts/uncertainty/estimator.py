@@ -39,7 +39,7 @@ class Estimator(eqx.Module):
         del key
         return self, jnp.zeros((), jnp.float32)
 
-    def settled(self) -> Self:
+    def finish_on_host(self) -> Self:
         """After what a round can only do on the host, outside of `jit`. The arrays may have leading axes for runs."""
         return self
 
@@ -48,7 +48,7 @@ class Estimator(eqx.Module):
         """Whether predictions mean anything yet."""
         return jnp.bool_(True)
 
-    def with_room(self, samples: int) -> Self:
+    def reserve(self, samples: int) -> Self:
         """Able to absorb this many samples more. Not for use under `jit`: shapes may change."""
         del samples
         return self
@@ -58,7 +58,7 @@ class Estimator(eqx.Module):
         return self.predict
 
 
-class Nothing(Estimator):
+class ZeroUncertainty(Estimator):
     """U = 0 everywhere: the model is believed, whatever happens."""
 
     exact = True
@@ -68,7 +68,7 @@ class Nothing(Estimator):
         return jnp.zeros((), jnp.float32)
 
 
-class Everything(Estimator):
+class ConstantUncertainty(Estimator):
     """U = 1 everywhere: nothing is believed. With a memory, which knows better, that is all that was never tried."""
 
     exact = True

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.sampled import FittedAtOnce, Surprise, at_least, grouped
+from uamcts.uncertainty.samples import FittedAtOnce, Surprise, at_least, grouped
 
 
 class Nearest(FittedAtOnce):

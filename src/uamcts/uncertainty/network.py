@@ -14,7 +14,7 @@ from uamcts.domains.base import Domain
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.estimator import Estimator
-from uamcts.uncertainty.recall import Recall
+from uamcts.uncertainty.prediction_cache import PredictionCache
 
 HIDDEN = 128
 BATCH = 32
@@ -186,12 +186,12 @@ class NetworkEstimator(Estimator):
     def trained(self) -> jax.Array:
         return self.regression.rounds > 0
 
-    def with_room(self, samples: int) -> Self:
-        buffer = self.regression.buffer.with_room(samples)
+    def reserve(self, samples: int) -> Self:
+        buffer = self.regression.buffer.reserve(samples)
         return eqx.tree_at(lambda estimator: estimator.regression.buffer, self, buffer)
 
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
-        return Recall(self.predict, self.num_actions)
+        return PredictionCache(self.predict, self.num_actions)
 
 
 class LinearEstimator(NetworkEstimator):

@@ -16,7 +16,7 @@ class Schedule:
     """Every `interval` real steps a round of training; after each, tau is divided by `divisor`, never below `least`.
 
     Training stops once tau has reached `least` and the last round's mean loss is at most `good_enough`: for good with
-    the paper's estimators, with all others until something comes that was not expected (`uamcts.learner.goes_on`).
+    the paper's estimators, with all others until something unexpected comes (`uamcts.uncertainty.learner.goes_on`).
     """
 
     interval: int = 5000

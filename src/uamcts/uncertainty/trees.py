@@ -16,7 +16,7 @@ import numpy as np
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.sampled import FittedAtOnce, Surprise, at_least, grouped
+from uamcts.uncertainty.samples import FittedAtOnce, Surprise, at_least, grouped
 
 
 class Nodes(NamedTuple):
@@ -81,7 +81,7 @@ class Trees(FittedAtOnce):
         after = eqx.tree_at(lambda one: (one.rounds, one.seed, one.surprise), self, learned)
         return after, self.surprise.mean
 
-    def settled(self) -> Self:
+    def finish_on_host(self) -> Self:
         runs = self.rounds.shape
         flat = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[len(runs) :]), self)
         nodes = jax.tree.map(np.array, flat.nodes)

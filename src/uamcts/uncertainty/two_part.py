@@ -18,7 +18,7 @@ import optax
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descended
-from uamcts.uncertainty.sampled import Groups, Sampled, at_least, balanced, grouped, largest_target, share
+from uamcts.uncertainty.samples import Groups, Sampled, at_least, balanced, grouped, largest_target, share
 
 
 class TwoPart(Sampled):

@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.mcts.rules.base import SWITCHES, Edges, Number, Rules
-from uamcts.mcts.tree import fold
+from uamcts.mcts.tree import unrolled_reduce
 
 if TYPE_CHECKING:
     from uamcts.mcts.config import SearchConfig
@@ -80,15 +80,15 @@ class Trust(Rules):
 
     def first_choice(self, exists: jax.Array, bias: jax.Array) -> jax.Array:
         """The certain ones, or all: those with the least penalty."""
-        return exists & (bias == fold(jnp.minimum, jnp.where(exists, bias, jnp.inf)))
+        return exists & (bias == unrolled_reduce(jnp.minimum, jnp.where(exists, bias, jnp.inf)))
 
     def plain_first_choice(self, bias: Sequence[float]) -> list[int]:
         smallest = min(bias)
         return [place for place, penalty in enumerate(bias) if penalty == smallest]
 
     def candidates(self, exists: jax.Array, values: jax.Array, bias: jax.Array) -> jax.Array:
-        low = fold(jnp.minimum, jnp.where(exists, values, jnp.inf))
-        equal = low == fold(jnp.maximum, jnp.where(exists, values, -jnp.inf))
+        low = unrolled_reduce(jnp.minimum, jnp.where(exists, values, jnp.inf))
+        equal = low == unrolled_reduce(jnp.maximum, jnp.where(exists, values, -jnp.inf))
         return exists & (~equal | self.first_choice(exists, bias))
 
     def plain_candidates(self, values: Sequence[float], bias: Sequence[float]) -> list[int]:

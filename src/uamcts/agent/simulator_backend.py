@@ -1,0 +1,247 @@
+"""The mind for a simulator that somebody brings, in plain Python or in JAX."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from uamcts.agent import checkpoint
+from uamcts.agent.backend import all_or_nothing, counter, grouped, pad_sample
+from uamcts.agent.compiled_planner import CompiledPlanner
+from uamcts.agent.experience import Experience, Measure, Outcome, Returns
+from uamcts.agent.fitted_uncertainty import FittedUncertainty
+from uamcts.agent.plain_planner import PlainPlanner
+from uamcts.agent.report import Report, build_report
+from uamcts.arguments import action_number, flag, real, shown
+from uamcts.mcts.config import SearchConfig
+from uamcts.uncertainty import Estimator
+from uamcts.uncertainty.schedule import Schedule
+
+
+def _span(config: SearchConfig) -> int:
+    """How many steps a search looks ahead at most: down the tree, then a rollout."""
+    return config.depth + min(config.iterations, config.tree_depth)
+
+
+def _returns(config: SearchConfig) -> Returns:
+    return Returns(float(config.gamma), config.depth, _span(config))
+
+
+class Sample(NamedTuple):
+    """A real transition beside what the simulator says of it."""
+
+    state: Any
+    action: int
+    following: Any
+    here: np.ndarray
+    """The features of the state."""
+    inputs: np.ndarray
+    believed: Outcome
+    real: Outcome
+    own: float
+    """What the user's own function says of the difference."""
+    paid: tuple[float, bool]
+    """Reward and end, as they are believed to be where they are not known."""
+    whole: bool
+    """Whether reward and end are known: told, or believed of the very state that really followed."""
+
+
+class SimulatorBackend:
+    """Learns where a simulator is wrong from all that was seen, and plans with that."""
+
+    def __init__(
+        self,
+        planner: PlainPlanner | CompiledPlanner,
+        estimator: str | Estimator,
+        config: SearchConfig,
+        schedule: Schedule | None,
+        seed: int,
+        minibatches: int,
+        measure: Measure,
+    ):
+        planner.check(config)
+        self.planner, self.chosen, self.config, self.schedule = planner, estimator, config, schedule
+        self.name, self.action_names = planner.name, planner.action_names
+        self.seed, self.minibatches, self.measure = seed, minibatches, measure
+        self.experience = Experience()
+        self.returns = _returns(config)
+        self.doubt: FittedUncertainty | None = None
+        self.tau = float(config.tau if schedule is None else schedule.start)
+        self.steps, self.acts = 0, 0
+        self.loss: float | None = None
+
+    @property
+    def estimator(self) -> Estimator | None:
+        return None if self.doubt is None else self.doubt.estimator
+
+    def twin(self) -> SimulatorBackend:
+        """A copy that can learn on its own."""
+        twin = copy.copy(self)
+        twin.planner, twin.experience, twin.returns = (
+            self.planner.twin(),
+            self.experience.copy(),
+            copy.copy(self.returns),
+        )
+        return twin
+
+    def act(self, state: Any) -> Any:
+        state = self._accepted(state, "state")
+        self.planner.probe(state, self.config)
+        config = self.config.with_tau(self.tau)
+        if config.worst is None and config.reads("worst"):
+            config = replace(config, worst=self._worst())
+        found = self.planner.plan(self.seed, self.acts + 1, state, config)
+        self.acts += 1
+        return found
+
+    def _accepted(self, state: Any, argument: str) -> Any:
+        """A state of the simulator, with as many numbers as the states that were seen."""
+        state = self.planner.accept(state, argument)
+        known = {name: self.experience.rows[name].shape[1] for name in ("features", "inputs") if self.experience.count}
+        for name, size in {**self.planner.sizes(), **known}.items():
+            found = getattr(self.planner, name)(state).size
+            if found != size:
+                raise ValueError(
+                    f"{argument} is {shown(state)}, which has {found} {name}; those that this agent has seen, or "
+                    f"loaded from a file, have {size}, and {self.name} must give as many for every state"
+                )
+        return state
+
+    def _worst(self) -> float:
+        """What is expected beyond a doubtful transition, never more than 0: as on average, or as badly as it ever went.
+
+        It must lie below all that a search can find, else what is doubtful looks better than what is known to be bad.
+        """
+        steps, gamma = range(_span(self.config)), float(self.config.gamma)
+        return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
+
+    def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
+        return all_or_nothing(self, lambda mind: mind._live(state, action, following, reward, terminal))
+
+    def _live(self, *given: Any) -> bool:
+        sample = self._compared(*given)
+        self._keep(sample)
+        self.returns.add(self.planner.key(sample.state), self.planner.key(sample.following), *sample.paid)
+        self.steps += 1
+        due = self.schedule is None or self.schedule.due(self.steps)
+        return self._learn() if due else False
+
+    def _compared(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> Sample:
+        """One transition beside what the simulator says."""
+        number = action_number(action, self.planner.num_actions, self.name)
+        paid = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
+        over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
+        state, following = self._accepted(state, "state"), self._accepted(following, "next_state")
+        self.planner.probe(state, self.config)
+        after, believed = self.planner.believed(state, number)
+        assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
+        own = np.nan
+        if self.measure.own is not None:
+            remedy = "it must be a finite number of at least 0"
+            own = real("discrepancy", self.measure.own(following, after), remedy, lambda u: u >= 0, "returned")
+        whole = paid is not None and over is not None
+        return Sample(
+            state, number, following, self.planner.features(state), self.planner.inputs(state), believed,
+            Outcome(self.planner.features(following), paid, over), own,
+            (believed.reward if paid is None else paid, believed.terminal if over is None else over),
+            whole or self.planner.key(following) == self.planner.key(after),
+        )  # fmt: skip
+
+    def _keep(self, sample: Sample) -> None:
+        """Learns from it later, and plans with it if there is a memory.
+
+        What was not told of a transition on which the simulator was wrong is not known: that is doubted, and no fact.
+        """
+        self.experience.add(sample.here, sample.inputs, sample.action, sample.believed, sample.real, sample.own)
+        if sample.whole:
+            self.planner.remember(sample.state, sample.action, sample.following, *sample.paid)
+
+    def learn(self) -> bool:
+        return all_or_nothing(self, lambda mind: mind._learn())
+
+    def _learn(self) -> bool:
+        """Fits doubt anew; tau goes down if there is a schedule."""
+        self._fit()
+        if self.schedule is not None:
+            self.tau = float(self.schedule.decayed(jnp.float32(self.tau)))
+        return True
+
+    def _fit(self) -> None:
+        key = jax.random.fold_in(jax.random.key(self.seed), 0)
+        self.doubt = FittedUncertainty.fitted(
+            self.chosen, self.experience, self.measure, key, self.planner.num_actions,
+            self.minibatches, self.config,
+        )  # fmt: skip
+        self.planner.believe(self.doubt)
+
+    def seed_with(self, samples: Iterable[tuple]) -> int:
+        """Takes in what is known already; all of it or nothing."""
+        return all_or_nothing(self, lambda mind: mind._preload(samples))
+
+    def _preload(self, samples: Iterable[tuple]) -> int:
+        count = 0
+        for count, sample in enumerate(samples, 1):
+            self._keep(self._compared(*pad_sample(count - 1, sample)))
+        self._fit()
+        return count
+
+    def report(self, most: int) -> Report:
+        memory = self.planner.recurrence()
+        return build_report(self.experience, self.measure, self._predicted, most, self.steps, self.action_names, memory)
+
+    def _predicted(self, places: np.ndarray) -> np.ndarray:
+        if self.doubt is None:
+            return np.zeros(len(places))
+        ask: Callable = self.doubt
+        rows = self.experience.rows
+        return np.array([float(ask(jnp.asarray(rows["inputs"][p]), jnp.int32(rows["action"][p]))) for p in places])
+
+    def save(self, path: Any) -> None:
+        counters = {"steps": np.int64(self.steps), "acts": np.int64(self.acts), "tau": np.float64(self.tau)}
+        counters["least"] = np.float64(self.returns.least)
+        tree = {"experience": self.experience.arrays(), "counters": counters, "facts": self.planner.facts()}
+        checkpoint.save(path, tree, "agent", self._about())
+
+    def load(self, path: Any) -> None:
+        found = checkpoint.read(path, "agent", self._about())
+        try:
+            arrays = grouped(found, ("experience", "counters", "facts"))
+            all_or_nothing(self, lambda mind: mind._recall(*arrays))
+        except (ValueError, TypeError, KeyError) as error:
+            words = str(error).removeprefix("it does not fit: ")
+            raise ValueError(f"{path} does not fit this agent: {words}") from None
+
+    def _recall(self, experience: dict, counters: dict, facts: dict) -> None:
+        """Takes over the arrays of a file; whatever is wrong with them is an error."""
+        if counters.keys() != {"['steps']", "['acts']", "['tau']", "['least']"}:
+            raise ValueError(f"it holds the counters {sorted(counters)}")
+        self.experience = Experience.of({name[2:-2]: array for name, array in experience.items()}, self._num_actions)
+        self.planner.recall(facts)
+        self._check_sizes()
+        self.steps, self.acts = (counter(counters, name, np.int64) for name in ("steps", "acts"))
+        self.tau = counter(counters, "tau", np.float64, lambda tau: tau > 0)
+        self.returns = _returns(self.config)
+        self.returns.least = counter(counters, "least", np.float64, lambda least: -np.inf < least <= 0)
+        self._fit()
+
+    @property
+    def _num_actions(self) -> int:
+        return self.planner.num_actions
+
+    def _check_sizes(self) -> None:
+        """Refuses experience with other numbers of features or inputs than the simulator has, where that is known."""
+        for name, size in self.planner.sizes().items():
+            found = self.experience.rows[name].shape[1] if self.experience.count else size
+            if found != size:
+                raise ValueError(f"its states have {found} {name}, here they have {size}")
+
+    def _about(self) -> dict[str, Any]:
+        estimator = self.chosen if isinstance(self.chosen, str) else type(self.chosen).__name__
+        about = {"simulator": self.name, "actions": self.planner.num_actions, "estimator": estimator}
+        return {**about, "memory": self.planner.remembers}

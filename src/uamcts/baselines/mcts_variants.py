@@ -1,0 +1,229 @@
+"""Ideas of other papers as learners for MCTS in reward tasks. Ports: the algorithms themselves are in `cmax`.
+
+CMAX      a transition that was seen to be wrong is avoided: in planning it ends the episode at the worst value
+CMAX++    it is worth a learned Q(s, a) = r + V(s'), whatever the model says comes after it
+penalty   every transition pays r - lambda U-hat(s, a); with a lambda below 0 it is a bonus for what is doubtful
+nearest   the model's prediction is corrected by the residual of the nearest transition seen with the same action
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from uamcts.corrections.facts import CAPACITY, Facts
+from uamcts.domains.base import Domain
+from uamcts.mcts.api import no_uncertainty
+from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.problem import Problem
+from uamcts.mcts.simulate import Start, roll_out
+from uamcts.types import Model, PyTree, Transition, Uncertainty
+from uamcts.uncertainty.learner import Learner
+
+WORST = -1.0
+"""The value of a transition that is avoided: no episode of a domain here comes to less than 0."""
+LOOK = SearchConfig(iterations=1, rollouts=32, depth=50)
+"""The rollouts that V(s') of CMAX++-MCTS is the mean return of."""
+NEIGHBOURS = 512
+"""Transitions that a nearest-residual model keeps: each of them is looked at in each step that is planned."""
+
+
+class NoTraining(eqx.Module):
+    """What a learner without rounds of training has to offer: nothing changes in them."""
+
+    def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
+        del key
+        return self, jnp.zeros((), jnp.float32)
+
+    def finish_on_host(self) -> Self:
+        return self
+
+    @property
+    def surprised(self) -> jax.Array:
+        return jnp.bool_(False)
+
+
+class CmaxMcts(NoTraining):
+    """CMAX for MCTS: the set X of transitions seen to be wrong; planning in the model, where they end at the worst."""
+
+    facts: Facts
+    """X: who is in it; there is nothing else to say."""
+
+    @classmethod
+    def fresh(cls, state: PyTree, capacity: int = CAPACITY) -> Self:
+        return cls(Facts.empty(state, (), capacity))
+
+    def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
+        def model(state: PyTree, action: jax.Array) -> Transition:
+            _, wrong = self.facts.find(state, action)
+            return cut_off(domain.model(state, action), wrong, jnp.float32(WORST))
+
+        return model, no_uncertainty
+
+    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+        del copies
+        wrong = differ(real, domain.model(state, action))
+        return type(self)(self.facts.put(state, action, (), wanted=wrong))
+
+    def reserve(self, samples: int) -> Self:
+        facts = self.facts.reserve(samples)
+        return self if facts is self.facts else type(self)(facts)
+
+
+class CmaxPlusMcts(NoTraining):
+    """CMAX++ for MCTS: a transition seen to be wrong leads nowhere and pays Q(s, a).
+
+    Each time it is seen, Q(s, a) <- r + V(s'), V(s') the mean return of random rollouts from the state it really led
+    to, in the model with the Q of that moment. That is what an unexplored leaf of the search is worth.
+    """
+
+    facts: Facts
+    """Q of the transitions in X."""
+    looks: jax.Array
+    """Transitions seen; numbers the rollouts."""
+
+    @classmethod
+    def fresh(cls, state: PyTree, capacity: int = CAPACITY) -> Self:
+        return cls(Facts.empty(state, jnp.float32(0), capacity), jnp.int32(0))
+
+    def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
+        def model(state: PyTree, action: jax.Array) -> Transition:
+            value, wrong = self.facts.find(state, action)
+            return cut_off(domain.model(state, action), wrong, value)
+
+        return model, no_uncertainty
+
+    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+        del copies
+        wrong = differ(real, domain.model(state, action))
+        value = jax.lax.cond(wrong, lambda: real.reward + self.value(domain, real), lambda: jnp.float32(0))
+        return type(self)(self.facts.put(state, action, value, wanted=wrong), self.looks + 1)
+
+    def value(self, domain: Domain, real: Transition) -> jax.Array:
+        """V of the state after a transition."""
+        model, _ = self.planner(domain)
+        seed = jnp.stack([self.looks.astype(jnp.uint32), jnp.uint32(0)])
+        problem = Problem(model, no_uncertainty, domain.num_actions, getattr(domain, "legal", None))
+        end, _ = roll_out(Start(seed, self.looks, real.state, real.terminal), problem, LOOK)
+        return jnp.mean(end.returned).astype(jnp.float32)
+
+    def reserve(self, samples: int) -> Self:
+        facts = self.facts.reserve(samples)
+        return self if facts is self.facts else type(self)(facts, self.looks)
+
+
+class Penalised(eqx.Module):
+    """Plain MCTS where every transition pays r - weight * U-hat(s, a), with U-hat of another learner.
+
+    Below 0 the weight is a bonus: the planner seeks what it doubts. Inside of `Patched` facts pay what they paid.
+    """
+
+    learner: Any
+    weight: Any
+    """lambda, a number of either sign."""
+
+    def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
+        model, doubt = self.learner.planner(domain)
+
+        def penalised(state: PyTree, action: jax.Array) -> Transition:
+            believed = model(state, action)
+            return believed._replace(reward=believed.reward - self.weight * doubt(state, action))
+
+        return penalised, no_uncertainty
+
+    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+        return self._with(self.learner.seen(domain, state, action, real, copies))
+
+    def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
+        learner, loss = self.learner.learn(key)
+        return self._with(learner), loss
+
+    def finish_on_host(self) -> Self:
+        return self._with(self.learner.finish_on_host())
+
+    def reserve(self, samples: int) -> Self:
+        learner = self.learner.reserve(samples)
+        return self if learner is self.learner else self._with(learner)
+
+    @property
+    def surprised(self) -> jax.Array:
+        return self.learner.surprised
+
+    def _with(self, learner: Learner) -> Self:
+        return type(self)(learner, self.weight)
+
+
+class Seen(NamedTuple):
+    """A transition for a nearest-residual model: s, a, M(s, a) - M^(s, a), all in features, and whether it ended."""
+
+    features: jax.Array
+    action: jax.Array
+    residual: jax.Array
+    terminal: jax.Array
+
+
+class NearestResidual(NoTraining):
+    """Plain MCTS in the given model, corrected where something like it was seen.
+
+    M^(s, a) plus the residual of the seen transition of the same action whose features are nearest to those of s, if
+    they are no further than `radius` away (Euclidean); rounded, within the bounds of the features. Repetitions are kept
+    once; of more than `NEIGHBOURS` different transitions the first are kept.
+    """
+
+    facts: Facts
+    radius: float = eqx.field(static=True)
+
+    @classmethod
+    def fresh(cls, domain: Domain, radius: float = 1.0, capacity: int = NEIGHBOURS) -> Self:
+        state = domain.reset(jax.random.key(0))
+        features = jnp.zeros(domain.features(state).shape, jnp.float32)
+        nothing = Seen(features, jnp.int32(0), features, jnp.bool_(False))
+        return cls(Facts.empty(state, nothing, min(capacity, NEIGHBOURS)), radius)
+
+    def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
+        return lambda state, action: self.believed(domain, state, action), no_uncertainty
+
+    def believed(self, domain: Domain, state: PyTree, action: jax.Array) -> Transition:
+        """One step in the corrected model."""
+        given, seen = domain.model(state, action), self.facts.values
+        apart = jnp.sum(jnp.square(seen.features - domain.features(state)), axis=1)
+        comparable = (jnp.arange(apart.size) < self.facts.count) & (seen.action == action)
+        apart = jnp.where(comparable, apart, jnp.inf)
+        nearest = jnp.argmin(apart)
+        corrects = (apart[nearest] <= np.float32(self.radius**2)) & jnp.any(seen.residual[nearest] != 0)
+        low, high = domain.feature_bounds()
+        vector = jnp.clip(jnp.round(domain.features(given.state) + seen.residual[nearest]), low, high)
+        following = domain.from_features(vector, seen.terminal[nearest])
+        if type(domain).arrival is not Domain.arrival:
+            corrected = Transition(following, *domain.arrival(following))
+        else:
+            corrected = Transition(following, given.reward, seen.terminal[nearest])
+        return jax.tree.map(lambda a, b: jnp.where(corrects, a, b), corrected, given)
+
+    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+        del copies
+        features = domain.features(state).astype(jnp.float32)
+        residual = domain.features(real.state) - domain.features(domain.model(state, action).state)
+        sample = Seen(features, action, residual.astype(jnp.float32), real.terminal)
+        return type(self)(self.facts.put(state, action, sample), self.radius)
+
+    def reserve(self, samples: int) -> Self:
+        room = NEIGHBOURS - self.facts.keys.shape[jnp.ndim(self.facts.count)] + 1
+        facts = self.facts.reserve(max(0, min(samples, room)))
+        return self if facts is self.facts else type(self)(facts, self.radius)
+
+
+def cut_off(believed: Transition, wrong: jax.Array, value: jax.Array) -> Transition:
+    """A believed transition that, where it is known to be `wrong`, pays `value` and leads nowhere."""
+    reward = jnp.where(wrong, value, believed.reward)
+    return Transition(believed.state, reward, believed.terminal | wrong)
+
+
+def differ(real: Transition, believed: Transition) -> jax.Array:
+    """Whether a transition led elsewhere than it was believed to, or ended where it should not, or did not end."""
+    same = jax.tree.map(lambda a, b: jnp.all(a == b), real.state, believed.state)
+    return ~jnp.all(jnp.stack(jax.tree.leaves(same))) | (real.terminal != believed.terminal)

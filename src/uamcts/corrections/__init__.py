@@ -1,0 +1,1 @@
+"""What an agent corrects about a simulator: the facts it has seen."""

@@ -1,0 +1,1 @@
+"""Loops in the real world: episodes with a known uncertainty, and runs that learn it."""

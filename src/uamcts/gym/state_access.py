@@ -1,0 +1,244 @@
+"""How the state of an environment is read and put back, where nothing is known of its family."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from uamcts.gym.probe import LUCK, fingerprint
+
+STATE_HOOKS = ("uamcts_state", "uamcts_restore")
+"""Methods that an environment may offer: its state, and the way back to it."""
+OBSERVERS = ("_get_obs", "_get_ob", "_observe")
+"""Names that environments give to the method that makes their observation."""
+
+
+class Saved:
+    """A state that cannot be looked into: what brings the environment back, and the observation that came with it."""
+
+    __slots__ = ("data", "observation")
+
+    def __init__(self, data: Any, observation: Any):
+        self.data = data
+        self.observation = observation
+
+
+class Way:
+    """Reads and restores the state of environments of one kind.
+
+    `save` copies. `take` may keep what the environment holds, if the next thing that happens to it is a `restore`.
+    """
+
+    how: str
+    whole = False
+    """Whether states say everything and can be compared with =="""
+
+    def save(self, env: Any, observation: Any = None) -> Any:
+        raise NotImplementedError
+
+    def take(self, env: Any, observation: Any) -> Any:
+        return self.save(env, observation)
+
+    def restore(self, env: Any, state: Any) -> None:
+        raise NotImplementedError
+
+    def is_state(self, thing: Any) -> bool:
+        return isinstance(thing, Saved)
+
+    def from_observation(self, observation: Any) -> Any:
+        """The state that an observation is, None if it is not."""
+        return None
+
+    def numbers(self, env: Any, state: Any) -> np.ndarray | None:
+        """The state as a vector, None if it is not known as one."""
+        return None
+
+    def identity(self, env: Any, state: Any) -> Any:
+        """What tells a state from others."""
+        numbers = None if self.whole else self.numbers(env, state)
+        return getattr(state, "data", state) if numbers is None else numbers
+
+
+class Hooks(Way):
+    """Functions of the user's, or the environment's own methods."""
+
+    def __init__(self, get: Callable[[Any], Any], put: Callable[[Any, Any], None], how: str):
+        self.get, self.put, self.how = get, put, how
+        self.kind: type | None = None
+
+    def save(self, env: Any, observation: Any = None) -> Any:
+        state = self.get(env.unwrapped)
+        self.kind = type(state)
+        return state
+
+    def restore(self, env: Any, state: Any) -> None:
+        self.put(env.unwrapped, state)
+
+    def is_state(self, thing: Any) -> bool:
+        return self.kind is None or isinstance(thing, self.kind)
+
+    def numbers(self, env: Any, state: Any) -> np.ndarray | None:
+        plain = isinstance(state, (tuple, list)) and all(isinstance(n, (bool, int, float, np.generic)) for n in state)
+        if not plain and not isinstance(state, (int, float, np.ndarray, np.generic)):
+            return None
+        vector = np.ravel(np.asarray(state))
+        return vector.astype(float) if vector.dtype.kind in "biuf" else None
+
+
+class Attributes(Way):
+    """The attributes that the user names."""
+
+    def __init__(self, env: Any, names: Sequence[str]):
+        missing = [name for name in names if not hasattr(env.unwrapped, name)]
+        if missing:
+            raise ValueError(f"attributes names {missing[0]!r}, which {type(env.unwrapped).__name__} does not have")
+        self.names = tuple(names)
+        self.how = "its attributes " + ", ".join(f"`{name}`" for name in names)
+
+    def save(self, env: Any, observation: Any = None) -> Saved:
+        return Saved({name: copy.deepcopy(getattr(env.unwrapped, name)) for name in self.names}, observation)
+
+    def take(self, env: Any, observation: Any) -> Saved:
+        return Saved({name: getattr(env.unwrapped, name) for name in self.names}, observation)
+
+    def restore(self, env: Any, state: Saved) -> None:
+        for name, value in state.data.items():
+            setattr(env.unwrapped, name, copy.deepcopy(value))
+
+    def numbers(self, env: Any, state: Saved) -> np.ndarray | None:
+        try:
+            return np.concatenate([np.ravel(np.asarray(state.data[name], float)) for name in self.names])
+        except (TypeError, ValueError):
+            return None
+
+
+class DeepCopy(Way):
+    """A deep copy of all attributes: for environments that nothing is known of."""
+
+    how = "a deep copy of its attributes"
+    SKIPPED = ("action_space", "observation_space", "spec", "metadata", "render_mode", "_np_random", "_np_random_seed")
+
+    def __init__(self) -> None:
+        self.changing: frozenset[str] = frozenset()
+        self.home: Any = None
+        self.warned = False
+        self.fixed = False
+        """Whether what changes is a vector of one length, which then stands for the state."""
+
+    def learn(self, home: Any, changing: frozenset[str], states: Sequence[Saved]) -> None:
+        """Takes over what a trial has shown."""
+        self.home, self.changing, self.fixed = home, changing, True
+        vectors = [self.numbers(home, state) for state in states]
+        self.fixed = len({None if vector is None else len(vector) for vector in vectors}) == 1
+
+    def _held(self, env: Any) -> dict[str, Any]:
+        return {k: v for k, v in vars(env).items() if k not in self.SKIPPED and not isinstance(v, LUCK)}
+
+    def save(self, env: Any, observation: Any = None) -> Saved:
+        base = env.unwrapped
+        held = self._held(base)
+        if self.home is not None and base is not self.home:
+            held = self._translated(held)
+        observation = observed(base) if observation is None else observation
+        return Saved(copy.deepcopy(held, {id(base): self.home or base}), observation)
+
+    def _translated(self, theirs: dict[str, Any]) -> dict[str, Any]:
+        """Somebody else's state with our parameters: an attribute that was never seen to change is a parameter."""
+        ours = self._held(self.home)
+        other = [n for n in ours if n in theirs and n not in self.changing]
+        other = [name for name in other if fingerprint(ours[name]) != fingerprint(theirs[name])]
+        if other and not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"the environment differs from the simulator in {', '.join(other)}, which no trial step changed: taken "
+                "for parameters and not read; if they are state, name all of it with Simulator(env, attributes=[...])",
+                stacklevel=5,
+            )
+        return ours | {name: theirs[name] for name in self.changing if name in theirs}
+
+    def take(self, env: Any, observation: Any) -> Saved:
+        return Saved(self._held(env.unwrapped), observation)
+
+    def restore(self, env: Any, state: Saved) -> None:
+        base = env.unwrapped
+        for name in self._held(base):
+            if name not in state.data:
+                del base.__dict__[name]
+        base.__dict__.update(copy.deepcopy(state.data, {id(base): base}))
+
+    def identity(self, env: Any, state: Saved) -> Any:
+        numbers = self.numbers(env, state)
+        return {name: state.data.get(name) for name in self.changing} if numbers is None else numbers
+
+    def numbers(self, env: Any, state: Saved) -> np.ndarray | None:
+        """All numbers in the attributes that change, by their names."""
+        if not self.fixed:
+            return None
+        found: list[float] = []
+        for name in sorted(self.changing):
+            if name not in state.data or not collect(state.data[name], found):
+                return None
+        return np.array(found) if found else None
+
+
+def collect(value: Any, found: list[float]) -> bool:
+    """Appends all numbers in a value; False if it holds anything else."""
+    if isinstance(value, (bool, int, float, np.generic)):
+        found.append(float(value))
+        return True
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        found.extend(value.ravel().astype(float).tolist())
+        return True
+    if isinstance(value, dict):
+        return all(collect(value[key], found) for key in value)
+    if isinstance(value, (list, tuple)):
+        return all(collect(part, found) for part in value)
+    return value is None
+
+
+class Layered(Way):
+    """A way for the bare environment, and what the wrappers around it remember."""
+
+    def __init__(self, inner: Way, kept: Sequence[Any]):
+        self.inner, self.kinds = inner, [type(wrapper) for wrapper in kept]
+        names = ", ".join(kind.__name__ for kind in self.kinds)
+        self.how = f"{inner.how}, and what the wrappers remember ({names})"
+
+    def _memories(self, env: Any) -> list[dict]:
+        found, kinds = [], list(self.kinds)
+        while isinstance(env, gymnasium.Wrapper):
+            if kinds and type(env) is kinds[0]:
+                kinds.pop(0)
+                found.append(vars(env))
+            env = env.env
+        if kinds:
+            raise TypeError(f"the environment lacks the wrapper {kinds[0].__name__} that the simulator has")
+        return found
+
+    def save(self, env: Any, observation: Any = None) -> Saved:
+        memories = self._memories(env)
+        held = [copy.deepcopy({k: v for k, v in memory.items() if k != "env"}) for memory in memories]
+        return Saved((self.inner.save(env, observation), held), observation)
+
+    def restore(self, env: Any, state: Saved) -> None:
+        inner, held = state.data
+        self.inner.restore(env, inner)
+        for memory, old in zip(self._memories(env), held, strict=True):
+            memory.update(copy.deepcopy(old))
+
+    def numbers(self, env: Any, state: Saved) -> np.ndarray | None:
+        return self.inner.numbers(env, state.data[0])
+
+    def identity(self, env: Any, state: Saved) -> Any:
+        return self.inner.identity(env, state.data[0]), state.data[1]
+
+
+def observed(env: Any) -> Any:
+    """What a bare environment shows now, if it has a method for that; None if it has not."""
+    observer = next((getattr(env, name) for name in OBSERVERS if hasattr(env, name)), None)
+    return observer() if observer is not None else None

@@ -1,0 +1,135 @@
+"""What is around an environment: which wrappers matter to planning, and a private copy of what does."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+from gymnasium import wrappers
+
+from uamcts.gym.probe import Unfit
+
+PLAIN = (
+    wrappers.TimeLimit,
+    wrappers.OrderEnforcing,
+    wrappers.PassiveEnvChecker,
+    wrappers.Autoreset,
+    wrappers.RecordEpisodeStatistics,
+    wrappers.RecordVideo,
+    wrappers.RenderCollection,
+    wrappers.HumanRendering,
+    wrappers.AddWhiteNoise,
+    wrappers.ObstructView,
+    wrappers.DelayObservation,
+    wrappers.TimeAwareObservation,
+    wrappers.FrameStackObservation,
+    wrappers.NormalizeObservation,
+)
+"""Wrappers that change neither the state, nor rewards, nor actions, nor ends: planning leaves them out."""
+
+REFUSED = {
+    wrappers.NormalizeReward: (
+        "scales rewards by what it has seen so far, so that planning would change them; plan without it: "
+        "give the environment inside (its .env) and keep the wrapper for the one you act in"
+    ),
+    wrappers.StickyAction: "repeats the last action at random; plan without it: give the environment inside (its .env)",
+}
+
+SHARED = ("spec", "metadata", "_cached_spec")
+"""Attributes that nobody changes: a copy of an environment has the same."""
+
+
+@dataclass(frozen=True)
+class Layers:
+    """An environment without what does not matter to planning."""
+
+    env: Any
+    """The wrappers that matter around the bare environment; a private copy, unless `taken_over`."""
+    kept: tuple[Any, ...]
+    """Wrappers with a step of their own, outermost first: what they remember is part of the state."""
+    rewards: tuple[Callable[[float], float], ...]
+    """What reward wrappers do, in the order in which they do it."""
+    actions: tuple[Callable[[Any], Any], ...]
+    observed: bool
+    """Whether something stands between the environment's observation and its user."""
+    taken_over: bool
+
+
+def is_function(wrapper: Any) -> str | None:
+    """'observation', 'reward' or 'action' if that is all that a wrapper changes."""
+    kinds: tuple[tuple[Any, str], ...] = (
+        (gymnasium.ObservationWrapper, "observation"),
+        (gymnasium.RewardWrapper, "reward"),
+        (gymnasium.ActionWrapper, "action"),
+    )
+    for kind, name in kinds:
+        if isinstance(wrapper, kind) and type(wrapper).step is kind.step:
+            return name
+    return None
+
+
+def peel(env: Any, may_take_over: bool) -> Layers:
+    """Takes an environment apart, or says which wrapper is in the way."""
+    stack = []
+    while isinstance(env, gymnasium.Wrapper):
+        stack.append(env)
+        env = env.env
+    matter, observed = [], False
+    for wrapper in stack:
+        if type(wrapper) in REFUSED:
+            raise Unfit("wrapper", f"the wrapper {type(wrapper).__name__} {REFUSED[type(wrapper)]}")
+        plain = isinstance(wrapper, PLAIN)
+        seen = is_function(wrapper) == "observation"
+        observed |= seen or (plain and type(wrapper).__module__.endswith("stateful_observation"))
+        if not plain and not seen:
+            matter.append(wrapper)
+    base, taken_over = private(env, may_take_over)
+    for wrapper in reversed(matter):
+        inner = base
+        base = duplicate(wrapper, skip=("env",))
+        base.env = inner
+    return Layers(base, *_parts(base), observed, taken_over)
+
+
+def _parts(env: Any) -> tuple[tuple, tuple, tuple]:
+    """The wrappers with steps of their own, the rewards' functions inside first, and the actions' outside first."""
+    stack: list[Any] = []
+    while isinstance(env, gymnasium.Wrapper):
+        stack.append(env)
+        env = env.env
+    kept = tuple(wrapper for wrapper in stack if is_function(wrapper) is None)
+    rewards = tuple(wrapper.reward for wrapper in reversed(stack) if is_function(wrapper) == "reward")
+    actions = tuple(wrapper.action for wrapper in stack if is_function(wrapper) == "action")
+    return kept, rewards, actions
+
+
+def private(env: Any, may_take_over: bool) -> tuple[Any, bool]:
+    """A copy of a bare environment, so that planning never moves the one that was given; and whether it is that one."""
+    try:
+        if hasattr(env, "ale"):  # the emulator lies outside Python: made anew from the same arguments
+            return copy.deepcopy(env), False
+        return duplicate(env), False
+    except Exception as problem:
+        if may_take_over:
+            return env, True
+        raise Unfit(
+            "copy",
+            f"{type(env).__name__} cannot be copied ({type(problem).__name__}: {problem}); make it without a "
+            "render_mode, or give get= and set=, functions that read its state and put it back",
+        ) from problem
+
+
+def duplicate(thing: Any, skip: tuple[str, ...] = ()) -> Any:
+    """A copy of an object and of all it holds, also of what was changed since it was made.
+
+    Gymnasium's own copies of some environments are made anew from the constructor's arguments, and lose such changes.
+    """
+    twin: Any = object.__new__(type(thing))
+    memo = {id(thing): twin}
+    for name, value in vars(thing).items():
+        if name not in skip:
+            twin.__dict__[name] = value if name in SHARED else copy.deepcopy(value, memo)
+    return twin

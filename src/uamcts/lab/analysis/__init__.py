@@ -1,0 +1,1 @@
+"""From episodes to statements: groups, intervals, claims and their verdicts."""

@@ -1,0 +1,215 @@
+"""What the runs of an experiment say: means, intervals, the best c, learning curves.
+
+A sample is a number for each run, [runs]. Intervals are 95 % percentile bootstrap intervals: the runs are drawn again
+with replacement, 2,000 times, by a generator with a fixed seed. One run has no interval; it is not a number (in the
+rows: None). A sample in which all runs are equal has an interval of width 0. With few runs percentile intervals are
+too narrow: of 15 normally spread runs they cover 92 %, not 95 %, of skewed ones less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from uamcts.lab.analysis.groups import Cell, Episodes, Series, best_c, cells, check, runs_of
+
+__all__ = [
+    "Episodes", "best_c", "chance_above", "curves", "difference_of_means", "holm", "interquartile_mean", "interval",
+    "mean", "moving_average", "probability_of_improvement", "standard_deviation", "summarise",
+]  # fmt: skip
+
+RESAMPLES = 2000
+WINDOW = 50
+"""Episodes in the paper's moving average."""
+STEPS_COUNT = ("two_way", "icy")
+"""Experiments whose figure is steps to the goal."""
+
+
+def mean(sample: np.ndarray, axis: int = -1) -> Any:
+    """The mean over `axis`."""
+    return np.mean(sample, axis=axis)
+
+
+def standard_deviation(sample: np.ndarray, axis: int = -1) -> Any:
+    """The spread over runs that the paper's bars and shades show, divided by n and not by n - 1.
+
+    The paper does not say which; this is NumPy's default. At 100 runs the other is 0.5 % greater, at 15 runs 3.5 %.
+    """
+    return np.std(sample, axis=axis)
+
+
+def interquartile_mean(sample: np.ndarray, axis: int = -1) -> Any:
+    """The mean of the middle half: floor(n / 4) values are left out at either end. Up to 3 values: their mean."""
+    return stats.trim_mean(sample, 0.25, axis=axis)
+
+
+def probability_of_improvement(first: np.ndarray, second: np.ndarray, axis: int = -1) -> Any:
+    """The chance that a run of `first` has more than one of `second`; a tie counts half (Mann-Whitney's U / (n m))."""
+    n, m = first.shape[axis], second.shape[axis]
+    ranks = stats.rankdata(np.concatenate([first, second], axis=axis), axis=axis)
+    above = np.sum(np.take(ranks, np.arange(n), axis=axis), axis=axis) - n * (n + 1) / 2
+    return above / (n * m)
+
+
+def difference_of_means(first: np.ndarray, second: np.ndarray, axis: int = -1) -> Any:
+    """The mean of `first` less that of `second`."""
+    return np.mean(first, axis=axis) - np.mean(second, axis=axis)
+
+
+def interval(statistic: Callable[..., Any], *samples: np.ndarray, seed: int = 0, level: float = 0.95) -> np.ndarray:
+    """The bootstrap interval of `statistic(*samples, axis=-1)`, by default of 95 %: [..., 2] for samples [..., runs].
+
+    Several samples may differ in their numbers of runs; each is drawn again by itself.
+    """
+    arrays = tuple(np.asarray(sample, np.float64) for sample in samples)
+    if any(array.shape[-1] == 0 for array in arrays):
+        raise ValueError(f"samples are {[array.shape for array in arrays]}; each needs at least one run")
+    if any(array.shape[-1] == 1 for array in arrays):
+        return np.full((*arrays[0].shape[:-1], 2), math.nan)
+    size = max(array.size for array in arrays)
+    found = stats.bootstrap(
+        arrays,
+        statistic,
+        n_resamples=RESAMPLES,
+        batch=max(1, min(RESAMPLES, 4_000_000 // size)),  # at most 32 MB of resampled numbers at a time
+        vectorized=True,
+        axis=-1,
+        confidence_level=level,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
+    return np.stack([found.confidence_interval.low, found.confidence_interval.high], axis=-1)
+
+
+def chance_above(estimate: float, error: float, runs: int) -> float:
+    """The chance of so large an estimate, or a larger one, if the truth is 0: a one-sided t-test.
+
+    `error` is the estimate's standard error, from samples of which the smallest has so many `runs`. Without any spread
+    an estimate above 0 cannot be chance, and one of 0 or less says nothing.
+    """
+    if error == 0:
+        return 0.0 if estimate > 0 else 1.0
+    return float(stats.t.sf(estimate / error, runs - 1))
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """P-values adjusted for their number by Holm's method: those of at most 5 % have one false alarm in 20 families.
+
+    The smallest is multiplied by their number n, the next by n - 1, and so on; none gets less than one before it.
+    """
+    adjusted = [0.0] * len(chances)
+    least = 0.0
+    for place, index in enumerate(sorted(range(len(chances)), key=lambda index: chances[index])):
+        least = max(least, min(1.0, (len(chances) - place) * chances[index]))
+        adjusted[index] = least
+    return adjusted
+
+
+def summarise(episodes: Episodes) -> list[dict[str, Any]]:
+    """A row of plain numbers for each cell: the setting, and over its runs mean, std, intervals, steps, goal share.
+
+    `best` is true for the sweep's best c of an algorithm. What is not a number is None.
+    """
+    found = cells(episodes)
+    best = best_c(found)
+    intervals = _intervals(found)
+    return [_row(cell, best, *ends) for cell, ends in zip(found, intervals, strict=True)]
+
+
+def moving_average(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
+    """The mean of the last `window` values at every place, [..., n]; in the first window - 1 of those so far."""
+    if window < 1:
+        raise ValueError(f"window is {window}; it must be at least 1")
+    values = np.asarray(values, np.float64)
+    total = np.cumsum(values, axis=-1)
+    before = np.concatenate([np.zeros_like(total[..., :window]), total[..., :-window]], axis=-1)
+    return (total - before) / np.minimum(np.arange(1, values.shape[-1] + 1), window)
+
+
+def curves(episodes: Episodes) -> list[dict[str, Any]]:
+    """Learning curves of the online cells: the moving average of each run, then mean and std over runs, [episodes].
+
+    They end where the shortest run does. The gridworlds have two, of `reward` and of `steps`; the games `reward`.
+    """
+    check(episodes)
+    if len(episodes["reward"]) == 0:
+        return []
+    group, run, count = runs_of(episodes)
+    online = np.asarray(episodes["scenario"]) == "online"
+    order = np.lexsort((episodes["episode"], run))
+    order = order[online[order]]
+    found = []
+    for index in range(count):
+        rows = order[group[order] == index]
+        if len(rows) == 0:
+            continue
+        first = np.flatnonzero(np.diff(run[rows], prepend=-1))
+        shared = int(np.min(np.diff(np.append(first, len(rows)))))
+        table = rows[first[:, None] + np.arange(shared)]
+        quantities = ("reward", "steps") if episodes["experiment"][rows[0]] in STEPS_COUNT else ("reward",)
+        found += [_curve(episodes, table, quantity) for quantity in quantities]
+    return found
+
+
+def plain(value: Any) -> float | None:
+    """A number as JSON has it: None if it is not finite."""
+    return float(value) if math.isfinite(value) else None
+
+
+def plain_pair(ends: Sequence[float] | np.ndarray) -> list[float | None]:
+    """Both ends of an interval as JSON has them."""
+    return [plain(ends[0]), plain(ends[1])]
+
+
+def _intervals(found: list[Cell]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The intervals of mean and interquartile mean of each cell; cells with as many runs are done at once."""
+    ends: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    for runs in {cell.runs for cell in found}:
+        same = [index for index, cell in enumerate(found) if cell.runs == runs]
+        samples = np.stack([found[index].reward for index in same])
+        both = (interval(mean, samples), interval(interquartile_mean, samples))
+        ends.update((index, pair) for index, *pair in zip(same, *both, strict=True))  # type: ignore[misc]
+    return [ends[index] for index in range(len(found))]
+
+
+def _row(cell: Cell, best: dict[Series, float], ends: np.ndarray, middle_ends: np.ndarray) -> dict[str, Any]:
+    return {
+        "experiment": cell.experiment,
+        "domain": cell.domain,
+        "scenario": cell.scenario,
+        "algorithm": cell.algorithm,
+        "learner": cell.learner,
+        "rules": cell.rules,
+        "c": plain(cell.c),
+        "tau": plain(cell.tau),
+        "purpose": cell.purpose,
+        "runs": cell.runs,
+        "episodes": cell.episodes,
+        "mean": plain(mean(cell.reward)),
+        "std": plain(standard_deviation(cell.reward)),
+        "ci95": plain_pair(ends),
+        "iqm": plain(interquartile_mean(cell.reward)),
+        "iqm_ci95": plain_pair(middle_ends),
+        "steps": plain(mean(cell.steps)),
+        "goal_share": plain(mean(cell.goal)),
+        "best": cell.purpose == "sweep" and best[cell.series] == cell.c,
+    }
+
+
+def _curve(episodes: Episodes, table: np.ndarray, quantity: str) -> dict[str, Any]:
+    """The curve of a quantity; `table` holds the rows of the episodes, [runs, episodes]."""
+    averages = moving_average(np.asarray(episodes[quantity])[table])
+    row = table[0, 0]
+    setting = {name: str(episodes[name][row]) for name in ("experiment", "algorithm", "learner", "rules")}
+    return {
+        **setting,
+        "c": plain(episodes["c"][row]),
+        "episode": np.asarray(episodes["episode"])[table[0]].tolist(),
+        "mean": np.mean(averages, axis=0).tolist(),
+        "std": standard_deviation(averages, axis=0).tolist(),
+        "quantity": quantity,
+    }

@@ -1,0 +1,50 @@
+"""Many verdicts at once: how many of them chance alone may have made, and which survive an adjustment for that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from uamcts.lab.analysis.evidence import FAILS, HOLDS, MISSING
+from uamcts.lab.analysis.statistics import holm
+
+LEVEL = 0.05
+"""The chance that a single test decides wrongly, at most."""
+
+
+def adjust(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same claims with `p_holm`: their p-values, adjusted for the number of claims that were tested."""
+    tested = [index for index, claim in enumerate(claims) if claim.get("p") is not None]
+    adjusted = dict(zip(tested, holm([claims[index]["p"] for index in tested]), strict=True))
+    return [{**claim, "p_holm": adjusted.get(index)} for index, claim in enumerate(claims)]
+
+
+def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How many claims were judged, how many by a test, and how many tests decide before and after Holm's adjustment."""
+    tested = [claim for claim in adjust(claims) if claim["p_holm"] is not None]
+    decided = {word: [claim for claim in tested if claim["verdict"] == word] for word in (HOLDS, FAILS)}
+    sure = {word: [claim for claim in found if claim["p_holm"] <= LEVEL] for word, found in decided.items()}
+    return {
+        "judged": sum(claim["verdict"] != MISSING for claim in claims),
+        "tested": len(tested),
+        "level": LEVEL,
+        "expected_false_alarms": LEVEL * len(tested),
+        "hold": len(decided[HOLDS]),
+        "hold_after_holm": len(sure[HOLDS]),
+        "do_not_hold": len(decided[FAILS]),
+        "do_not_hold_after_holm": len(sure[FAILS]),
+    }
+
+
+def in_words(claims: Sequence[Mapping[str, Any]]) -> str:
+    """What the number of tests means for the verdicts, in a sentence or two; nothing where there were no tests."""
+    counts = count_verdicts(claims)
+    if not counts["tested"]:
+        return ""
+    tests = f"{counts['tested']} tests" if counts["tested"] > 1 else "1 test"
+    return (
+        f"The verdicts rest on {tests} at {LEVEL:.0%} each, so up to {counts['expected_false_alarms']:.1f} of them may "
+        f"be false alarms. Adjusted for their number (Holm, {LEVEL:.0%} for all together), {counts['hold_after_holm']} "
+        f"of the {counts['hold']} tested claims that hold still do, and {counts['do_not_hold_after_holm']} of the "
+        f"{counts['do_not_hold']} that do not hold still do not."
+    )

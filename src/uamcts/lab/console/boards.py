@@ -1,0 +1,129 @@
+"""Episodes for a terminal and as moving pictures: boards, and beside them what the planner thinks."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+
+from uamcts.domains.base import Domain
+from uamcts.domains.pictures import MARK
+from uamcts.episodes.offline import Move
+from uamcts.runtime.atomic import write_whole
+from uamcts.types import PyTree
+
+WRONG = "bold red"
+GAP = 2
+"""Empty columns between two panels, and between a board and its plan."""
+LEGEND = f"{MARK}, red: the simulator is wrong here; U: by how much"
+PLAN_HEAD = f"  {'action':6}{'visits':>7}{'value':>8}{'U':>6}"
+
+Lines = list[Text]
+Panel = tuple[Lines, Lines, Lines]
+"""A head, a board and a plan."""
+
+
+def plan_lines(domain: Domain, move: Move, uncertainty: Sequence[float]) -> Lines:
+    """What the planner found for each action: visits, value, uncertainty; a star for the one it took."""
+    lines = [Text(PLAN_HEAD)]
+    for action, name in enumerate(domain.action_names):
+        star = "*" if action == move.action else " "
+        visits, value = _plan_cells(move.plan, action)
+        row = f"{star} {name:6}{visits:>7}{value:>8}{_fixed(uncertainty[action], 6, 3)}"
+        lines.append(Text(row, WRONG if uncertainty[action] > 0 else ""))
+    chosen = "at random " if move.plan is None else ""
+    return [*lines, Text(f"{domain.action_names[move.action]} {chosen}pays {move.reward:g}")]
+
+
+def _plan_cells(plan: Any, action: int) -> tuple[str, str]:
+    """Visits and value of an action."""
+    if plan is None:
+        return "-", "-"
+    visits = int(plan.visits[action])
+    if not bool(plan.exists[action]):
+        return str(visits), "deleted"
+    return str(visits), _fixed(float(plan.values[action]), 8, 3).strip() if visits else "-"
+
+
+def _fixed(number: float, width: int, places: int) -> str:
+    """A number in `width` characters, with fewer places where it is long."""
+    text = f"{number:{width}.{places}f}"
+    return text if text.startswith(" ") else f"{number:{width}.2g}"
+
+
+def board_lines(domain: Domain, state: PyTree) -> Lines:
+    """A board whose wrong cells are marked: empty ones by a sign, all of them by a colour."""
+    wrong = domain.wrong_cells()
+    lines = [Text(line) for line in domain.text(state, wrong).split("\n")]
+    if wrong is not None:
+        for row, column in np.argwhere(wrong):
+            lines[row + 1].stylize(WRONG, column + 1, column + 2)
+    return lines
+
+
+def width_of(lines: Lines) -> int:
+    """The columns that lines take."""
+    return max((line.cell_len for line in lines), default=0)
+
+
+def beside(parts: Sequence[Lines]) -> Lines:
+    """Several blocks of lines next to each other."""
+    widths = [width_of(part) for part in parts]
+    rows = []
+    for row in itertools.zip_longest(*parts):
+        join_tables = Text()
+        for place, (line, width) in enumerate(zip(row, widths, strict=True)):
+            cell = line.copy() if line is not None else Text()
+            cell.pad_right(width - cell.cell_len + (GAP if place < len(widths) - 1 else 0))
+            join_tables.append_text(cell)
+        join_tables.rstrip()
+        rows.append(join_tables)
+    return rows
+
+
+def flow(panels: Sequence[Lines], width: int) -> Lines:
+    """Panels next to each other, as many as fit into `width` columns, and the others below."""
+    rows: list[list[Lines]] = [[]]
+    for panel in panels:
+        taken = sum(width_of(other) + GAP for other in rows[-1])
+        if rows[-1] and taken + width_of(panel) > width:
+            rows.append([])
+        rows[-1].append(panel)
+    return [line for row in rows for line in beside(row)]
+
+
+def arrange(panels: Sequence[Panel], width: int, height: int) -> Lines:
+    """Panels in the first layout that fits: plans beside the boards, or below them.
+
+    Where neither fits into `height` lines the plans are left out.
+    """
+    wide = flow([head + beside([board, plan]) for head, board, plan in panels], width)
+    tall = flow([head + board + plan for head, board, plan in panels], width)
+    small = flow([head + board for head, board, _ in panels], width)
+    layouts = sorted((wide, tall), key=len)
+    return next((layout for layout in layouts if len(layout) <= height and width_of(layout) <= width), small)
+
+
+def write_gif(path: Path, frames: list[np.ndarray], seconds_a_frame: float = 0.12, comment: str = "") -> None:
+    """An endless moving picture of RGB frames, written whole or not at all; the last frame stays a while."""
+    from PIL import Image
+
+    images = [Image.fromarray(frame) for frame in frames]
+    durations = [int(1000 * seconds_a_frame)] * (len(images) - 1) + [1500]
+    content = io.BytesIO()
+    images[0].save(
+        content, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0, comment=comment.encode()
+    )
+    write_whole(path, content.getvalue())
+
+
+def frame(domain: Domain, states: list, scale: int = 16) -> np.ndarray:
+    """One picture of several states of a domain side by side."""
+    pictures = [domain.render(state, scale) for state in states]
+    gap = np.full((pictures[0].shape[0], scale // 2, 3), 255, np.uint8)
+    return np.concatenate([part for picture in pictures for part in (picture, gap)][:-1], axis=1)

@@ -1,0 +1,114 @@
+"""An online experiment in a terminal: how far it is, how long it still takes, and what the agents have learned."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from uamcts import names
+from uamcts.episodes.online import Step
+from uamcts.lab.console.terminal import progress_bar
+from uamcts.lab.run.online import Experiment, News
+from uamcts.lab.run.provenance import collect
+from uamcts.lab.run.reproduce import finish
+from uamcts.lab.run.runner import compute
+from uamcts.lab.run.store import Store
+from uamcts.lab.run.tables import Episodes
+from uamcts.lab.run.units import OnlineUnit
+
+HEAD = f"{'step':>8} {'tau':>5} {'episodes':>9} {'reward':>7} {'steps':>6} {'loss':>8}" + (
+    f" {'precision':>10} {'false del.':>10} {'unique':>7}"
+)
+LEGEND = """each row: the steps of all runs since the row before, and the mean loss of the round
+of training that follows
+precision: average precision of U-hat for "the simulator errs here", over all
+  actions of the visited states (chance: the share of errors)
+false del.: share of error-free tree nodes in which a child was deleted
+unique: share of distinct samples in the buffer"""
+
+
+def run_online(experiment: Experiment, out: Path | None, console: Console) -> Episodes:
+    """Takes the runs to their end, or goes on from what `out` holds, and tells how it goes; the episodes.
+
+    With `out`, everything is kept there, and there is a report in the end.
+    """
+    unit = OnlineUnit.of(f"run_{experiment.domain}", experiment)
+    rules = "" if unit.algorithm == "trust" else f" ({names.rules_title(unit.rules)})"
+    print(f"{unit.domain}, online, {names.title(unit.algorithm)}{rules}, c {unit.c:.3g}, learner {unit.learner}")
+    print(f"{unit.runs} runs of {unit.steps:,} real steps, {unit.minibatches:,} minibatches every {unit.interval:,}")
+    if out is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return _told(unit, Path(folder), console)
+    store = Store(out, {"unit": asdict(unit)})
+    if not compute(unit, store, lambda: _told(unit, store.units, console)):
+        raise ValueError(f"out is {out}; another process is working on it: wait, or give another folder")
+    found, about = store.read(unit)
+    finish(out, found, None, (unit.rules,), {**about["provenance"], **collect([about]), "settings": about["unit"]})
+    print(f"the report is {(out / 'index.html').resolve().as_uri()}")
+    return found
+
+
+def _told(unit: OnlineUnit, scratch: Path, console: Console) -> Episodes:
+    """The unit computed, with a row for every round of training and a bar between them."""
+    since: list[News] = []
+    over = [0]
+    print(f"{LEGEND}\n{HEAD}", flush=True)
+    with progress_bar(console) as bar:
+        task = bar.add_task("compiling", total=unit.steps)
+
+        def listen(news: News) -> None:
+            since.append(news)
+            over[0] += int(np.sum(news.said.ended))
+            words = f"step {news.steps:,}, {over[0]} episodes, loss {_mean(news.loss)}"
+            bar.update(task, completed=news.steps, description=words)
+            if news.learned or news.steps == unit.steps:
+                bar.console.out(_row(since), highlight=False)
+                since.clear()
+
+        return unit.compute(lambda share, words: None, scratch, listen)
+
+
+def ended_episodes(said: list[Step]) -> tuple[np.ndarray, np.ndarray]:
+    """Rewards and lengths of the episodes that ended, of all runs."""
+    reward, length, ended = (
+        np.concatenate([np.asarray(getattr(part, name)) for part in said], axis=1)
+        for name in ("reward", "length", "ended")
+    )
+    return reward[ended], length[ended]
+
+
+def second_half(episodes: Episodes) -> str:
+    """What the later half of every run's episodes came to, in words."""
+    rewards, steps = [], []
+    for seed in np.unique(episodes["seed"]):
+        mine = np.flatnonzero(episodes["seed"] == seed)
+        late = mine[np.argsort(episodes["episode"][mine])][len(mine) // 2 :]
+        rewards.append(float(episodes["reward"][late].mean()))
+        steps.append(episodes["steps"][late])
+    if not rewards:
+        return "no episode came to its end"
+    error = float(np.std(rewards, ddof=1)) / math.sqrt(len(rewards)) if len(rewards) > 1 else math.nan
+    mean = f"reward {np.mean(rewards):.2f} (error {error:.2f}) in {np.concatenate(steps).mean():.1f} steps"
+    return f"second half of each run's episodes: {mean}"
+
+
+def _row(since: list[News]) -> str:
+    """One line about everything since the last round."""
+    rewards, lengths = ended_episodes([news.said for news in since])
+    last = since[-1]
+    return (
+        f"{last.steps:8,} {since[0].said_tau:5.2g} {len(rewards):9} {_mean(rewards):>7} {_mean(lengths):>6} "
+        f"{_mean(last.loss):>8} {_mean([news.average_precision for news in since]):>10} "
+        f"{_mean([news.false_deletions for news in since]):>10} {_mean([last.unique]):>7}"
+    )
+
+
+def _mean(numbers: np.ndarray | list[float]) -> str:
+    """The mean of the finite ones of `numbers`."""
+    finite = np.asarray(numbers)[np.isfinite(numbers)]
+    return f"{finite.mean():.3g}" if finite.size else "-"

@@ -1,0 +1,143 @@
+"""`uamcts play`: one or several algorithms on the same episode, side by side in the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from uamcts import names
+from uamcts.domains import make
+from uamcts.episodes.offline import Move, moves
+from uamcts.lab.console import boards
+from uamcts.presets import planned_in, search_config
+from uamcts.uncertainty.true import true_uncertainty
+
+RANDOM = "random"
+ENDLESS = 10**9
+"""Lines of a page that is no terminal."""
+
+Shower = Callable[[boards.Lines], None]
+
+
+class Player:
+    """One algorithm on its way through an episode."""
+
+    def __init__(self, name: str, algorithm: str, seed: int, steps: int | None, settings: dict[str, Any]):
+        self.domain = make(name)
+        if algorithm.lower() == RANDOM:
+            self.title, planned, config = RANDOM, self.domain, None
+        else:
+            self.title, planned = names.title(names.algorithm_key(algorithm)), planned_in(self.domain, algorithm)
+            config = search_config(self.domain, algorithm, **{k: v for k, v in settings.items() if v is not None})
+        self.moves = moves(jax.random.key(seed), planned, config, steps)
+        known = true_uncertainty(planned)
+        self._uncertainty = jax.jit(jax.vmap(known, (None, 0)))
+        self.last: Move | None = None
+        self.reward, self.steps, self.playing = 0.0, 0, True
+
+    def advance(self) -> bool:
+        """One move more; False if there is none, because the episode is over or was cut."""
+        move = next(self.moves, None)
+        if move is None:
+            self.playing = False
+            return False
+        self.last = move
+        self.reward += move.reward
+        self.steps += 1
+        return True
+
+    @property
+    def move(self) -> Move:
+        """The last move."""
+        assert self.last is not None  # noqa: S101 (every episode has a first move)
+        return self.last
+
+    def panel(self) -> boards.Panel:
+        """Head, board and plan: of the last move, or of the end once there are no more moves."""
+        return self.before() if self.playing else self.after()
+
+    def before(self) -> boards.Panel:
+        """The state in which the last move was made, and the plan for it."""
+        doubts = np.asarray(self._uncertainty(self.move.state, jnp.arange(self.domain.num_actions))).tolist()
+        head = [Text(self.title, "bold"), Text(f"step {self.steps}, reward {self.reward - self.move.reward:g}")]
+        board = boards.board_lines(self.domain, self.move.state)
+        return head, board, boards.plan_lines(self.domain, self.move, doubts)
+
+    def after(self) -> boards.Panel:
+        """The state after the last move; there is no plan for it."""
+        end = "over" if self.move.terminal else "cut"
+        head = [Text(self.title, "bold"), Text(f"{end}: step {self.steps}, reward {self.reward:g}")]
+        return head, boards.board_lines(self.domain, self.move.following), []
+
+
+def check_gif(path: Path) -> None:
+    """Refuses a file that no moving picture can be written to."""
+    if path.suffix.lower() != ".gif":
+        raise ValueError(f"gif is {path}; a moving picture is written as GIF: give a name that ends in .gif")
+    if not path.parent.is_dir():
+        raise ValueError(f"gif is {path}; there is no folder {path.parent}")
+    if path.is_dir():
+        raise ValueError(f"gif is {path}, which is a folder; give a file")
+
+
+@contextlib.contextmanager
+def screen(console: Console) -> Iterator[Shower]:
+    """Shows one page after the other: in place on a terminal, and below each other anywhere else."""
+    if not console.is_terminal:
+        yield lambda lines: print("\n".join([*(line.plain for line in lines), ""]), flush=True)
+        return
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+        yield lambda lines: live.update(Text("\n").join(lines), refresh=True)
+
+
+def page(panels: list[boards.Panel], console: Console, legend: bool) -> boards.Lines:
+    """The panels of all players, in the layout that fits the console."""
+    height = console.height - 2 if console.is_terminal else ENDLESS
+    lines = boards.arrange(panels, console.width, height)
+    return [*lines, Text(boards.LEGEND)] if legend else lines
+
+
+def watch(
+    name: str,
+    algorithms: list[str],
+    seed: int,
+    steps: int | None,
+    settings: dict[str, Any],
+    gif: Path | None,
+    delay: float,
+    quiet: bool,
+) -> None:
+    """Plays, prints and, if asked, draws."""
+    if gif is not None:
+        check_gif(gif)
+    console = Console(file=sys.stdout, highlight=False)
+    players = [Player(name, algorithm, seed, steps, settings) for algorithm in algorithms]
+    marks = players[0].domain.wrong_cells() is not None
+    frames = []
+    with screen(console) as show_page:
+        while True:
+            advanced = [player.advance() for player in players]
+            if not any(advanced):
+                break
+            if gif is not None:
+                frames.append(boards.frame(players[0].domain, [player.move.following for player in players]))
+            if not quiet:
+                show_page(page([player.panel() for player in players], console, marks))
+                time.sleep(delay)
+        show_page(page([player.panel() for player in players], console, False))
+    for player in players:
+        print(f"{name}, {player.title}: reward {player.reward:g} in {player.steps} steps (seed {seed})")
+    if gif is not None:
+        boards.write_gif(gif, frames)
+        print(f"{gif}: {len(frames)} frames")

@@ -1,0 +1,1 @@
+"""Experiments as declarations: the paper's, those beyond it, and what may learn in them."""

@@ -1,0 +1,99 @@
+"""What can learn in a run, by name: `network`, `memory`, `linear+penalty=2`, `linear+bonus+memory`, `cmax`."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from uamcts.baselines.mcts_variants import CmaxMcts, CmaxPlusMcts, NearestResidual, Penalised
+from uamcts.baselines.transition import HIDDEN, TransitionLearner
+from uamcts.corrections.facts import Patched
+from uamcts.domains.base import Domain
+from uamcts.uncertainty import ESTIMATORS, GATE, GATED, make_estimator
+from uamcts.uncertainty.estimator import ConstantUncertainty
+from uamcts.uncertainty.learner import Learner, UncertaintyLearner
+
+TRANSITION = "transition_"
+"""Begins the names of those that learn the transition function: `transition_8_units`, `transition_linear_residual`."""
+
+BASELINES: dict[str, Callable[[Domain, Any, int], Learner]] = {
+    "memory": lambda domain, state, steps: Patched.fresh(state, capacity=steps),
+    "cmax": lambda domain, state, steps: CmaxMcts.fresh(state, steps),
+    "cmax_plus": lambda domain, state, steps: CmaxPlusMcts.fresh(state, steps),
+    "nearest_residual": lambda domain, state, steps: NearestResidual.fresh(domain, capacity=steps),
+    "unseen": lambda domain, state, steps: UncertaintyLearner(ConstantUncertainty()),
+}
+"""Those that learn no U-hat: functions of a domain, a state of it and the number of real steps there will be."""
+
+TRANSITIONS = tuple(f"{TRANSITION}{size}{end}" for end in ("", "_residual") for size in HIDDEN)
+LEARNERS = (*ESTIMATORS, *TRANSITIONS, *BASELINES)
+TREES = "trees"
+"""Fitted by scikit-learn, which the core does without."""
+MEMORY = "memory"
+"""May stand behind a learner's name and a plus: facts override it."""
+SIGNS = {"penalty": 1.0, "bonus": -1.0}
+"""And so may these: its U-hat is taken off the rewards, or added to them."""
+
+
+def check_learner(name: str) -> None:
+    """Refuses a name that nobody has, and one that needs what is not installed."""
+    first, rest = _parts(name)
+    wrong = [part for part in rest if part != MEMORY and not _is_weighted(part)]
+    if first not in (*LEARNERS, *GATED) or wrong:
+        nearest = difflib.get_close_matches(first, LEARNERS, n=1, cutoff=0.6) if first not in LEARNERS else []
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        raise ValueError(
+            f"unknown learner {name!r}; {hint}there are {', '.join(LEARNERS)}, and behind any of them "
+            f"{GATE} (estimators only), +{MEMORY}, " + ", ".join(f"+{word} or +{word}=WEIGHT" for word in SIGNS)
+        )
+    if first in (TREES, TREES + GATE) and importlib.util.find_spec("sklearn") is None:
+        raise ValueError(f"learner {name!r} needs scikit-learn: pip install scikit-learn")
+
+
+def _parts(name: str) -> tuple[str, list[str]]:
+    """A learner's name, with its gate if it has one, and what stands behind it."""
+    first, *rest = name.split("+")
+    if rest and f"+{rest[0]}" == GATE:
+        first += f"+{rest.pop(0)}"
+    return first, rest
+
+
+def _is_weighted(part: str) -> bool:
+    word, equals, weight = part.partition("=")
+    try:
+        return word in SIGNS and (not equals or 0 <= float(weight) < float("inf"))
+    except ValueError:
+        return False
+
+
+def make_learner(name: str, key: jax.Array, domain: Domain, options: dict[str, int]) -> Learner:
+    """What learns in a run; `options` are `capacity`, `minibatches` and `most_copies`."""
+    check_learner(name)
+    first, rest = _parts(name)
+    state, learner = domain.reset(key), _first(first, key, domain, options)
+    for part in rest:
+        if part == MEMORY:
+            learner = Patched.fresh(state, learner, _steps(options))
+        else:
+            word, _, weight = part.partition("=")
+            learner = Penalised(learner, jnp.float32(SIGNS[word] * float(weight or 1.0)))
+    return learner
+
+
+def _first(name: str, key: jax.Array, domain: Domain, options: dict[str, int]) -> Learner:
+    if name in BASELINES:
+        return BASELINES[name](domain, domain.reset(key), _steps(options))
+    if not name.startswith(TRANSITION):
+        return UncertaintyLearner(make_estimator(name, key, domain, **options))
+    size = name.removeprefix(TRANSITION).removesuffix("_residual")
+    return TransitionLearner.fresh(key, domain, HIDDEN[size], name.endswith("_residual"), **options)
+
+
+def _steps(options: dict[str, int]) -> int:
+    """How many real steps the samples come from: a fact is kept once, however often its sample is."""
+    return options["capacity"] // options["most_copies"]

@@ -1,0 +1,1 @@
+"""From statements to pages, figures, moving pictures and Markdown tables."""

@@ -1,0 +1,70 @@
+"""Moving pictures of typical episodes, for the report."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+
+import jax
+from PIL import Image
+
+from uamcts.domains import make
+from uamcts.domains.base import Domain
+from uamcts.episodes.offline import moves
+from uamcts.lab.console.boards import frame, write_gif
+from uamcts.lab.experiments.paper import Options
+from uamcts.lab.run.tables import Episodes
+from uamcts.presets import planned_in, search_config
+from uamcts.runtime.devices import on_a_core
+from uamcts.versions import versions_of
+
+TRIES, LONGEST = 5, 150
+
+
+def draw_typical(out: Path, episodes: Episodes, worlds: Mapping[str, Options]) -> None:
+    """For those experiments that have offline episodes: an episode of the corrupted and one of the combined agent.
+
+    `worlds` holds the options of each experiment's domain, by the experiment's name.
+
+    Typical: of a few seeds, the one whose reward comes nearest to the mean of the runs.
+    """
+    folder = out / "gifs"
+    for experiment, options in worlds.items():
+        offline = (episodes["experiment"] == experiment) & (episodes["scenario"] == "offline")
+        for algorithm in ("corrupted", "combined"):
+            mine = offline & (episodes["algorithm"] == algorithm) & (episodes["rules"] == "released")
+            if not mine.any():
+                continue
+            path = folder / f"{experiment}_{algorithm}.gif"
+            name, tau = str(episodes["domain"][mine][0]), float(episodes["tau"][mine][0])
+            mean = float(episodes["reward"][mine & (episodes["tau"] == tau)].mean())
+            versions = versions_of(("search", "offline"), name, ("released",), "true")
+            comment = json.dumps({"domain": name, "options": options, "tau": tau, "mean": mean, "versions": versions})
+            if _comment(path) == comment:
+                continue
+            folder.mkdir(exist_ok=True)
+            with on_a_core():
+                _draw(path, make(name, **dict(options)), algorithm, tau, mean, comment)
+
+
+def _comment(path: Path) -> str:
+    """What an earlier picture was drawn from; nothing if there is none, or only a part of one."""
+    try:
+        with Image.open(path) as picture:
+            picture.seek(picture.n_frames - 1)  # type: ignore[attr-defined]
+            picture.load()
+            picture.seek(0)
+            return bytes(picture.info.get("comment", b"")).decode()
+    except (OSError, ValueError, EOFError, SyntaxError, struct.error):
+        return ""
+
+
+def _draw(path: Path, world: Domain, algorithm: str, tau: float, mean: float, comment: str) -> None:
+    domain = planned_in(world, algorithm)
+    config = search_config(domain, algorithm, tau=tau)
+    played = [list(moves(jax.random.key(seed), domain, config, LONGEST)) for seed in range(TRIES)]
+    typical = min(played, key=lambda episode: abs(sum(move.reward for move in episode) - mean))
+    states = [typical[0].state, *(move.following for move in typical)]
+    write_gif(path, [frame(domain, [state], 12) for state in states], comment=comment)

@@ -1,0 +1,127 @@
+"""A grid of one's own: the lab's machinery for any domains, algorithms, learners and settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from uamcts.domains import make
+from uamcts.lab.console.limits import brief
+from uamcts.lab.experiments.learners import check_learner
+from uamcts.lab.experiments.paper import Experiment, Offline, Online, Options
+from uamcts.lab.run.reproduce import run_all, settings_of
+from uamcts.lab.run.runner import Engine
+from uamcts.presets import online_settings, search_config
+
+
+def offline_grid(
+    domains: Sequence[str],
+    algorithms: Sequence[str],
+    exploration: Sequence[float],
+    taus: Sequence[float],
+    iterations: Sequence[int],
+    runs: int,
+    options: Options = (),
+) -> list[Experiment]:
+    """Every algorithm with every c and tau in every domain, at every budget; without any c, each at the paper's."""
+    experiments = []
+    for name in domains:
+        for number in iterations or (None,):
+            budget = () if number is None else (("iterations", number),)
+            for algorithm in algorithms:  # before anything runs: a wrong one is refused by name
+                for tau in taus:
+                    search_config(make(name, **dict(options)), algorithm, tau=tau, **dict(budget))
+            parts = tuple(Offline(tuple(algorithms), tuple(exploration), tau, runs, budget) for tau in taus)
+            title = name if number is None else f"{name}, {number} iterations"
+            label = f"run_{name}" if len(iterations) < 2 else f"run_{name}_{number}"
+            experiments.append(Experiment(label, f"{title}: a grid of your own", name, parts, options=options))
+    return experiments
+
+
+def online_grid(
+    domains: Sequence[str],
+    algorithms: Sequence[str],
+    learners: Sequence[str],
+    exploration: Sequence[float],
+    runs: int | None,
+    steps: int | None,
+    interval: int | None,
+    minibatches: int | None,
+    options: Options = (),
+) -> list[Experiment]:
+    """Every algorithm with every learner and every c in every domain; what is not given is usual there."""
+    experiments = []
+    for name in domains:
+        domain = make(name, **dict(options))
+        usual = {algorithm: online_settings(domain, algorithm) for algorithm in algorithms}
+        for algorithm in algorithms:
+            search_config(domain, algorithm)
+        for learner in learners:
+            check_learner(learner)
+        pairs = tuple((one, learner) for one in algorithms for learner in learners or (usual[one].estimator,))
+        most = usual[algorithms[0]]  # runs and steps are the domain's
+        part = Online(pairs, runs or most.runs, steps or most.steps, tuple(exploration), interval, minibatches)
+        experiments.append(Experiment(f"run_{name}", f"{name}: a grid of your own", name, (), (part,), options))
+    return experiments
+
+
+def domain_options(given: Sequence[str]) -> Options:
+    """Options of a domain from words like `severity=0.5`, `belt=true` or `broken=[2, 4]`: values are JSON."""
+    options = {}
+    for words in given:
+        name, equals, value = words.partition("=")
+        try:
+            options[name] = _tuples(json.loads(value))
+        except (ValueError, RecursionError):
+            equals = ""
+        if not equals or not name:
+            remedy = "give NAME=VALUE, like severity=0.5, belt=true or broken=[2,4]"
+            raise ValueError(f"option is {brief(words)!r}; {remedy}")
+    return tuple(options.items())
+
+
+def _tuples(value: Any, deepest: int = 3) -> Any:
+    """A JSON value with tuples in the places of lists; no option is nested deeply."""
+    if not isinstance(value, list):
+        return value
+    if deepest == 0:
+        raise ValueError("nested too deeply")
+    return tuple(_tuples(part, deepest - 1) for part in value)
+
+
+def default_folder(experiments: Sequence[Experiment], rules: str, seed: int) -> Path:
+    """Where a grid's results go unless told: a folder of its own, like `results/run/breakout-trust-c4-1a2b3c`.
+
+    Its last letters change with any setting; the words before them are for people.
+    """
+    settings = json.dumps(settings_of(experiments, False, rules, seed), sort_keys=True)
+    domains = list(dict.fromkeys(one.domain for one in experiments))
+    algorithms = list(dict.fromkeys(name for one in experiments for name in _algorithms(one)))
+    swept = [part.exploration for one in experiments for part in one.offline]
+    exploration = {
+        c for some in (*swept, *(part.exploration for one in experiments for part in one.online)) for c in some
+    }
+    words = [
+        domains[0] if len(domains) == 1 else f"{len(domains)}-domains",
+        algorithms[0] if len(algorithms) == 1 else f"{len(algorithms)}-algorithms",
+        *(f"c{c:.3g}" for c in exploration if len(exploration) == 1),
+        hashlib.sha256(settings.encode()).hexdigest()[:6],
+    ]
+    return Path("results", "run", "-".join(words))
+
+
+def _algorithms(experiment: Experiment) -> list[str]:
+    offline = [name for part in experiment.offline for name in part.algorithms]
+    return offline + [name for part in experiment.online for name, _ in part.learners]
+
+
+def run_grid(
+    experiments: list[Experiment], rules: str, seed: int, out: Path, engine: Engine, console: Console
+) -> dict[str, Any]:
+    """Runs them, and writes the report."""
+    return run_all(experiments, False, False, rules, seed, out, engine, console)

@@ -1,0 +1,1 @@
+"""What the package asks of the machine: JAX's set-up, compiled programs on disk, devices, files written whole."""

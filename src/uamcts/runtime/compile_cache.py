@@ -1,0 +1,105 @@
+"""The folder in which JAX keeps compiled programs: private, bounded, and without damaged entries.
+
+What is kept there is machine code that will be run, so nobody else may write to the folder. JAX itself neither notices
+an entry that was changed nor ever replaces one that it cannot read. This module does not import JAX.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import zlib
+from pathlib import Path
+
+from uamcts.runtime.atomic import remove_leftovers, write_whole
+
+LIMIT = 512 * 2**20
+"""Bytes that the folder may hold when a program starts; beyond, the oldest entries go."""
+ENTRIES = "*-cache"
+"""How JAX names its entries."""
+DIGESTS = "uamcts-digests.json"
+"""What the entries were when they were first found whole: name to sha256."""
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
+
+
+def cache_folder() -> Path | None:
+    """The user's folder of compiled programs, ready for use; None, with a note, where it is not safe to use."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uamcts" / "compiled"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fault = _fault(folder)
+        if not fault:
+            tidy(folder)
+    except OSError as error:
+        fault = f"cannot be used ({error.strerror})"
+    if fault:
+        print(f"uamcts: {folder} {fault}; compiled programs are not kept this time", file=sys.stderr)
+        return None
+    return folder
+
+
+def _fault(folder: Path) -> str:
+    """Why the folder is not private, with the remedy; nothing if it is."""
+    if not hasattr(os, "geteuid"):  # Windows has other means, and a user's folder is private there
+        return ""
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        return "belongs to another user: remove it, or set XDG_CACHE_HOME to a folder of your own"
+    if found.st_mode & 0o022:
+        return f"can be written to by others: chmod 700 {folder}, after removing what is in it"
+    return ""
+
+
+def tidy(folder: Path, limit: int = LIMIT) -> None:
+    """Removes damaged entries, then the oldest ones until the rest fits into `limit` bytes.
+
+    Other processes may use the folder meanwhile: to them, an entry that is gone is a program to compile again.
+    """
+    remove_leftovers(folder)
+    known = _digests(folder)
+    found: dict[str, str] = {}
+    entries = []
+    for path in folder.glob(ENTRIES):
+        with contextlib.suppress(FileNotFoundError):
+            content = path.read_bytes()
+            digest = hashlib.sha256(content).hexdigest()
+            if digest == known.get(path.name) or (path.name not in known and _is_whole(content)):
+                found[path.name] = digest
+                entries.append((path.stat().st_mtime, len(content), path))
+            else:
+                path.unlink()
+    total = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries):
+        if total <= limit:
+            break
+        path.unlink(missing_ok=True)
+        del found[path.name]
+        total -= size
+    if found != known:
+        write_whole(folder / DIGESTS, json.dumps(found).encode())
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    try:
+        found = json.loads((folder / DIGESTS).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_whole(content: bytes) -> bool:
+    """Whether a new entry can be unpacked: a process that was killed may have written half of it.
+
+    One that is packed with Zstandard, which not every Python can unpack, is believed until its next change.
+    """
+    if content.startswith(ZSTANDARD):
+        return True
+    try:
+        unpacker = zlib.decompressobj()
+        unpacker.decompress(content)
+        return unpacker.eof
+    except zlib.error:
+        return False
