@@ -7,6 +7,7 @@ import pytest
 from forks import AT_FORK, FORKS, ON_ROAD, TAKE, WAIT, WRONG, Simulator, State, domain, observe_everything
 
 import uamcts
+from uamcts.lab.experiments.learners import make_learner
 from uamcts.uncertainty import ESTIMATORS, GATED, make_estimator
 from uamcts.uncertainty.calibration import LATEST, Calibrated, Sightings, cut_between
 from uamcts.uncertainty.estimator import Estimator
@@ -230,7 +231,8 @@ def test_the_papers_network_stops_for_good_and_under_trust_it_does_not():
     world = domain(wrong=0)
     wrong = as_state(3, AT_FORK)
     for rules, again in (("released", False), ("trust", True)):
-        config = uamcts.SearchConfig(iterations=2, rollouts=1, depth=2, rules=rules, doubt_threshold=0.01)
+        given = {"doubt_threshold": 0.01} if rules == "trust" else {}
+        config = uamcts.SearchConfig(iterations=2, rollouts=1, depth=2, rules=rules, **given)
         agent = uamcts.Agent(world, "network", config, uamcts.Schedule(interval=50, good_enough=1e9), minibatches=2)
         for _ in range(3):
             agent.observe(wrong, WAIT, world.world(wrong, WAIT).state)
@@ -256,3 +258,15 @@ def test_a_round_that_is_not_worth_it_changes_nothing():
     knowledge = teach(knowledge)
     assert float(knowledge.learner.estimator.believed) > 0
     assert not bool(goes_on(knowledge, schedule)), "a round settles the surprise"
+
+
+def test_runs_of_the_lab_are_calibrated_like_agents():
+    """`uamcts run --algorithm trust` learns with the same rule, and the paper's algorithms see the raw U-hat."""
+    domain = uamcts.make("two_way")
+    options = {"capacity": 8, "minibatches": 1, "most_copies": 1}
+    trust = make_learner("network+memory", KEY, domain, options, uamcts.SearchConfig(rules="trust")).learner
+    assert isinstance(trust.estimator, Calibrated)
+    assert trust.surprise is not None
+    paper = make_learner("network", KEY, domain, options, uamcts.SearchConfig())
+    assert not isinstance(paper.estimator, Calibrated)
+    assert paper.surprise is None

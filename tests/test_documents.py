@@ -163,7 +163,8 @@ def check_uamcts(words: list[str]) -> None:
     for name in [domains] if isinstance(domains, str) else domains:
         assert name in uamcts.DOMAINS
     if words[0] in ("reproduce", "beyond"):
-        lab = importlib.import_module(f"uamcts.lab.{words[0]}")
+        modules = {"reproduce": "uamcts.lab.run.reproduce", "beyond": "uamcts.lab.experiments.beyond"}
+        lab = importlib.import_module(modules[words[0]])
         lab.chosen(given["names"] or [], given["quick"], given["scenario"])
     known = next((option.help for option in command.params if option.name == "algorithm"), "") or ""
     for name in given.get("algorithm") or ():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import uamcts
 from uamcts.agent import checkpoint
 from uamcts.corrections.facts import Facts, Patched, PatchedModel
-from uamcts.episodes.online import Run, over_runs, advance
+from uamcts.episodes.online import Run, advance, over_runs
 from uamcts.presets import search_config
 from uamcts.types import Transition
 from uamcts.uncertainty.estimator import Estimator

@@ -1,4 +1,4 @@
-"""uamcts: planning that works although the simulator is wrong.
+"""uamcts: planning that works even when the simulator is wrong.
 
 The public names are below. Each is imported when it is first used, so that importing the package costs nothing.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
     from uamcts.uncertainty.schedule import Schedule
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
     "Agent": "uamcts.agent.agent",

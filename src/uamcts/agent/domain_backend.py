@@ -24,9 +24,8 @@ from uamcts.mcts.search import SearchResult
 from uamcts.presets import online_settings, search_config
 from uamcts.types import PyTree, Transition
 from uamcts.uncertainty import Estimator, make_estimator
-from uamcts.uncertainty.calibration import Calibrated, applies
-from uamcts.uncertainty.learner import AgentState, UncertaintyLearner, finish_on_host, goes_on, plan, seen, train
-from uamcts.uncertainty.samples import Surprise
+from uamcts.uncertainty.calibration import Calibrated
+from uamcts.uncertainty.learner import AgentState, finish_on_host, fresh_learner, goes_on, plan, seen, train
 from uamcts.uncertainty.schedule import Schedule
 
 
@@ -65,12 +64,9 @@ class DomainBackend:
                 minibatches=settings.minibatches if minibatches is None else minibatches,
                 most_copies=self.terminal_copies,
             )
-        if applies(self.config, estimator):
-            estimator = Calibrated.around(estimator, domain.reset(first))
-        trusts = self.config.rules == "trust"  # then nothing binds a network to the paper's rule of when to stop
-        learner: Any = UncertaintyLearner(estimator, Surprise.none() if trusts else None)
+        start = domain.reset(first)
+        learner: Any = fresh_learner(estimator, self.config, start)
         if memory:
-            start = domain.reset(first)
             learner = Patched.fresh(start, learner, self.schedule.interval, identity_of(domain)(start))
         self.knowledge = AgentState.fresh(learner, self.schedule)
         self.experience = Experience()

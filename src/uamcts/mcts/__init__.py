@@ -1,1 +1,1 @@
-"""The search: each phase a file with its formula, the loop in `search.py`, the public function in `entry.py`."""
+"""The search: each phase a file with its formula, the loop in `search.py`, the public function in `api.py`."""

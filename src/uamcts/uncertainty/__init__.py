@@ -59,7 +59,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
 
 GATE = "+gate"
 GATED = tuple(f"{name}{GATE}" for name in ESTIMATORS if name not in ("true", "none"))
-"""Names of estimators behind a conformal gate (`gate.py`); options `level` and `every` are the gate's."""
+"""Names of estimators behind a conformal gate (`conformal_gate.py`); options `level` and `every` are the gate's."""
 
 
 def make_estimator(name: str, key: jax.Array, domain: Domain, **options: Any) -> Estimator:

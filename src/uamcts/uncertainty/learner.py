@@ -18,6 +18,7 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.types import BatchedUncertainty, Model, PyTree, Transition, Uncertainty
+from uamcts.uncertainty.calibration import Calibrated, applies
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.samples import Surprise
 from uamcts.uncertainty.schedule import Schedule
@@ -87,6 +88,17 @@ class UncertaintyLearner(eqx.Module):
     @property
     def surprised(self) -> jax.Array:
         return jnp.bool_(False) if self.surprise is None else self.surprise.total > 0
+
+
+def fresh_learner(estimator: Estimator, config: SearchConfig, state: PyTree) -> UncertaintyLearner:
+    """A learner for searches with these settings; `state` is one state, as an example.
+
+    Where the search asks whether a transition is doubtful, the estimator's answers are calibrated, and nothing binds a
+    network to the paper's rule of when to stop.
+    """
+    if applies(config, estimator):
+        estimator = Calibrated.around(estimator, state)
+    return UncertaintyLearner(estimator, Surprise.none() if config.reads("doubt_threshold") else None)
 
 
 class AgentState(eqx.Module):

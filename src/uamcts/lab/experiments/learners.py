@@ -14,10 +14,12 @@ from uamcts.baselines.mcts_variants import CmaxMcts, CmaxPlusMcts, NearestResidu
 from uamcts.baselines.transition import HIDDEN, TransitionLearner
 from uamcts.corrections.facts import Patched
 from uamcts.domains.base import Domain
+from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import ESTIMATORS, GATE, GATED, make_estimator
 from uamcts.uncertainty.estimator import ConstantUncertainty
-from uamcts.uncertainty.learner import Learner, UncertaintyLearner
+from uamcts.uncertainty.learner import Learner, UncertaintyLearner, fresh_learner
 
+RELEASED = SearchConfig()
 TRANSITION = "transition_"
 """Begins the names of those that learn the transition function: `transition_8_units`, `transition_linear_residual`."""
 
@@ -71,11 +73,13 @@ def _is_weighted(part: str) -> bool:
         return False
 
 
-def make_learner(name: str, key: jax.Array, domain: Domain, options: dict[str, int]) -> Learner:
-    """What learns in a run; `options` are `capacity`, `minibatches` and `most_copies`."""
+def make_learner(
+    name: str, key: jax.Array, domain: Domain, options: dict[str, int], config: SearchConfig = RELEASED
+) -> Learner:
+    """What learns in a run that plans with `config`; `options` are `capacity`, `minibatches` and `most_copies`."""
     check_learner(name)
     first, rest = _parts(name)
-    state, learner = domain.reset(key), _first(first, key, domain, options)
+    state, learner = domain.reset(key), _first(first, key, domain, options, config)
     for part in rest:
         if part == MEMORY:
             learner = Patched.fresh(state, learner, _steps(options))
@@ -85,11 +89,11 @@ def make_learner(name: str, key: jax.Array, domain: Domain, options: dict[str, i
     return learner
 
 
-def _first(name: str, key: jax.Array, domain: Domain, options: dict[str, int]) -> Learner:
+def _first(name: str, key: jax.Array, domain: Domain, options: dict[str, int], config: SearchConfig) -> Learner:
     if name in BASELINES:
         return BASELINES[name](domain, domain.reset(key), _steps(options))
     if not name.startswith(TRANSITION):
-        return UncertaintyLearner(make_estimator(name, key, domain, **options))
+        return fresh_learner(make_estimator(name, key, domain, **options), config, domain.reset(key))
     size = name.removeprefix(TRANSITION).removesuffix("_residual")
     return TransitionLearner.fresh(key, domain, HIDDEN[size], name.endswith("_residual"), **options)
 

@@ -146,7 +146,7 @@ class Runs:
             "minibatches": self.experiment.minibatches,
             "most_copies": self.copies,
         }
-        learner = make_learner(str(self.experiment.learner), learner_key, self.domain, options)
+        learner = make_learner(str(self.experiment.learner), learner_key, self.domain, options, self.config)
         return Run.fresh(key, self.domain, learner, self.schedule)
 
     @property
