@@ -23,8 +23,8 @@ def an_agent(seed=0, estimator=None, name="two_way"):
 def walk(agent, steps):
     """A loop as a user writes it; returns the actions and when the agent learned."""
     world, state, actions, lessons = (
-        jax.jit(agent.mind.domain.world),
-        agent.mind.domain.reset(jax.random.key(0)),
+        jax.jit(agent.backend.domain.world),
+        agent.backend.domain.reset(jax.random.key(0)),
         [],
         [],
     )
@@ -34,7 +34,7 @@ def walk(agent, steps):
         if agent.observe(state, action, after.state, terminal=bool(after.terminal)):
             lessons.append(step + 1)
         actions.append(action)
-        state = agent.mind.domain.reset(jax.random.key(step)) if after.terminal else after.state
+        state = agent.backend.domain.reset(jax.random.key(step)) if after.terminal else after.state
     return actions, lessons
 
 
@@ -67,10 +67,10 @@ def test_a_loaded_agent_goes_on_as_the_saved_one(walked, tmp_path):
     other = an_agent(seed=7)
     other.load(tmp_path / "agent")
     assert (other.steps, other.tau, other.loss) == (agent.steps, agent.tau, agent.loss)
-    state = agent.mind.domain.reset(jax.random.key(0))
-    before = agent.mind.acts
+    state = agent.backend.domain.reset(jax.random.key(0))
+    before = agent.backend.acts
     assert [other.act(state) for _ in range(5)] == [agent.act(state) for _ in range(5)]
-    agent.mind.acts = before
+    agent.backend.acts = before
 
 
 def test_the_file_is_arrays_and_json(walked, tmp_path):
@@ -102,22 +102,22 @@ def test_a_damaged_file_is_refused_and_changes_nothing(walked, tmp_path, how):
     agent.save(tmp_path / "agent")
     content = (tmp_path / "agent").read_bytes()
     (tmp_path / "agent").write_bytes(damaged(content, how))
-    before = agent.mind.knowledge
+    before = agent.backend.knowledge
     with pytest.raises(ValueError, match="is damaged or was not written by uamcts"):
         agent.load(tmp_path / "agent")
-    assert agent.mind.knowledge is before
+    assert agent.backend.knowledge is before
 
 
 def test_every_cut_is_noticed(walked, tmp_path):
     """Truncated at 40 places from the first byte to the last but one: always an error, never a half agent."""
     agent = walked[0]
     agent.save(tmp_path / "agent")
-    content, before = (tmp_path / "agent").read_bytes(), agent.mind.knowledge
+    content, before = (tmp_path / "agent").read_bytes(), agent.backend.knowledge
     for place in np.linspace(0, len(content) - 1, 40).astype(int):
         (tmp_path / "agent").write_bytes(content[:place])
         with pytest.raises(ValueError, match="damaged"):
             agent.load(tmp_path / "agent")
-    assert agent.mind.knowledge is before
+    assert agent.backend.knowledge is before
 
 
 def test_a_pickle_is_not_opened(walked, tmp_path):
@@ -171,7 +171,7 @@ def test_more_samples_than_room(tmp_path):
         uamcts.make("two_way"), "linear", uamcts.SearchConfig(iterations=2, rollouts=1, depth=2),
         uamcts.Schedule(interval=15), minibatches=5,
     )  # fmt: skip
-    state = agent.mind.domain.reset(jax.random.key(0))
+    state = agent.backend.domain.reset(jax.random.key(0))
     for step in range(45):
         agent.observe(state, 0, state, terminal=step % 3 == 0)
     buffer = agent.estimator.regression.buffer
@@ -209,6 +209,6 @@ def test_an_estimator_of_ones_own():
             return jnp.where(action == 0, 0.5, 0.0)
 
     agent = an_agent(estimator=Wary())
-    state = agent.mind.domain.from_features((2, 3))
+    state = agent.backend.domain.from_features((2, 3))
     agent.act(state)
     np.testing.assert_array_equal(agent.last_plan.uncertainty, [0.5, 0, 0, 0])

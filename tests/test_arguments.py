@@ -68,12 +68,12 @@ def test_an_unknown_argument_is_answered_with_the_nearest():
 
 
 def test_single_settings_keep_the_other_defaults():
-    config = uamcts.Agent(Line(), iterations=7).mind.config
+    config = uamcts.Agent(Line(), iterations=7).backend.config
     assert (config.iterations, config.rules, config.c, config.gamma) == (7, "trust", 4.0, 0.99)
-    config = uamcts.Agent(Line(), config=uamcts.SearchConfig(rollouts=3), depth=9).mind.config
+    config = uamcts.Agent(Line(), config=uamcts.SearchConfig(rollouts=3), depth=9).backend.config
     assert (config.rollouts, config.depth, config.rules) == (3, 9, "released")
     domain = uamcts.make("two_way")
-    papers, ours = uamcts.Agent(domain).mind.config, uamcts.Agent(domain, iterations=7).mind.config
+    papers, ours = uamcts.Agent(domain).backend.config, uamcts.Agent(domain, iterations=7).backend.config
     assert ours.iterations == 7
     assert (ours.c, ours.rollouts, ours.depth) == (papers.c, papers.rollouts, papers.depth)
 

@@ -62,7 +62,7 @@ def test_where_nothing_was_wrong_nothing_is_doubtful(name):
     observe_everything(agent, as_state, wrong=FORKS)
     assert agent.learn()
     assert float(agent.estimator.predict(as_state(3, AT_FORK), jnp.int32(WAIT))) > 0, "it has nothing to cut"
-    found = [agent.mind.act(as_state(fork, AT_FORK)) for fork in range(FORKS)]
+    found = [agent.backend.act(as_state(fork, AT_FORK)) for fork in range(FORKS)]
     assert [int(plan.action) for plan in found] == [WAIT] * FORKS
     np.testing.assert_array_equal(np.stack([plan.uncertainty for plan in found]), 0)
 
@@ -79,7 +79,7 @@ def test_a_users_estimator_is_cut_too():
     observe_everything(agent)
     expected = [WAIT] * WRONG + [TAKE] * (FORKS - WRONG)
     assert [agent.act((fork, AT_FORK)) for fork in range(FORKS)] == expected
-    assert float(agent.mind.doubt.cut) == pytest.approx((1e-3 + 0.2) / 2)
+    assert float(agent.backend.doubt.cut) == pytest.approx((1e-3 + 0.2) / 2)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.9])
@@ -103,8 +103,8 @@ def test_the_papers_rules_see_what_the_network_says(rules):
     of_simulator, of_domain = (agent_of(model, "network", config) for model in (Simulator(), domain()))
     observe_everything(of_simulator)
     observe_everything(of_domain, as_state)
-    assert type(of_domain.mind.knowledge.learner) is UncertaintyLearner
-    assert of_domain.mind.knowledge.learner.surprise is None
+    assert type(of_domain.backend.knowledge.learner) is UncertaintyLearner
+    assert of_domain.backend.knowledge.learner.surprise is None
     of_simulator.act((0, AT_FORK))
     of_domain.act(as_state(0, AT_FORK))
     said = of_domain.estimator.predict(as_state(0, AT_FORK), jnp.int32(WAIT))

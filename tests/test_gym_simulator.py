@@ -632,4 +632,4 @@ def test_a_memory_tells_gymnasium_states_apart_by_all_that_changes():
     agent.observe(0, 2, 1, reward=0.0, terminal=False)
     agent.observe(1, 2, 1, reward=-3.0, terminal=False)
     assert agent.report().memory.facts == 2
-    assert agent.mind.planner.patched.step(0, 2) == (1, 0.0, False)
+    assert agent.backend.planner.patched.step(0, 2) == (1, 0.0, False)

@@ -211,7 +211,7 @@ def test_an_agent_with_a_memory(tmp_path):
     again = uamcts.Agent(domain, Constant(False), **options)
     again.load(tmp_path / "agent")
     assert again.estimator == agent.estimator
-    model, doubt = again.mind.knowledge.learner.planner(domain)
+    model, doubt = again.backend.knowledge.learner.planner(domain)
     believed = jax.vmap(model, (None, 0))(domain.from_features((0, 1)), jnp.arange(4))
     assert believed.state.cell.tolist() == [1, 1, 0, 1]  # a wall below, the edge above
     assert [float(doubt(domain.from_features((0, 1)), jnp.int32(action))) for action in (0, 2)] == [0.0, 0.25]

@@ -144,19 +144,19 @@ def test_it_learns_where_the_simulator_lies(lived):
     assert walls
     for state, action in walls:
         assert Corridors().step(state, action) != REAL.step(state, action), (state, action)
-    seen = agent.mind.experience
+    seen = agent.backend.experience
     for features, action in zip(seen.seen("features"), seen.seen("action"), strict=True):
         state = tuple(features.astype(int))
         wrong = Corridors().step(state, action) != REAL.step(state, action)
         assert wrong == ((state, int(action)) in walls)
-        assert (agent.mind.planner.asked(state, int(action)) > 0) == wrong
+        assert (agent.backend.planner.asked(state, int(action)) > 0) == wrong
 
 
 def test_a_compiled_simulator_is_learned_alike(lived):
     """The same experience in plain Python and in JAX: the same doubt about every transition."""
     plain, _ = lived
     compiled = uamcts.Agent(jax_corridors(), config=CONFIG)
-    seen = plain.mind.experience
+    seen = plain.backend.experience
     samples = []
     for features, action in zip(seen.seen("features"), seen.seen("action"), strict=True):
         state = tuple(features.astype(int))
@@ -239,7 +239,7 @@ def test_it_explains_itself(lived):
 
 def _explained(agent, state):
     agent.act(state)
-    return agent.last_plan.explain(agent.mind.action_names)
+    return agent.last_plan.explain(agent.backend.action_names)
 
 
 def test_what_is_known_before_is_taken_whole_or_not_at_all():
@@ -249,8 +249,8 @@ def test_what_is_known_before_is_taken_whole_or_not_at_all():
     assert [(tuple(lie.features), lie.action) for lie in agent.report()] == [((1, 0), 1)]
     with pytest.raises(ValueError, match="sample 1 has 2 entries"):
         agent.seed([((1, 1), 1, (1, 1)), ((0, 0), 1)])
-    assert agent.mind.experience.count == 2
-    assert len(agent.mind.planner.patched.facts) == 2, "half of the samples went into the memory"
+    assert agent.backend.experience.count == 2
+    assert len(agent.backend.planner.patched.facts) == 2, "half of the samples went into the memory"
     domain = uamcts.make("two_way")
     learned = uamcts.Agent(domain, "linear", CONFIG)
     state = domain.reset(jax.random.key(0))
@@ -281,10 +281,10 @@ def test_saved_and_loaded(lived, tmp_path):
     assert [other.act((0, 0)) for _ in range(3)] == [agent.act((0, 0)) for _ in range(3)]
     content = (tmp_path / "agent").read_bytes()
     (tmp_path / "agent").write_bytes(content[: len(content) // 2])
-    before = other.mind.experience
+    before = other.backend.experience
     with pytest.raises(ValueError, match="damaged"):
         other.load(tmp_path / "agent")
-    assert other.mind.experience is before
+    assert other.backend.experience is before
     uamcts.Agent(uamcts.make("two_way"), "linear", CONFIG).save(tmp_path / "domain")
     with pytest.raises(ValueError, match="use the same, or another file"):
         other.load(tmp_path / "domain")
@@ -379,14 +379,14 @@ def test_nothing_learned_is_lost_whenever_it_fails(fault, when, steps):
     agent = uamcts.Agent(Faulty(fault, when), config=uamcts.SearchConfig(iterations=4, rollouts=1, depth=3))
     state = [0]
     for _ in range(steps):
-        before = agent.steps, agent.mind.experience.arrays()
+        before = agent.steps, agent.backend.experience.arrays()
         try:
             action = agent.act(state)
             agent.observe(state, action, [state[0] + (2 if action else -1)], reward=0.5, terminal=False)
         except (uamcts.SimulatorError, ValueError) as error:
             assert "faulty" in str(error)  # noqa: PT017 (whether it raises depends on the example)
             assert agent.steps == before[0]
-            for name, array in agent.mind.experience.arrays().items():
+            for name, array in agent.backend.experience.arrays().items():
                 np.testing.assert_array_equal(array, before[1].get(name, array[:0]))
             return
         state = [state[0] + 1]
@@ -518,10 +518,10 @@ def test_states_that_json_cannot_hold():
 def test_the_worst_is_learned_from_what_is_paid():
     """Steps that cost 2 on average, over 50 + 100 steps, as far as a search looks, with a discount of 0.99."""
     agent = uamcts.Agent(Corridors())
-    assert agent.mind._worst() == 0.0
+    assert agent.backend._worst() == 0.0
     agent.observe((0, 0), 1, (0, 1), reward=-3.0)
     agent.observe((0, 1), 1, (0, 2), reward=-1.0)
-    assert agent.mind._worst() == pytest.approx(-2 * (1 - 0.99**150) / 0.01)
+    assert agent.backend._worst() == pytest.approx(-2 * (1 - 0.99**150) / 0.01)
 
 
 # What is expected beyond doubt
@@ -575,9 +575,9 @@ def test_doubt_is_no_better_than_a_danger_that_is_known(config):
             state, total = after, total + reward
         paid.append(total)
     assert paid[-1] == 8.0, paid
-    assert agent.mind._worst() <= -3.0
+    assert agent.backend._worst() <= -3.0
     given = uamcts.Agent(Ledge(firm=True), config=replace(TRUST, worst=0.0), memory=False)
-    assert given.mind.config.worst == 0.0  # what is given stays
+    assert given.backend.config.worst == 0.0  # what is given stays
 
 
 def test_a_report_warns_where_nearly_everything_is_wrong():

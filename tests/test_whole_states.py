@@ -40,7 +40,7 @@ def test_features_do_not_say_which_state_it_is(wrap):
     agent.observe(wrap((3, 1)), 1, wrap((4, 1)), reward=1.0, terminal=True)
     agent.observe(wrap((3, 0)), 1, wrap((3, 0)), reward=-2.0, terminal=False)
     agent.observe(wrap((3, 1)), 0, wrap((3, 1)), reward=0.0, terminal=False)
-    step = agent.mind.planner.patched.step
+    step = agent.backend.planner.patched.step
     assert step(wrap((3, 1)), 1)[1:] == (1.0, True)
     assert step(wrap((3, 0)), 1)[1:] == (-2.0, False)
     assert agent.report().memory == Recurrence(3, 3, 0)
@@ -191,7 +191,7 @@ def test_what_was_not_told_is_no_fact():
     agent.observe((0, 0), 1, (1, 0))  # as the model says, so reward and end are the model's
     assert agent.report().memory.facts == 1
     agent.observe((3, 1), 1, (3, 1), reward=0.0, terminal=False)
-    assert agent.mind.planner.patched.step((3, 1), 1) == ((3, 1), 0.0, False)
+    assert agent.backend.planner.patched.step((3, 1), 1) == ((3, 1), 0.0, False)
 
 
 # Ends of episodes that nobody told
@@ -203,7 +203,7 @@ def test_a_domain_is_asked_whether_an_episode_has_ended(name):
     domain = uamcts.make(name)
     agent = uamcts.Agent(domain, "none", memory=True, iterations=3, schedule=uamcts.Schedule(interval=500))
     world, rng = jax.jit(domain.world), np.random.default_rng(1)
-    ended = jax.jit(agent.mind._ended)
+    ended = jax.jit(agent.backend._ended)
     state, ends = domain.reset(jax.random.key(0)), 0
     for number in range(300):
         action = int(rng.integers(domain.num_actions))
@@ -216,7 +216,7 @@ def test_a_domain_is_asked_whether_an_episode_has_ended(name):
         after = domain.world(goal, 1)
         assert bool(after.terminal)
         agent.observe(goal, 1, after.state)
-        remembered, known = agent.mind.knowledge.learner.facts.find(goal, jnp.int32(1))
+        remembered, known = agent.backend.knowledge.learner.facts.find(goal, jnp.int32(1))
         assert bool(known)
         assert bool(remembered.terminal)
     else:

@@ -89,7 +89,7 @@ class Agent:
                 if value is not None:
                     raise ValueError(f"{name} is given, but a domain has its own; leave it out")
             config = _config(search_config(model, "combined") if config is None else config, settings)
-            mind: Backend = DomainBackend(
+            backend: Backend = DomainBackend(
                 model, estimator, config, schedule, seed, minibatches, budget_seconds, bool(memory)
             )
         else:
@@ -99,7 +99,7 @@ class Agent:
             estimator = "nearest" if estimator is None else estimator
             if schedule is None and estimator not in AT_ONCE:
                 schedule = Schedule(interval=200)
-            mind = SimulatorBackend(
+            backend = SimulatorBackend(
                 planner,
                 estimator,
                 config,
@@ -108,33 +108,33 @@ class Agent:
                 2000 if minibatches is None else minibatches,
                 Measure(parts, discrepancy, tolerance),
             )
-        self.mind: Any = mind
+        self.backend: Any = backend
         self.last_plan: Any = None
         """What the last search found; `print(agent.explain())` tells it in words."""
 
     @property
     def estimator(self) -> Estimator | None:
         """What has been learned about the model's errors; None as long as a simulator was never wrong."""
-        return self.mind.estimator
+        return self.backend.estimator
 
     @property
     def tau(self) -> float:
         """The uncertainty factor of the next search: the config's, or where the schedule has got to."""
-        return self.mind.tau
+        return self.backend.tau
 
     @property
     def steps(self) -> int:
         """Real transitions observed."""
-        return self.mind.steps
+        return self.backend.steps
 
     @property
     def loss(self) -> float | None:
         """Mean loss of the last round of training, None before the first and for simulators."""
-        return self.mind.loss
+        return self.backend.loss
 
     def act(self, state: Any) -> int:
         """The action to take in `state`."""
-        self.last_plan = self.mind.act(state)
+        self.last_plan = self.backend.act(state)
         return int(self.last_plan.action)
 
     def observe(
@@ -146,32 +146,32 @@ class Agent:
         the simulator was wrong about the next state, nothing is known about them: such a transition is doubted from
         then on, but not remembered as a fact. A domain is asked whether a state ends an episode.
         """
-        return self.mind.observe(state, action, next_state, reward, terminal)
+        return self.backend.observe(state, action, next_state, reward, terminal)
 
     def learn(self) -> bool:
         """Learns now from all that was seen; False if the schedule says that there is nothing more to learn."""
-        return self.mind.learn()
+        return self.backend.learn()
 
     def seed(self, samples: Iterable[tuple]) -> int:
         """What is known of the real world already: (state, action, next_state), reward and terminal behind if known.
 
         It counts like what was observed. All of it is taken in or, on an error, nothing. Returns how many there were.
         """
-        return self.mind.seed_with(samples)
+        return self.backend.seed_with(samples)
 
     def report(self, most: int = 10) -> Report:
         """Where the model lies: the `most` transitions with the largest U. Print it, or go through it."""
-        return self.mind.report(whole("most", most, 0))
+        return self.backend.report(whole("most", most, 0))
 
     def explain(self) -> str:
         """Why the last action: visits, value and uncertainty of every action, and what was deleted."""
         if self.last_plan is None:
             raise RuntimeError("explain was called before act; there is no plan to explain yet")
-        return explain(self.last_plan, self.mind.action_names)
+        return explain(self.last_plan, self.backend.action_names)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes all that was learned, arrays and JSON in one file; an older file is replaced in one go."""
-        self.mind.save(path)
+        self.backend.save(path)
 
     def load(self, path: str | os.PathLike) -> None:
         """Takes over what an agent of this model and this estimator has saved; on any error nothing changes.
@@ -179,7 +179,7 @@ class Agent:
         Remembered states that are named tuples, dataclasses or other objects are rebuilt with the classes of the states
         that this agent meets: they are planned with from the first `act` or `observe` on.
         """
-        self.mind.load(path)
+        self.backend.load(path)
         self.last_plan = None
 
 

@@ -1,4 +1,4 @@
-"""What an agent asks of a mind, and how a compiled search keeps to a time."""
+"""What an agent asks of a backend, and how a compiled search keeps to a time."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ class IterationBudget:
         return found
 
 
-def all_or_nothing(mind: Any, change: Callable[[Any], Result]) -> Result:
-    """Lets a copy of a mind change and puts it in the place of the mind, in one go and only if nothing was raised."""
-    twin = mind.twin()
+def all_or_nothing(backend: Any, change: Callable[[Any], Result]) -> Result:
+    """Lets a copy of a backend change, and replaces the backend by it in one assignment if nothing was raised."""
+    twin = backend.twin()
     result = change(twin)
-    mind.__dict__ = twin.__dict__
+    backend.__dict__ = twin.__dict__
     return result
 
 

@@ -1,4 +1,4 @@
-"""The mind for a domain: the paper's online agent, its learner and its schedule."""
+"""The backend for a domain: the paper's online agent, its learner and its schedule."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class DomainBackend:
     def observe(
         self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None
     ) -> bool:
-        return all_or_nothing(self, lambda mind: mind._live(state, action, following, reward, terminal))
+        return all_or_nothing(self, lambda backend: backend._live(state, action, following, reward, terminal))
 
     def _live(self, state: PyTree, action: Any, following: PyTree, reward: Any, terminal: Any) -> bool:
         state, following = self._checked(state, "state"), self._checked(following, "next_state")
@@ -195,7 +195,7 @@ class DomainBackend:
         self.experience.add(here, words, int(action), said, Outcome(after, reward, terminal), unscaled)
 
     def learn(self) -> bool:
-        return all_or_nothing(self, lambda mind: mind._learn())
+        return all_or_nothing(self, lambda backend: backend._learn())
 
     def _learn(self) -> bool:
         if not bool(goes_on(self.knowledge, self.schedule)):
@@ -207,7 +207,7 @@ class DomainBackend:
 
     def seed_with(self, samples: Iterable[tuple]) -> int:
         """Observes what is known already; all of it or nothing."""
-        return all_or_nothing(self, lambda mind: mind._preload(samples))
+        return all_or_nothing(self, lambda backend: backend._preload(samples))
 
     def _preload(self, samples: Iterable[tuple]) -> int:
         count = 0
@@ -241,8 +241,8 @@ class DomainBackend:
     def load(self, path: Any) -> None:
         found = checkpoint.read(path, "agent", self._about())
         try:
-            mind, noted = grouped(found, ("mind", "experience"))
-            knowledge, key, acts = checkpoint.filled("it", self._saved(), mind)
+            backend, noted = grouped(found, ("mind", "experience"))
+            knowledge, key, acts = checkpoint.filled("it", self._saved(), backend)
             experience = Experience.of({name[2:-2]: array for name, array in noted.items()}, self.domain.num_actions)
             all_or_nothing(self, lambda twin: twin._recall(knowledge, key, acts, experience))
         except (ValueError, TypeError, KeyError) as error:

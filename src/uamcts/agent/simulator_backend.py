@@ -1,4 +1,4 @@
-"""The mind for a simulator that somebody brings, in plain Python or in JAX."""
+"""The backend for a simulator that somebody brings, in plain Python or in JAX."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class SimulatorBackend:
         return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
 
     def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
-        return all_or_nothing(self, lambda mind: mind._live(state, action, following, reward, terminal))
+        return all_or_nothing(self, lambda backend: backend._live(state, action, following, reward, terminal))
 
     def _live(self, *given: Any) -> bool:
         sample = self._compared(*given)
@@ -163,7 +163,7 @@ class SimulatorBackend:
             self.planner.remember(sample.state, sample.action, sample.following, *sample.paid)
 
     def learn(self) -> bool:
-        return all_or_nothing(self, lambda mind: mind._learn())
+        return all_or_nothing(self, lambda backend: backend._learn())
 
     def _learn(self) -> bool:
         """Fits doubt anew; tau goes down if there is a schedule."""
@@ -182,7 +182,7 @@ class SimulatorBackend:
 
     def seed_with(self, samples: Iterable[tuple]) -> int:
         """Takes in what is known already; all of it or nothing."""
-        return all_or_nothing(self, lambda mind: mind._preload(samples))
+        return all_or_nothing(self, lambda backend: backend._preload(samples))
 
     def _preload(self, samples: Iterable[tuple]) -> int:
         count = 0
@@ -212,7 +212,7 @@ class SimulatorBackend:
         found = checkpoint.read(path, "agent", self._about())
         try:
             arrays = grouped(found, ("experience", "counters", "facts"))
-            all_or_nothing(self, lambda mind: mind._recall(*arrays))
+            all_or_nothing(self, lambda backend: backend._recall(*arrays))
         except (ValueError, TypeError, KeyError) as error:
             words = str(error).removeprefix("it does not fit: ")
             raise ValueError(f"{path} does not fit this agent: {words}") from None

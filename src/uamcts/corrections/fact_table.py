@@ -57,7 +57,7 @@ class Facts(eqx.Module):
     def put(self, state: PyTree, action: jax.Array, value: PyTree, wanted: Any = True) -> Self:
         """With this value for a transition, if it is `wanted`.
 
-        Where there is no room left for a new transition, nothing is kept: call `with_room` before.
+        Where there is no room left for a new transition, nothing is kept: call `reserve` before.
         """
         key = _key(state, action)
         slot = _probe(self.keys, self.slots, key)

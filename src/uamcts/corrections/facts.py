@@ -124,7 +124,7 @@ def identity_of(owner: Any) -> Callable[[PyTree], PyTree]:
 class Patched(eqx.Module):
     """Plans in another learner's model with facts in the places of its guesses, and doubts only what was not seen.
 
-    With a `Doubter` that doubts nothing this is MCTS in the patched model.
+    With an estimator that says 0 everywhere this is MCTS in the patched model.
     """
 
     facts: Outcomes

@@ -125,9 +125,9 @@ def train_run(run: Run, schedule: Schedule) -> Run:
 def online(
     run: Run, domain: Domain, config: SearchConfig, schedule: Schedule, rounds: int, terminal_copies: int = 1
 ) -> tuple[Run, Step]:
-    """`rounds` stretches of `schedule.interval` steps of one run, each with its lesson, as one program.
+    """`rounds` times `schedule.interval` steps of one run and a round of training, as one program.
 
-    Not for estimators whose rounds need the host (`trees`): these are `settled` between two programs.
+    Not for estimators whose rounds need the host (`trees`): these need `finish_on_host` between two programs.
     """
 
     def one(run: Run, _: None) -> tuple[Run, Step]:

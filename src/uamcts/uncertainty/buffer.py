@@ -37,7 +37,7 @@ class Buffer(eqx.Module):
         """With one more sample, in `copies` rows (at most `most_copies`).
 
         `most_copies` rows are written and `copies` of them counted; the next sample is written over the others. Where
-        there is no room left, nothing is counted (the rows behind the last are for that): call `with_room` before.
+        there is no room left, nothing is counted (the rows behind the last are for that): call `reserve` before.
         """
         copies = jnp.where(self.count + copies <= self.capacity, copies, 0)
 

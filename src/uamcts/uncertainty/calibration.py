@@ -44,8 +44,8 @@ _C = TypeVar("_C", bound="Calibrated")
 
 
 def applies(config: SearchConfig, estimator: Estimator) -> bool:
-    """Whether what this estimator says is to be cut: under trust, unless a threshold is given or it is exact."""
-    return config.rules == "trust" and config.doubt_threshold is None and not estimator.exact
+    """Whether to cut what this estimator says: if the rules read a threshold, none is given, and it is not exact."""
+    return config.reads("doubt_threshold") and config.doubt_threshold is None and not estimator.exact
 
 
 def cut_between(answers: jax.Array, right: jax.Array, wrong: jax.Array) -> jax.Array:

@@ -1,8 +1,8 @@
 """What an agent knows and how it comes to know more: pure functions of one pytree, for loops of every kind.
 
-A learner is what experience goes into and what a search plans with. `Doubter` is the paper's: the model stays as it is,
-and U is learned. `uamcts.corrections.facts` has one that keeps what it saw, `uamcts.baselines.transition` one that
-learns the transition function instead, and `uamcts.baselines` those of other papers.
+A learner is what experience goes into and what a search plans with. `UncertaintyLearner` is the paper's: the model
+stays as it is, and U is learned. `uamcts.corrections.facts` has one that keeps what it saw,
+`uamcts.baselines.transition` one that learns the transition function, and `uamcts.baselines` those of other papers.
 """
 
 from __future__ import annotations

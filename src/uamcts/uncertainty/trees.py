@@ -75,8 +75,11 @@ class Trees(FittedAtOnce):
         return jnp.where(2 * jnp.sum(answers > 0) > answers.size, jnp.mean(answers), 0.0)
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
-        """Only says that trees are to be fitted: `settled` does it. (A call of the host from within a compiled program
-        waits forever on a CPU with few threads, where the program holds the thread that would bring the samples.)"""
+        """Only marks that trees are to be fitted: `finish_on_host` does it.
+
+        A call of the host from within a compiled program waits forever on a CPU with few threads, because the program
+        holds the thread that would bring the samples.
+        """
         learned = (self.rounds + 1, jax.random.bits(key, (), jnp.uint32), Surprise.none())
         after = eqx.tree_at(lambda one: (one.rounds, one.seed, one.surprise), self, learned)
         return after, self.surprise.mean
