@@ -15,7 +15,7 @@ from uamcts.mcts.rules.base import SWITCHES
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """How to search. A pytree: all but the first five may be traced, and a lane of a batch may carry its own.
+    """How to search. A pytree: all but the first seven may be traced, and a lane of a batch may carry its own.
 
     `iterations` is the paper's N_I, `rollouts` N_S, `depth` D_S. `selection`, `expansion`, `simulation` and
     `backpropagation` switch the uncertainty-adapted form of each phase on; with all four off this is plain MCTS.
@@ -24,11 +24,16 @@ class SearchConfig:
     iterations: int = 100
     rollouts: int = 10
     depth: int = 50
-    rules: str = "released"
+    rules: str = None  # type: ignore[assignment]  # settled in __post_init__
     """What the authors' program does ("released"), what the paper prints ("pseudocode", docs/rules.md), or a rule set
-    of our own ("trust", docs/trust.md). Settings that a rule set does not read must be left at their defaults."""
+    of our own ("trust", docs/trust.md). None: "released", or "trust" for a graph. Settings that a rule set does not
+    read must be left at their defaults."""
     tree_depth: int = 256
     """Longest path in the tree: a node down there is rolled out and not expanded. Of no effect below 256 iterations."""
+    graph: bool = False
+    """Whether equal states share one node, with Bellman backups instead of means (docs/graph.md)."""
+    outcomes: int = 8
+    """How many outcomes of an action are drawn at most, for a model that can only `sample`."""
 
     c: Any = None
     """How much to explore. None: what the rule set does well with, 4 under trust and sqrt 2 under the paper's."""
@@ -36,6 +41,8 @@ class SearchConfig:
     """The uncertainty factor: differences of U much smaller than this do not matter, much greater ones decide."""
     gamma: Any = 1.0
     """What a reward one step later is worth."""
+    value_weight: Any = 1.0
+    """How much a `value` function counts at a leaf; rollouts count for the rest."""
     selection: Any = True
     expansion: Any = True
     simulation: Any = True
@@ -58,17 +65,27 @@ class SearchConfig:
     from the root, at most 0; an `Agent` of a simulator uses the worst return it has seen."""
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "rollouts", "depth", "tree_depth"):
+        for name in ("iterations", "rollouts", "depth", "tree_depth", "outcomes"):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value < 2**31:
                 raise ValueError(f"{name} is {shown(value)}; it must be a whole number of at least 1 and below 2^31")
+        if not isinstance(self.graph, (bool, np.bool_)):
+            raise ValueError(f"graph is {shown(self.graph)}; it must be True or False")
+        if self.rules is None:
+            object.__setattr__(self, "rules", "trust" if self.graph else "released")
         if not isinstance(self.rules, str) or self.rules not in RULES:
             raise ValueError(f"rules is {shown(self.rules)}; there are {', '.join(map(repr, RULES))}")
+        if self.graph and not RULES[self.rules].allows_graph:
+            raise ValueError(
+                f"rules is {self.rules!r}, which is defined on trees; with graph=True leave rules out, or take 'trust' "
+                "(without an uncertainty it is plain MCTS)"
+            )
         if self.c is None:
             object.__setattr__(self, "c", RULES[self.rules].default_c)
         _number(self, "c", lambda c: 0 <= c < np.inf, "it must be a finite number of at least 0")
         _number(self, "tau", lambda tau: tau > 0, "it must be above 0 (infinity turns the adaptation off)")
         _number(self, "gamma", lambda gamma: 0 <= gamma <= 1, "it must lie in [0, 1]")
+        _number(self, "value_weight", lambda weight: 0 <= weight <= 1, "it must lie in [0, 1] (1: no rollouts)")
         _number(self, "deletion_scale", lambda scale: scale > 0, "it must be above 0")
         _number(self, "deletion_threshold", lambda limit: limit >= 0, "it must be at least 0")
         for name in SWITCHES:
@@ -89,6 +106,16 @@ class SearchConfig:
         """Whether the rule set reads one of the settings that not all of them do."""
         return name in RULES[self.rules].reads
 
+    def identity(self) -> dict[str, Any]:
+        """The settings by name, for telling searches apart in records.
+
+        Settings that came with later versions are left out at their defaults: records from before stay valid.
+        """
+        fields = type(self).__dataclass_fields__
+        later = ("graph", "outcomes", "value_weight")
+        settings = {name: getattr(self, name) for name in fields}
+        return {name: value for name, value in settings.items() if name not in later or value != fields[name].default}
+
     @property
     def v_min(self) -> Any:
         """trust: V_min, 0 where `worst` is None."""
@@ -104,7 +131,7 @@ ADAPTATION = frozenset(
     {"tau", "deletion_scale", "deletion_threshold", "root_visits", "rho", "penalty", "doubt_threshold", "worst"}
 )
 """The settings that some rule sets read and others do not."""
-STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth")
+STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth", "graph", "outcomes")
 """The settings that decide the shape of a search; the others are leaves of the pytree."""
 _LEAVES = tuple(name for name in SearchConfig.__dataclass_fields__ if name not in STATIC_FIELDS)
 

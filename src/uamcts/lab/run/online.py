@@ -91,7 +91,7 @@ class Experiment:
         full, domain = self.complete(), self.made()
         config, learning = full.search(domain), full.learning(domain)
         return {
-            "search": asdict(config),
+            "search": config.identity(),
             "schedule": asdict(learning.schedule),
             "terminal_copies": learning.terminal_copies,
             "versions": versions_of(("search", "online"), self.domain, (config.rules,), str(full.learner)),

@@ -66,7 +66,7 @@ class OfflineUnit:
     def identity(self) -> dict[str, Any]:
         """Everything that decides the numbers: what was asked for, the searches it means, and who carries them out."""
         domain = self._world(self.first_seed)
-        configs = {algorithm: asdict(self._config(domain, algorithm, c)) for algorithm, c in self.pairs}
+        configs = {algorithm: self._config(domain, algorithm, c).identity() for algorithm, c in self.pairs}
         shared = {algorithm: _without(config, "c") for algorithm, config in configs.items()}  # `pairs` have each c
         rules = dict.fromkeys(config["rules"] for config in configs.values())
         versions = versions_of(("search", "offline"), self.domain, rules, "true")

@@ -50,6 +50,8 @@ class Rules:
     """Whether selection scales the values of siblings to [0, 1]."""
     deletion_scale: float | None = None
     """UA-Expansion deletes a child with probability 1 - tau / deletion_scale; None: it never does."""
+    allows_graph: bool = False
+    """Whether values may be Bellman backups on a graph in which equal states share a node."""
     weighs_rollouts: bool = False
     """Whether the return of a rollout depends on where it was first doubtful."""
     follows_doubt: bool = False

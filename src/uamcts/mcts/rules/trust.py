@@ -37,6 +37,7 @@ class Trust(Rules):
     title = "trust"
     reads = SWITCHES | {"root_visits", "rho", "penalty", "doubt_threshold", "worst"}
     default_c = 4.0
+    allows_graph = True
     weighs_rollouts = True
     follows_doubt = True
     breaks_ties_by_value = True
