@@ -54,7 +54,7 @@ class Domain:
         jax.tree_util.register_pytree_node(
             cls,
             lambda domain: (tuple(getattr(domain, field.name) for field in fields(domain)), None),
-            lambda _, leaves: _unflattened(cls, leaves),
+            lambda _, leaves: _unflatten(cls, leaves),
         )
 
     @property
@@ -147,8 +147,8 @@ class Domain:
         return jnp.asarray(number, dtype=jnp.int32)
 
 
-def _unflattened(cls: type[Domain], leaves: Iterable[Any]) -> Domain:
-    """A domain whose leaves may be anything by now."""
+def _unflatten(cls: type[Domain], leaves: Iterable[Any]) -> Domain:
+    """Rebuilds a domain without validation: JAX also puts placeholders in the leaves."""
     domain = object.__new__(cls)
     for field, leaf in zip(fields(cls), leaves, strict=True):
         object.__setattr__(domain, field.name, leaf)
@@ -219,9 +219,11 @@ def broken_places(
     if broken is not None:
         raise ValueError(f"broken is {broken!r} and severity is {severity}; give one of the two")
     number = round(share("severity", severity, f"{len(places)} places") * len(places))
-    return generator(seed).permutation(np.array(places))[:number].tolist()
+    order = generator(seed).permutation(np.array(places))
+    return [int(place) for place in order[:number]]
 
 
-def differing(first: Any, second: Any, count: int) -> np.ndarray:
-    """The places, of `count`, at which two words of bits differ, as conditions."""
-    return (np.uint32(first) ^ np.uint32(second)) >> np.arange(count, dtype=np.uint32) & 1 == 1
+def difference_mask(first: int | np.integer, second: int | np.integer, count: int) -> np.ndarray:
+    """Which of the lowest `count` bits of two words differ, [count]."""
+    differences = np.uint32(first) ^ np.uint32(second)
+    return np.asarray(differences >> np.arange(count, dtype=np.uint32) & 1 == 1)

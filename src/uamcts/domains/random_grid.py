@@ -53,7 +53,7 @@ class RandomGrid(Domain):
 
     @property
     def size(self) -> int:
-        return self.world_rules.walls.shape[-1]
+        return int(self.world_rules.walls.shape[-1])
 
     @property
     def goal(self) -> int:
@@ -105,7 +105,7 @@ class RandomGrid(Domain):
 
     def wrong_cells(self) -> np.ndarray:
         pairs = zip(self.world_rules, self.model_rules, strict=True)
-        return np.any([np.asarray(world) != np.asarray(model) for world, model in pairs], axis=0)
+        return np.asarray(np.any([np.asarray(world) != np.asarray(model) for world, model in pairs], axis=0))
 
     def channels(self, state: State) -> np.ndarray:
         """The board of the real world."""
