@@ -34,6 +34,7 @@ class Transition(NamedTuple):
     """Whether the episode is over. The next state is then absorbing: further steps do not change it and pay 0."""
 
 
+@runtime_checkable
 class Model(Protocol):
     """One step of a simulator: a pure function of one state and one action. Terminal states are absorbing."""
 
@@ -50,6 +51,7 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
 class Uncertainty(Protocol):
     """How wrong the model is about one transition: 0 where it is right, larger where it is more wrong."""
 
@@ -91,6 +93,7 @@ class BatchedUncertainty(Protocol):
         ...
 
 
+@runtime_checkable
 class Legal(Protocol):
     """Which actions are legal in a state."""
 
