@@ -1,4 +1,4 @@
-"""The runs: every run is a lane, and all lanes pull in lockstep.
+"""The runs: all runs of a batch pull in lockstep.
 
 UA-UCB_i(t) = x^_i + c sqrt(ln(t - 1) / N_i) (1 - delta_i)        after every arm was played once, in order
 
