@@ -20,7 +20,7 @@ def test_every_domain_passes_the_public_check(domain):
 
 
 def test_an_unbroken_world_is_its_model(domain):
-    assert uamcts.check_domain(domain.with_true_model(), lanes=16, plain=1).disagreements == 0
+    assert uamcts.check_domain(domain.with_true_model(), batch=16, plain=1).disagreements == 0
 
 
 def test_starts_of_breakout():

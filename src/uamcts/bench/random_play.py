@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.domains import DOMAINS, make
-from uamcts.randomness import ROLLOUT, below, draw, following, seed_of
+from uamcts.randomness import ROLLOUT, draw, randint, seed_of, stream_word
 
 PEERS = {
     "space_invaders": "SpaceInvaders-MinAtar",
@@ -30,7 +30,7 @@ def ours(name: str, lanes: int, steps: int) -> Callable[[jax.Array], Any]:
 
         def step(carry, t):
             state, total = carry
-            after = domain.world(state, below(following(stream, t), domain.num_actions))
+            after = domain.world(state, randint(stream_word(stream, t), domain.num_actions))
             return (after.state, total + after.reward), None
 
         start = (domain.reset(jax.random.fold_in(key, lane)), jnp.float32(0))

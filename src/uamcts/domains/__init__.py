@@ -1,4 +1,4 @@
-"""The games: each one file, a world and a model made from one set of rules."""
+"""The games, one file each: a world and a model that share one step function."""
 
 from __future__ import annotations
 
@@ -27,9 +27,27 @@ DOMAINS: dict[str, Callable[..., Domain]] = {
 
 
 def make(name: str, **options: Any) -> Domain:
-    """The domain called `name`; `options` break other places than the paper's.
+    """Makes a domain by its name.
 
-    `make("breakout", broken=(2, 4))` names them, `make("breakout", severity=0.3, seed=7)` draws 30 % of them.
+    Args:
+        name: one of `DOMAINS`.
+        **options: the options of that domain. Most take `broken` (the places where its model is wrong) or `severity`
+            and `seed` (the share of places to break, and the seed that they are drawn from); the default is the
+            paper's setting.
+
+    Returns:
+        A domain with a world and a model.
+
+    Raises:
+        ValueError: if there is no such domain, or if an option is out of range.
+        TypeError: if the domain has no such option.
+
+    Example:
+        ```python
+        uamcts.make("breakout")
+        uamcts.make("breakout", broken=(2, 4))
+        uamcts.make("breakout", severity=0.3, seed=7)
+        ```
     """
     if name not in DOMAINS:
         nearest = difflib.get_close_matches(str(name).lower(), DOMAINS, n=1, cutoff=0.4)

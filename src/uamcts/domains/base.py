@@ -16,18 +16,46 @@ from uamcts.domains import pictures
 from uamcts.types import PyTree, Transition
 
 RAW = np.iinfo(np.int32).max
-"""Instead of a value: the feature is given as it is."""
+"""In place of a value: the feature is passed on unchanged."""
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """A game with a *world* (the real, slightly broken one) and a *model* (what the planner believes).
+    """A game with a *world* (what is real) and a *model* (what the planner believes).
 
-    Both are the same `step` under different rules. Rules are values, not constants: they may be traced, and a lane
-    of a batch may carry its own. A domain is a pytree whose leaves are its rules, so `jax.vmap` maps over domains.
+    Both are the same `step` under different rules. Rules are values, not constants, so they may be traced. A domain is
+    a pytree whose leaves are its rules: `jax.vmap` maps over domains.
 
-    A new domain gives `name`, `summary`, `action_names`, `reset`, `step` and `features`; the other methods have
-    defaults. Decorate it with `dataclass(frozen=True, eq=False)`; it is a pytree by itself.
+    To add a domain, subclass this, decorate the subclass with `dataclass(frozen=True, eq=False)`, and define `name`,
+    `summary`, `action_names`, `reset`, `step` and `features`; the other methods have defaults. Registration as a pytree
+    is automatic. Test it with `uamcts.check_domain`.
+
+    Args:
+        world_rules: the rules of the world, a pytree of numbers or arrays.
+        model_rules: the rules of the model, of the same structure.
+
+    Example:
+        ```python
+        @dataclass(frozen=True, eq=False)
+        class Walk(uamcts.Domain):
+            name = "walk"
+            summary = "walk to 10; a step to the right is longer than the model believes"
+            action_names = ("left", "right")
+
+            def reset(self, key):
+                return jnp.int32(0)
+
+            def step(self, rules, state, action):
+                over = state >= 10
+                moved = jnp.where(over, state, state + jnp.where(action == 1, rules, -1))
+                reached = ~over & (moved >= 10)
+                return uamcts.Transition(moved, reached.astype(jnp.float32), over | reached)
+
+            def features(self, state):
+                return state[None]
+
+        walk = Walk(world_rules=jnp.int32(2), model_rules=jnp.int32(1))
+        ```
     """
 
     world_rules: Any
@@ -37,10 +65,10 @@ class Domain:
     summary: ClassVar[str]
     action_names: ClassVar[tuple[str, ...]]
     time_limit: ClassVar[int | None] = None
-    """Real steps after which an episode is cut (it is not over: the flag `terminal` stays false)."""
+    """Real steps after which an episode is truncated; `terminal` stays false."""
     channel_names: ClassVar[tuple[str, ...]] = ()
     one_hot: ClassVar[dict[int, tuple[int, int]]] = {}
-    """Features that a network gets one-hot: the feature's number, its least value and how many values it takes."""
+    """Features that a network gets one-hot: the index of the feature -> its least value and its number of values."""
     glyphs: ClassVar[dict[str, str]] = {}
     """The characters of the text board: those of later channels are drawn over those of earlier ones."""
 
@@ -54,7 +82,7 @@ class Domain:
         jax.tree_util.register_pytree_node(
             cls,
             lambda domain: (tuple(getattr(domain, field.name) for field in fields(domain)), None),
-            lambda _, leaves: _unflattened(cls, leaves),
+            lambda _, leaves: _unflatten(cls, leaves),
         )
 
     @property
@@ -74,7 +102,7 @@ class Domain:
         return self.step(self.world_rules, state, self._action(action))
 
     def model(self, state: PyTree, action: int | jax.Array) -> Transition:
-        """One step as the planner believes it: state and end from the model, the reward from the world.
+        """One step as the planner believes it: next state and terminal flag from the model, the reward from the world.
 
         World and model share the reward function R(s, a), so a believed transition pays what the world would pay.
         """
@@ -147,8 +175,8 @@ class Domain:
         return jnp.asarray(number, dtype=jnp.int32)
 
 
-def _unflattened(cls: type[Domain], leaves: Iterable[Any]) -> Domain:
-    """A domain whose leaves may be anything by now."""
+def _unflatten(cls: type[Domain], leaves: Iterable[Any]) -> Domain:
+    """Rebuilds a domain without validation: JAX also puts placeholders in the leaves."""
     domain = object.__new__(cls)
     for field, leaf in zip(fields(cls), leaves, strict=True):
         object.__setattr__(domain, field.name, leaf)
@@ -219,9 +247,11 @@ def broken_places(
     if broken is not None:
         raise ValueError(f"broken is {broken!r} and severity is {severity}; give one of the two")
     number = round(share("severity", severity, f"{len(places)} places") * len(places))
-    return generator(seed).permutation(np.array(places))[:number].tolist()
+    order = generator(seed).permutation(np.array(places))
+    return [int(place) for place in order[:number]]
 
 
-def differing(first: Any, second: Any, count: int) -> np.ndarray:
-    """The places, of `count`, at which two words of bits differ, as conditions."""
-    return (np.uint32(first) ^ np.uint32(second)) >> np.arange(count, dtype=np.uint32) & 1 == 1
+def difference_mask(first: int | np.integer, second: int | np.integer, count: int) -> np.ndarray:
+    """Which of the lowest `count` bits of two words differ, [count]."""
+    differences = np.uint32(first) ^ np.uint32(second)
+    return np.asarray(differences >> np.arange(count, dtype=np.uint32) & 1 == 1)

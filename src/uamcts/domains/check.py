@@ -1,7 +1,8 @@
-"""Is this a domain that the rest of the package can rely on? Run it on your own."""
+"""Checks that a domain keeps the rules that the rest of the package relies on. Run it on your own domains."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ class DomainError(ValueError):
 
 @dataclass(frozen=True)
 class DomainReport:
-    """What `check_domain` saw. A zero means that the rule in question was never put to the test."""
+    """What `check_domain` saw. A zero means that the rule in question was never tested."""
 
     name: str
     steps: int
@@ -34,25 +35,49 @@ class DomainReport:
         )
 
 
-def check_domain(domain: Any, seed: int = 0, lanes: int = 64, steps: int = 200, plain: int = 8) -> DomainReport:
-    """Plays `domain` at random and checks every rule a domain must keep; raises `DomainError` at the first breach.
+def check_domain(
+    domain: Any, seed: int = 0, batch: int = 64, steps: int = 200, plain: int = 8, *, lanes: int | None = None
+) -> DomainReport:
+    """Plays a domain at random and checks every rule that a domain must keep.
 
-    Checked: names and numbers of actions; shapes and dtypes; purity; absorbing terminals; that jit, vmap and plain
-    calls agree (on `plain` states); finite rewards and features; that features round-trip; that the uncertainty is
-    the mean squared difference of features, so zero exactly where world and model agree; legal actions, if offered.
+    These are: names and number of actions; shapes and dtypes; purity; absorbing terminal states; the same results with
+    and without `jax.jit` and `jax.vmap`; finite rewards and features; features that round-trip; an uncertainty that is
+    the mean squared difference of the features, so zero exactly where world and model agree; legal actions, if offered.
+
+    Args:
+        domain: the domain to check.
+        seed: the seed of the random play.
+        batch: how many games are played side by side.
+        steps: how many steps of each game are played.
+        plain: in how many of the states calls without `jax.jit` are compared with compiled ones.
+        lanes: the former name of `batch`.
+
+    Returns:
+        What was seen: steps, terminal states, and transitions in which world and model disagree.
+
+    Raises:
+        DomainError: if a rule is broken; the message says which one and where.
+
+    Example:
+        ```python
+        print(uamcts.check_domain(MyDomain(world_rules, model_rules)))
+        ```
     """
+    if lanes is not None:
+        warnings.warn("check_domain(lanes=...) is now check_domain(batch=...)", DeprecationWarning, stacklevel=2)
+        batch = lanes
     _check_names(domain)
     key = jax.random.key(seed)
     state = domain.reset(key)
     _check_same(domain, "reset(key)", "is called twice with the same key", state, domain.reset(key))
     for step in (domain.world, domain.model):
         _check_shapes(domain, step, state)
-    states, actions = _play(domain, key, lanes, steps)
+    states, actions = _play(domain, key, batch, steps)
     _check_plain(domain, states, actions, plain)
     terminals = _check_transitions(domain, states, actions)
     disagreements = _check_features(domain, states, actions)
     _check_legal(domain, states)
-    return DomainReport(getattr(domain, "name", type(domain).__name__), lanes * steps, terminals, disagreements)
+    return DomainReport(getattr(domain, "name", type(domain).__name__), batch * steps, terminals, disagreements)
 
 
 def _fail(domain: Any, sentence: str) -> None:
@@ -117,10 +142,10 @@ def _check_shapes(domain: Any, step: Any, state: PyTree) -> None:
                           f"it must be a scalar of dtype {jnp.dtype(dtype).name}")  # fmt: skip
 
 
-def _play(domain: Any, key: jax.Array, lanes: int, steps: int) -> tuple[PyTree, jax.Array]:
-    """States and random actions [lanes * steps] of random play in the world; a finished lane starts again."""
+def _play(domain: Any, key: jax.Array, batch: int, steps: int) -> tuple[PyTree, jax.Array]:
+    """States and random actions [batch * steps] of random play in the world; a finished game starts again."""
 
-    def step(state: PyTree, key: jax.Array):
+    def step(state: PyTree, key: jax.Array) -> tuple[PyTree, tuple[PyTree, jax.Array]]:
         reset_key, action_key = jax.random.split(key)
         action = jax.random.randint(action_key, (), 0, domain.num_actions)
         following = domain.world(state, action)
@@ -128,15 +153,16 @@ def _play(domain: Any, key: jax.Array, lanes: int, steps: int) -> tuple[PyTree, 
         kept = jax.tree.map(lambda a, b: jnp.where(following.terminal, a, b), start, following.state)
         return kept, (state, action)
 
-    def episode(key: jax.Array):
+    def episode(key: jax.Array) -> tuple[PyTree, jax.Array]:
         return jax.lax.scan(step, domain.reset(key), jax.random.split(key, steps))[1]
 
-    played = jax.jit(jax.vmap(episode))(jax.random.split(key, lanes))
-    return jax.tree.map(lambda leaf: leaf.reshape(lanes * steps, *leaf.shape[2:]), played)
+    played = jax.jit(jax.vmap(episode))(jax.random.split(key, batch))
+    states, actions = jax.tree.map(lambda leaf: leaf.reshape(batch * steps, *leaf.shape[2:]), played)
+    return states, actions
 
 
 def _check_plain(domain: Any, states: PyTree, actions: jax.Array, count: int) -> None:
-    """Plain calls, repeated calls, compiled calls and lanes of a batch give the same transitions."""
+    """Plain, repeated, compiled and batched calls give the same transitions."""
     chosen = np.linspace(0, len(actions) - 1, count).astype(int)
     some = jax.tree.map(lambda leaf: leaf[chosen], (states, actions))
     for step in (domain.world, domain.model):
@@ -150,8 +176,8 @@ def _check_plain(domain: Any, states: PyTree, actions: jax.Array, count: int) ->
                 _fail(domain, f"{name} changes the state it is given; build a new state instead")
             _check_same(domain, name, "is called twice", plain, step(state, action))
             _check_same(domain, name, "runs under jax.jit", plain, compiled(state, action))
-            lane = jax.tree.map(lambda leaf, index=index: leaf[index], batch)
-            _check_same(domain, name, "runs under jax.vmap", plain, lane)
+            row = jax.tree.map(lambda leaf, index=index: leaf[index], batch)
+            _check_same(domain, name, "runs under jax.vmap", plain, row)
 
 
 def _check_transitions(domain: Any, states: PyTree, actions: jax.Array) -> int:
@@ -186,7 +212,7 @@ def _check_features(domain: Any, states: PyTree, actions: jax.Array) -> int:
     if shape.ndim != 1:
         _fail(domain, f"features has shape {shape.shape}; it must be a vector")
 
-    def look(state: PyTree, action: jax.Array):
+    def look(state: PyTree, action: jax.Array) -> tuple[Transition, tuple[jax.Array, jax.Array], jax.Array]:
         real, believed = domain.world(state, action), domain.model(state, action)
         vectors = domain.features(real.state), domain.features(believed.state)
         return real, vectors, domain.difference(real.state, believed.state)

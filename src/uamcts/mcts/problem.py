@@ -1,4 +1,4 @@
-"""What a search plans in."""
+"""The planning problem that is given to a search."""
 
 from __future__ import annotations
 
