@@ -50,10 +50,10 @@ def check_domain(domain: Any, seed: int = 0, lanes: int = 64, steps: int = 200, 
     for name, step in _steps(domain):
         _check_shapes(domain, name, step, state)
     states, actions = _play(domain, key, lanes, steps)
-    for name, step in _steps(domain):
-        _check_plain(domain, name, step, states, actions, plain)
     if _random(domain):
         check_draws(domain, states, actions)
+    for name, step in _steps(domain):
+        _check_plain(domain, name, step, states, actions, plain)
     terminals = _check_transitions(domain, states, actions)
     disagreements = _check_features(domain, states, actions)
     _check_legal(domain, states)
