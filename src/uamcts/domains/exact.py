@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from uamcts.domains.base import Domain
@@ -153,8 +154,8 @@ def tabulate_simulator(simulator: Any, start: Hashable, limit: int = LIMIT) -> t
     filled = [[outcomes + [empty] * (slots - len(outcomes)) for outcomes in row] for row in rows]
     fields = np.array(filled, float).reshape(len(states), count, slots, 4)
     legal = np.array([[bool(outcomes) for outcomes in row] for row in rows])
-    probability, following, reward, ends = np.moveaxis(fields, -1, 0)
-    return Table(following.astype(int), probability, reward, ends.astype(bool), legal), states
+    chances, places, paid, ends = np.moveaxis(fields, -1, 0)
+    return Table(places.astype(int), chances, paid, ends.astype(bool), legal), states
 
 
 class _Numbers:
@@ -182,7 +183,7 @@ class _Numbers:
 @jax.jit
 def _expand(domain: Domain, states: PyTree) -> tuple[Any, ...]:
     """The outcomes of all actions in `states`, in the world and in the model."""
-    every = np.arange(domain.num_actions)
+    every = jnp.arange(domain.num_actions)
     both = domain.world_outcomes, domain.model_outcomes
     return tuple(jax.vmap(jax.vmap(outcomes, (None, 0)), (0, None))(states, every) for outcomes in both)
 

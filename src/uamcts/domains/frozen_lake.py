@@ -118,7 +118,7 @@ class SlipperyGrid(Domain):
         return State(word(self.shape[1] * row + column))
 
     def wrong_cells(self) -> np.ndarray:
-        cells = np.arange(np.prod(self.shape))
+        cells = jnp.arange(np.prod(self.shape))
         known = [np.broadcast_to(self.intended(rules, cells), cells.shape) for rules in self._both()]
         safe = ~(np.asarray(self.world_rules.holes) | np.asarray(self.world_rules.goals))
         return (known[0] != known[1]).reshape(self.shape) & safe
@@ -216,7 +216,7 @@ def make_bridge(
     return Bridge(Rules(_halves("p", p), *ground), Rules(_halves("model_p", model_p), *ground))
 
 
-def _p(argument: str, value: Any) -> np.ndarray:
+def _p(argument: str, value: Any) -> np.float32:
     """`value` as a probability, or an error that names the argument."""
     remedy = f"{argument} is {value!r}; it is the probability that a move goes where it should, between 0 and 1"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
@@ -247,7 +247,7 @@ def _ground(given: Any, rewards: tuple[float, ...], teleport: bool = False) -> t
         raise ValueError(f"map has {len(start)} starts; it needs exactly one S")
     if not np.any(letters == "G"):
         raise ValueError("map has no goal; it needs at least one G")
-    return letters == "H", letters == "G", np.int32(start[0]), np.float32(rewards), np.bool_(teleport)
+    return letters == "H", letters == "G", np.int32(start[0]), np.array(rewards, np.float32), np.bool_(teleport)
 
 
 def _letters(given: Any) -> np.ndarray:
