@@ -147,11 +147,11 @@ def test_features_lie_within_their_bounds(domain):
     low, high = domain.feature_bounds()
     state = domain.reset(jax.random.key(3))
     world = jax.jit(domain.world)
-    for action in np.random.default_rng(0).integers(domain.num_actions, size=60).tolist():
+    for step, action in enumerate(np.random.default_rng(0).integers(domain.num_actions, size=60).tolist()):
         vector = np.asarray(domain.features(state))
         assert np.all(low <= vector)
         assert np.all(vector <= high)
-        state = world(state, action).state
+        state = world(state, action, jax.random.key(step)).state
 
 
 # Errors name the argument, the value and the remedy.

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from uamcts.domains import breakout, freeway, gridworld, random_grid, space_invaders
+from uamcts.domains import breakout, freeway, frozen_lake, gridworld, random_grid, space_invaders
 from uamcts.domains.base import Domain
 from uamcts.domains.check import check_domain
 
@@ -22,8 +22,11 @@ DOMAINS: dict[str, Callable[..., Domain]] = {
     "hidden_obstacles": random_grid.make_hidden_obstacles,
     "slippery": random_grid.make_slippery,
     "shortcut": random_grid.make_shortcut,
+    "frozen_lake": frozen_lake.make_frozen_lake,
+    "cliff": frozen_lake.make_cliff,
+    "bridge": frozen_lake.make_bridge,
 }
-"""What makes each domain, by name: the paper's in its order, then those of docs/baselines.md."""
+"""What makes each domain, by name: the paper's, those of docs/baselines.md, those of docs/random_worlds.md."""
 
 
 def make(name: str, **options: Any) -> Domain:
@@ -33,7 +36,7 @@ def make(name: str, **options: Any) -> Domain:
         name: one of `DOMAINS`.
         **options: the options of that domain. Most take `broken` (the places where its model is wrong) or `severity`
             and `seed` (the share of places to break, and the seed that they are drawn from); the default is the
-            paper's setting.
+            paper's setting. Random domains take the probabilities `p` of the world and `model_p` of the model.
 
     Returns:
         A domain with a world and a model.
@@ -47,6 +50,7 @@ def make(name: str, **options: Any) -> Domain:
         uamcts.make("breakout")
         uamcts.make("breakout", broken=(2, 4))
         uamcts.make("breakout", severity=0.3, seed=7)
+        uamcts.make("frozen_lake", p=0.7, model_p=0.9, map="8x8")
         ```
     """
     if name not in DOMAINS:
