@@ -10,10 +10,12 @@ import numpy as np
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import Rules
 
-ACCURACY = 1e-6
+ACCURACY = 1e-9
 """Sweeps end when no value changes by more than this times the greatest one."""
 MOST_SWEEPS = 1000
-"""With gamma = 1 values may never stand still (a cycle that pays); they are then those of this many steps."""
+"""With gamma = 1 values may never stand still (a cycle that pays); they are those of this many steps then."""
+SWEEPS_BEFORE_SOLVING, MOST_SOLVED = 50, 1000
+"""After how many sweeps values are found by solving linear equations, and of how many nodes at most."""
 DECAY = 0.5
 """How much less a node attracts the search for every step that it is away from the next node to be expanded."""
 
@@ -114,7 +116,8 @@ class Sweeper:
         others: dict[GraphNode, int] = {}
         children: list[int] = []
         chances: list[float] = []
-        first_outcomes, first_edges = [], []
+        first_outcomes: list[int] = []
+        first_edges: list[int] = []
         for node in self.nodes:
             first_edges.append(len(first_outcomes))
             for edge in node.edges or ():
@@ -141,27 +144,52 @@ class Sweeper:
         through = passed[0] if len(passed) == 1 else np.minimum(*passed)
         return self.rewards + np.add.reduceat(self.chances * through, self.first_outcomes)
 
-    def sweep(self, most: int) -> np.ndarray:
-        """Backs up all nodes at once, until the values stand still or `most` times. Returns Q of every edge."""
+    def sweep(self, most: int, exact: bool = False) -> np.ndarray:
+        """Backs up all nodes at once, at most `most` times: values of as many steps. Returns Q of every edge.
+
+        It starts from 0 and not from the values in the graph: a value that turned out too high can keep itself alive on
+        a cycle. If `exact`, values that are slow to stand still are those of endless play.
+        """
         count = len(self.nodes)
-        for _ in range(most):
+        exact = exact and self.config.gamma < 1 and count <= MOST_SOLVED
+        self.values[:count] = 0.0
+        self.early = np.zeros(len(self.edges))
+        for number in range(1, most + 1):
             found = self.action_values()
+            self.early += found
             values = np.maximum.reduceat(found, self.first_edges)
             change = np.max(np.abs(values - self.values[:count]))
             self.values[:count] = values
             if change <= ACCURACY * np.max(np.abs(values)):
                 break
+            if exact and number % SWEEPS_BEFORE_SOLVING == 0:
+                self.values[:count] = self.greedy_values(found)
         return found
+
+    def greedy_values(self, found: np.ndarray) -> np.ndarray:
+        """The values of always taking the best action by `found`, Q of every edge: a step of policy iteration."""
+        count, below = len(self.nodes), self.values[self.children]
+        node_of_edge = np.repeat(np.arange(count), np.diff(self.first_edges, append=found.size))
+        node_of = np.repeat(node_of_edge, np.diff(self.first_outcomes, append=below.size))
+        edge_of = np.repeat(np.arange(found.size), np.diff(self.first_outcomes, append=below.size))
+        at_best = np.flatnonzero(found == self.values[node_of_edge])[::-1]
+        best = np.zeros(count, int)
+        best[node_of_edge[at_best]] = at_best  # the first of equal ones is written last
+        passed = np.array([slope * below + offset for slope, offset in self.pieces])
+        slopes = np.array([np.broadcast_to(slope, below.shape) for slope, _ in self.pieces])
+        through, slope = passed.min(axis=0), slopes[passed.argmin(axis=0), np.arange(below.size)]
+        inside = (best[node_of] == edge_of) & (self.children < count)
+        outside = (best[node_of] == edge_of) & ~inside
+        matrix, constant = np.eye(count), self.rewards[best]
+        np.add.at(matrix, (node_of[inside], self.children[inside]), -(self.chances * slope)[inside])
+        np.add.at(constant, node_of[inside], (self.chances * (through - slope * below))[inside])
+        np.add.at(constant, node_of[outside], (self.chances * through)[outside])
+        return np.linalg.solve(matrix, constant)
 
     def settle(self) -> None:
         """Sweeps, and writes the values into the graph."""
-        found = self.sweep(MOST_SWEEPS)
+        found = self.sweep(MOST_SWEEPS, exact=True)
         for edge, value in zip(self.edges, found.tolist(), strict=True):
             edge.value = value
         for node, value in zip(self.nodes, self.values.tolist(), strict=False):
             node.value = value
-
-    def values_with(self, horizon: int) -> np.ndarray:
-        """Q of every edge with `horizon` steps left."""
-        self.values[: len(self.nodes)] = 0.0
-        return self.sweep(horizon)

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from uamcts.reference.graph import DECAY, Edge, Graph, GraphNode, Sweeper
+from uamcts.reference.graph import ACCURACY, DECAY, Edge, Graph, GraphNode, Sweeper
 from uamcts.reference.models import identity_of
 from uamcts.reference.rollouts import Start
 from uamcts.reference.setup import Setup
@@ -129,7 +129,8 @@ class GraphSearch:
             node.value = node.reach = 0.0  # a dead end
             return
         new: list[GraphNode] = []
-        for edge, edge.bias, edge.keep in zip(edges, *self.rules.plain_edges(doubts, settings), strict=True):
+        for edge, bias, keep in zip(edges, *self.rules.plain_edges(doubts, settings), strict=True):
+            edge.bias, edge.keep = bias, keep
             doubted = self.rules.follows_doubt and (node.doubted or edge.keep < 1.0)
             self.connect(state, edge, doubted, new)
         self.evaluate(new, iteration)
@@ -192,17 +193,26 @@ class GraphSearch:
 
     # The move
 
+    def choose(self, values: list[float], early: list[float]) -> int:
+        """The place of the best value; of equal ones the one that pays earlier; of these, one is drawn.
+
+        Without the second rule a search with gamma = 1 would put off what it can have at any time.
+        """
+        slack = ACCURACY * max(map(abs, values))
+        ties = [place for place, value in enumerate(values) if value >= max(values) - slack]
+        most = max(early[place] for place in ties)
+        ties = [place for place in ties if early[place] >= most - ACCURACY * abs(most)]
+        return ties[self.setup.draws.tie(len(ties))]
+
     def result(self, iterations: int) -> Result:
         root, edges = self.graph.root, self.graph.root.edges or []
         sweeper = Sweeper(self.graph, self.rules, self.config)
         sweeper.settle()
+        here = slice(sweeper.first_edges[root.index], sweeper.first_edges[root.index] + len(edges))
         values = [edge.value for edge in edges]
         if self.setup.horizon is not None:
-            first = sweeper.first_edges[root.index]
-            values = sweeper.values_with(self.setup.horizon)[first : first + len(values)].tolist()
-        best = max(values)
-        ties = [place for place, value in enumerate(values) if value == best]
-        chosen = edges[ties[self.setup.draws.tie(len(ties))]]
+            values = sweeper.sweep(self.setup.horizon)[here].tolist()
+        chosen = edges[self.choose(values, sweeper.early[here].tolist())]
         found = {edge.action: (edge, value) for edge, value in zip(edges, values, strict=True)}
         actions = self.dynamics.actions
         return Result(

@@ -59,9 +59,9 @@ class Dynamics:
         """A draw from a model that can `sample`."""
         return self.model.sample(state, action, self.generator)
 
-    def stepper(self, chance: Callable[[], float]) -> Callable[[Any, int], Outcome]:
-        """A function that takes a step of a rollout; `chance` draws numbers in [0, 1)."""
-        if self.kind == "step":
+    def stepper(self, chance: Callable[[], float] | None) -> Callable[[Any, int], Outcome]:
+        """A function that takes a step of a rollout; `chance` draws numbers in [0, 1) for a random model."""
+        if chance is None:
             return self.model.step
         return self.sample if self.kind == "sample" else lambda state, action: self.draw(state, action, chance())
 

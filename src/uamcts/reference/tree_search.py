@@ -159,7 +159,8 @@ class TreeSearch:
             self.delete(node, *self.draws.deletion(expansion))
         settings = self.setup.settings(node.doubted)
         edges = self.rules.plain_edges([child.uncertainty for child in node.children], settings)
-        for child, child.bias, child.keep in zip(node.children, *edges, strict=True):
+        for child, bias, keep in zip(node.children, *edges, strict=True):
+            child.bias, child.keep = bias, keep
             child.doubted = self.rules.follows_doubt and (node.doubted or child.keep < 1.0)
             for outcome in child.outcomes or ():
                 outcome.doubted = child.doubted
