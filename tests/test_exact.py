@@ -52,6 +52,14 @@ def test_the_published_worlds(name, gamma):
         assert found == pytest.approx(expected, abs=0.00051), p
 
 
+@pytest.mark.parametrize(("p", "optimum", "stale"), [(0.3, 0.872, 0.749), (0.4, 0.973, 0.960), (0.5, 0.998, 0.998)])
+def test_a_cliff_that_leads_back_to_the_start(p, optimum, stale):
+    """How often the goal is reached in 100 steps, as published: the best plan, and the best one for p = 0.7."""
+    world, model, _ = tabulate(uamcts.make("cliff", p=p, model_p=0.7, hole_reward=0, teleport=True))
+    assert best_plan(world, 1.0, 100).values[0] == pytest.approx(optimum, abs=0.00051)
+    assert evaluate(world, best_plan(model, 1.0, 100).actions, 1.0, 100)[0] == pytest.approx(stale, abs=0.00051)
+
+
 def test_ways_without_slips_by_hand():
     """The shortest ways: 6 moves over the lake, 13 along the cliff, 3 over the bridge, 14 over the large lake."""
     for name, options, moves in (("frozen_lake", {}, 6), ("cliff", {}, 13), ("bridge", {}, 3),

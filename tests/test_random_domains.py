@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 
 import gymnasium
@@ -33,18 +34,22 @@ def cell(number):
     return State(jnp.uint32(number))
 
 
-def distribution(domain, number, action, outcomes="world_outcomes"):
-    """The outcomes of an action, those that are equal added up: {(cell, reward, terminal): probability}."""
-    after, probabilities = getattr(domain, outcomes)(cell(number), action)
-    total = Counter()
-    for place, reward, terminal, p in zip(after.state.cell, after.reward, after.terminal, probabilities, strict=True):
-        if p > 0:
-            total[int(place), float(reward), bool(terminal)] += float(p)
-    return dict(total)
+@partial(jax.jit, static_argnames="outcomes")
+def in_every_cell(domain, outcomes):
+    """The outcomes of all actions in all cells, [cells, actions, 3]."""
+    places = jax.vmap(cell)(jnp.arange(np.prod(domain.shape)))
+    return jax.vmap(jax.vmap(getattr(domain, outcomes), (None, 0)), (0, None))(places, jnp.arange(4))
 
 
-def of_gymnasium(outcomes):
-    """The same of an entry of Gymnasium's tables."""
+def distributions(domain, outcomes="world_outcomes"):
+    """For every cell and action the outcomes, equal ones added up: {(cell, reward, terminal): probability}."""
+    after, probabilities = in_every_cell(domain, outcomes)
+    rows = np.stack([probabilities, after.state.cell, after.reward, after.terminal], axis=-1).tolist()
+    return [[added_up(outcomes) for outcomes in actions] for actions in rows]
+
+
+def added_up(outcomes):
+    """The same of one entry, which is like those of Gymnasium's tables."""
     total = Counter()
     for probability, following, reward, terminal in outcomes:
         if probability > 0:
@@ -60,15 +65,15 @@ def of_gymnasium(outcomes):
 def test_the_lake_is_gymnasiums(map_name, p):
     env = frozen_lake.FrozenLakeEnv(map_name=map_name, success_rate=p, reward_schedule=(1, -1, 0))
     domain = uamcts.make("frozen_lake", p=p, map=map_name)
-    drawn = uamcts.make("frozen_lake", p=p, map=env.desc)  # an array of bytes
+    found = distributions(domain)
+    assert found == distributions(uamcts.make("frozen_lake", p=p, map=env.desc))  # an array of bytes
     compared = 0
     for number in range(env.observation_space.n):
         if env.desc.reshape(-1)[number] in b"GH":
             continue  # Gymnasium's terminals lead to themselves with other rewards
         for action in range(4):
-            found = distribution(domain, number, action)
-            assert found == pytest.approx(of_gymnasium(env.P[number][action]), abs=1e-6), (number, action)
-            assert found == distribution(drawn, number, action)
+            expected = added_up(env.P[number][action])
+            assert found[number][action] == pytest.approx(expected, abs=1e-6), (number, action)
             compared += 1
     assert compared == 4 * np.isin(env.desc, [b"S", b"F"]).sum()
     assert (
@@ -81,24 +86,25 @@ def test_the_lake_is_gymnasiums(map_name, p):
 def test_the_cliff_can_be_gymnasiums(slippery, p):
     env = cliffwalking.CliffWalkingEnv(is_slippery=slippery)
     options = {"goal_reward": -1, "hole_reward": -100, "step_reward": -1, "teleport": True}
-    domain = uamcts.make("cliff", p=p, **options)
+    found = distributions(uamcts.make("cliff", p=p, **options))
     for number in range(37):  # all cells but the cliff and the goal
         for theirs, ours in enumerate((UP, RIGHT, DOWN, LEFT)):
-            expected = of_gymnasium(env.P[number][theirs])
-            assert distribution(domain, number, ours) == pytest.approx(expected, abs=1e-6), (number, theirs)
+            expected = added_up(env.P[number][theirs])
+            assert found[number][ours] == pytest.approx(expected, abs=1e-6), (number, theirs)
 
 
 def test_moves_on_the_bridge_by_hand():
     """Start at (2, 4) in the right half; (2, 5) is on the bridge, (2, 3) in the left half."""
     domain = uamcts.make("bridge", p=(0.9, 0.6), model_p=0.5)
-    assert distribution(domain, 2 * 8 + 5, RIGHT) == pytest.approx(
+    world, model = distributions(domain), distributions(domain, "model_outcomes")
+    assert world[2 * 8 + 5][RIGHT] == pytest.approx(
         {(22, 0.0, False): 0.6, (29, -1.0, True): 0.2, (13, -1.0, True): 0.2}
     )
-    assert distribution(domain, 2 * 8 + 6, RIGHT)[23, 1.0, True] == pytest.approx(0.6)
-    assert distribution(domain, 2 * 8 + 3, LEFT) == pytest.approx(
+    assert world[2 * 8 + 6][RIGHT][23, 1.0, True] == pytest.approx(0.6)
+    assert world[2 * 8 + 3][LEFT] == pytest.approx(
         {(18, 0.0, False): 0.9, (11, 0.0, False): 0.05, (27, 0.0, False): 0.05}
     )
-    assert distribution(domain, 2 * 8 + 3, LEFT, "model_outcomes")[18, 0.0, False] == pytest.approx(0.5)
+    assert model[2 * 8 + 3][LEFT][18, 0.0, False] == pytest.approx(0.5)
 
 
 # Draws.
@@ -247,7 +253,7 @@ def test_a_map_of_ones_own():
     domain = uamcts.make("frozen_lake", map=["HSF", "FFG"])
     assert domain.text(domain.reset(KEY)) == "┌───┐\n│O@·│\n│··G│\n└───┘"
     assert domain.time_limit == 75
-    assert uamcts.check_domain(domain, lanes=16, steps=50, plain=2).terminals > 0
+    assert tabulate(domain).world.legal.shape == (4, 4)
 
 
 # The public check.
