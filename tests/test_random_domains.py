@@ -381,14 +381,14 @@ class NotSaidToBeRandom(Walk):
 def test_wrong_random_domains_are_rejected(wrong, sentence):
     wrong = dataclass(frozen=True, eq=False)(type(wrong.__name__, (wrong,), {}))
     with pytest.raises(uamcts.DomainError, match=sentence):
-        uamcts.check_domain(wrong(0.7, 0.5), lanes=16, steps=60, plain=2)
+        uamcts.check_domain(wrong(0.7, 0.5), batch=16, steps=60, plain=2)
 
 
 def test_a_random_domain_of_ones_own_passes():
-    report = uamcts.check_domain(Walk(), lanes=16, steps=60, plain=2)
+    report = uamcts.check_domain(Walk(), batch=16, steps=60, plain=2)
     assert report.terminals > 0
     assert report.disagreements > 0
-    assert uamcts.check_domain(Walk(0.7, 0.7), lanes=16, steps=60, plain=2).disagreements == 0
+    assert uamcts.check_domain(Walk(0.7, 0.7), batch=16, steps=60, plain=2).disagreements == 0
 
 
 # The loops.
