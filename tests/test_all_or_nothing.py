@@ -113,7 +113,7 @@ def test_a_refused_observation_leaves_no_trace_and_the_right_one_is_taken(known,
         assert content(agent, tmp_path) == before, wrong
         assert len(str(caught.value)) < 250
     with pytest.raises(ValueError, match="action is"):
-        agent.seed([(state(5), 1, state(5), 0.25, False), (state(4), 5, state(4))])
+        agent.preload([(state(5), 1, state(5), 0.25, False), (state(4), 5, state(4))])
     assert content(agent, tmp_path) == before, "half of the samples stayed"
     steps = agent.steps
     agent.observe(state(5), np.int8(1), state(5), reward=np.float32(0.25), terminal=np.bool_(False))
@@ -153,13 +153,13 @@ def test_an_interrupted_lesson_leaves_the_agent_as_it_was(known, kind, method, m
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(FittedUncertainty, "fitted", interrupted)
+    monkeypatch.setattr(FittedUncertainty, "fit", interrupted)
     sample = (state(7), 1, state(7), 0.0, False)
     with pytest.raises(KeyboardInterrupt):
         {
             "observe": lambda: agent.observe(*sample[:3], reward=0.0, terminal=False),
             "learn": agent.learn,
-            "seed": lambda: agent.seed([sample]),
+            "seed": lambda: agent.preload([sample]),
         }[method]()
     assert content(agent, tmp_path) == before
     assert agent.estimator is doubt
@@ -174,7 +174,7 @@ def test_an_interrupted_lesson_of_a_domain_leaves_the_agent_as_it_was(monkeypatc
     with pytest.raises(KeyboardInterrupt):
         agent.observe(state(3), 1, state(3))  # the third: it is time to learn
     with pytest.raises(KeyboardInterrupt):
-        agent.seed([(state(number), 1, state(number)) for number in range(5)])
+        agent.preload([(state(number), 1, state(number)) for number in range(5)])
     assert content(agent, tmp_path) == before
 
 
@@ -228,9 +228,9 @@ def test_seeding_takes_nothing_from_a_source_that_fails(known, tmp_path):
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        agent.seed(samples())
+        agent.preload(samples())
     for wrong in (5, "abc", {"state": 1}):
         with pytest.raises(TypeError, match="sample 0 is"):
-            agent.seed([wrong])
+            agent.preload([wrong])
     assert content(agent, tmp_path) == before
-    assert jax.tree.leaves(agent.seed([])) == [0]
+    assert jax.tree.leaves(agent.preload([])) == [0]

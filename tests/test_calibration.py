@@ -79,7 +79,7 @@ def test_a_users_estimator_is_cut_too():
     observe_everything(agent)
     expected = [WAIT] * WRONG + [TAKE] * (FORKS - WRONG)
     assert [agent.act((fork, AT_FORK)) for fork in range(FORKS)] == expected
-    assert float(agent.backend.doubt.cut) == pytest.approx((1e-3 + 0.2) / 2)
+    assert float(agent.backend.uncertainty.threshold) == pytest.approx((1e-3 + 0.2) / 2)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.9])
@@ -168,7 +168,7 @@ class Echo(Estimator):
 
 def test_the_latest_sightings_are_kept():
     put = jax.jit(lambda ring, number, wanted: ring.put(number, jnp.int32(0), wanted))
-    ring = Sightings.none(jnp.int32(0), places=4)
+    ring = Sightings.empty(jnp.int32(0), places=4)
     for number in range(1, 8):
         ring = put(ring, jnp.int32(number), jnp.bool_(number != 6))
     assert sorted(ring.states[:4].tolist()) == [3, 4, 5, 7]
@@ -248,7 +248,7 @@ def test_a_round_that_is_not_worth_it_changes_nothing():
     )
     world = domain(wrong=0)
     see = jax.jit(
-        lambda know, state: uamcts.uncertainty.learner.seen(know, world, state, jnp.int32(1), world.world(state, 1))
+        lambda know, state: uamcts.uncertainty.learner.observe(know, world, state, jnp.int32(1), world.world(state, 1))
     )
     teach = jax.jit(lambda know: train(know, KEY, schedule))
     knowledge = see(knowledge, as_state(1, ON_ROAD))

@@ -418,7 +418,7 @@ def test_an_observation_is_accepted_where_it_is_the_state(name, options):
     with pytest.raises(TypeError, match="is no state of"):
         simulator.accept("here")
     with pytest.raises(TypeError, match="its state cannot be read"):
-        simulator.accept(gymnasium.make("Blackjack-v1")) if simulator._way.whole else simulator.accept(
+        simulator.accept(gymnasium.make("Blackjack-v1")) if simulator._access.whole else simulator.accept(
             gymnasium.make(name).unwrapped
         )
 

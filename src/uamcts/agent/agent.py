@@ -157,7 +157,7 @@ class Agent:
 
         It counts like what was observed. All of it is taken in or, on an error, nothing. Returns how many there were.
         """
-        return self.backend.seed_with(samples)
+        return self.backend.preload(samples)
 
     def report(self, most: int = 10) -> Report:
         """Where the model lies: the `most` transitions with the largest U. Print it, or go through it."""

@@ -39,7 +39,7 @@ class Backend(Protocol):
 
     def learn(self) -> bool: ...
 
-    def seed_with(self, samples: Iterable[tuple]) -> int: ...
+    def preload(self, samples: Iterable[tuple]) -> int: ...
 
     def report(self, most: int) -> Report: ...
 
@@ -84,7 +84,7 @@ def all_or_nothing(backend: Any, change: Callable[[Any], Result]) -> Result:
     return result
 
 
-def grouped(arrays: dict[str, np.ndarray], groups: tuple[str, ...]) -> list[dict[str, np.ndarray]]:
+def split_groups(arrays: dict[str, np.ndarray], groups: tuple[str, ...]) -> list[dict[str, np.ndarray]]:
     """The arrays of a file by the first part of their names, which is taken off."""
     odd = [name for name in arrays if not name.startswith(tuple(f"['{group}']" for group in groups))]
     if odd:
@@ -104,7 +104,7 @@ def counter(arrays: dict[str, np.ndarray], name: str, kind: Any, good: Callable 
 
 
 def pad_sample(number: int, sample: tuple) -> tuple:
-    """A sample of `Agent.seed` with None for what is not known of it, or an error that names it."""
+    """A sample of `Agent.preload` with None for what is not known of it, or an error that names it."""
     if not isinstance(sample, (tuple, list)):
         raise TypeError(f"sample {number} is {shown(sample)}; give a tuple (state, action, next_state)")
     if not 3 <= len(sample) <= 5:

@@ -17,9 +17,9 @@ from uamcts.agent.backend import IterationBudget, match_structure
 from uamcts.agent.experience import Outcome
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
-from uamcts.agent.python_simulator import flattened_jax, random_sentence
+from uamcts.agent.python_simulator import flatten_jax, randomness_message
 from uamcts.arguments import LARGEST, flag, real, refuse_beyond_memory, search_bytes, shown
-from uamcts.corrections.facts import Outcomes, Recurrence, finder, identity_of, patched, undoubted
+from uamcts.corrections.facts import Outcomes, Recurrence, finder, identity_of, patch_model, patch_uncertainty
 from uamcts.errors import SimulatorError
 from uamcts.mcts.api import no_uncertainty, raise_flags
 from uamcts.mcts.config import SearchConfig
@@ -33,7 +33,7 @@ class Programs:
 
     def __init__(self, simulator: JaxSimulator):
         self.simulator = simulator
-        features = simulator.features or flattened_jax
+        features = simulator.features or flatten_jax
         given = simulator.inputs or features
         self.identity = identity_of(simulator)
         self.features = jax.jit(lambda state: jnp.ravel(features(state)).astype(jnp.float32))
@@ -44,9 +44,9 @@ class Programs:
         self.put = jax.jit(
             lambda facts, state, action, real: facts.put(self.identity(state), action, real, self.identity(real.state))
         )
-        self.search = jax.jit(self._searched, static_argnames="iterations", donate_argnames="memory")
+        self.search = jax.jit(self._search, static_argnames="iterations", donate_argnames="memory")
 
-    def _searched(
+    def _search(
         self,
         known: tuple[FittedUncertainty | None, Outcomes | None],
         key: jax.Array,
@@ -61,7 +61,7 @@ class Programs:
         uncertainty: Any = no_uncertainty if doubt is None else doubt.uncertainty(self.numbers, actions)
         if facts is not None:
             find = finder(facts, self.identity)
-            model, uncertainty = patched(model, find), undoubted(uncertainty, find)
+            model, uncertainty = patch_model(model, find), patch_uncertainty(uncertainty, find)
         config = replace(config, iterations=iterations)
         return tree_search(key, state, Problem(model, uncertainty, actions, self.simulator.legal), config, memory)
 
@@ -77,25 +77,25 @@ class CompiledPlanner:
         self.simulator = simulator
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
         self._compiled = programs(simulator)
-        self.known = self._nothing() if memory else None
+        self.known = self._no_facts() if memory else None
         self.doubt: FittedUncertainty | None = None
-        self._pace = None if budget_seconds is None else IterationBudget(budget_seconds)
+        self._budget = None if budget_seconds is None else IterationBudget(budget_seconds)
         self._memory: PyTree = None
-        self._said: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
+        self._answers: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
 
-    def _nothing(self) -> Outcomes:
+    def _no_facts(self) -> Outcomes:
         example = jax.tree.map(jnp.asarray, self.simulator.example)
         return Outcomes.empty(example, identity=self._compiled.identity(example))
 
     def twin(self) -> CompiledPlanner:
         """A copy that can learn on its own."""
         twin = copy.copy(self)
-        twin._said = dict(self._said)
+        twin._answers = dict(self._answers)
         return twin
 
     def check(self, config: SearchConfig) -> None:
         """Refuses settings with which no search could ever run."""
-        if self._pace is None:
+        if self._budget is None:
             what = f"a search of {config.iterations:,} iterations and {config.rollouts:,} rollouts"
             needed = search_bytes(self.simulator.example, config, self.num_actions)
             refuse_beyond_memory(needed, what, "give fewer iterations or rollouts, or budget_seconds=...")
@@ -126,7 +126,7 @@ class CompiledPlanner:
     def recurrence(self) -> Recurrence | None:
         return None if self.known is None else self.known.recurrence()
 
-    def believe(self, doubt: FittedUncertainty | None) -> None:
+    def set_uncertainty(self, doubt: FittedUncertainty | None) -> None:
         self.doubt = doubt
         self._memory = self._fresh_memory()
 
@@ -143,9 +143,9 @@ class CompiledPlanner:
     def facts(self) -> PyTree:
         return self.known
 
-    def recall(self, arrays: dict[str, np.ndarray]) -> None:
-        self.known = checkpoint.filled("it", self.known, arrays)
-        self._said = {}
+    def load_facts(self, arrays: dict[str, np.ndarray]) -> None:
+        self.known = checkpoint.fill("it", self.known, arrays)
+        self._answers = {}
 
     def plan(self, seed: int, number: int, state: PyTree, config: SearchConfig) -> SearchResult:
         key = jax.random.fold_in(jax.random.key(seed), number)
@@ -156,7 +156,7 @@ class CompiledPlanner:
             return found._replace(memory=None)
 
         try:
-            found = search(config.iterations) if self._pace is None else self._pace.run(search)
+            found = search(config.iterations) if self._budget is None else self._budget.run(search)
         except BaseException:
             self._memory = self._fresh_memory()  # the old one went into the search that did not end
             raise
@@ -166,7 +166,7 @@ class CompiledPlanner:
             raise SimulatorError(f"{self.name}: {error}") from None
         return found
 
-    def believed(self, state: PyTree, action: int) -> tuple[PyTree, Outcome]:
+    def predict(self, state: PyTree, action: int) -> tuple[PyTree, Outcome]:
         following, reward, terminal = self._compiled.step(state, jnp.int32(action))
         features = self._finite(following, f"the state that action {action} leads to")
         try:
@@ -175,9 +175,9 @@ class CompiledPlanner:
         except ValueError as error:
             raise SimulatorError(str(error)) from None
         said = (following, paid, over)
-        before = self._said.setdefault((self.key(state), action), said)
+        before = self._answers.setdefault((self.key(state), action), said)
         if before[1:] != said[1:] or self.key(before[0]) != self.key(following):
-            raise SimulatorError(random_sentence(self.name, state, action, before, said))
+            raise SimulatorError(randomness_message(self.name, state, action, before, said))
         return following, Outcome(features, paid, over)
 
     def key(self, state: PyTree) -> Hashable:

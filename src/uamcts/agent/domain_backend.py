@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent import checkpoint
-from uamcts.agent.backend import IterationBudget, all_or_nothing, grouped, match_structure, pad_sample
+from uamcts.agent.backend import IterationBudget, all_or_nothing, match_structure, pad_sample, split_groups
 from uamcts.agent.experience import Experience, Measure, Outcome
 from uamcts.agent.report import Report, build_report
 from uamcts.arguments import action_number, flag, real, refuse_beyond_memory, search_bytes
@@ -25,7 +25,7 @@ from uamcts.presets import online_settings, search_config
 from uamcts.types import PyTree, Transition
 from uamcts.uncertainty import Estimator, make_estimator
 from uamcts.uncertainty.calibration import Calibrated
-from uamcts.uncertainty.learner import AgentState, finish_on_host, fresh_learner, goes_on, plan, seen, train
+from uamcts.uncertainty.learner import AgentState, finish_on_host, fresh_learner, goes_on, observe, plan, train
 from uamcts.uncertainty.schedule import Schedule
 
 
@@ -84,11 +84,11 @@ class DomainBackend:
             static_argnames="iterations",
         )
         self._seen = jax.jit(
-            lambda knowledge, state, action, real, copies: seen(knowledge, self.domain, state, action, real, copies)
+            lambda knowledge, state, action, real, copies: observe(knowledge, self.domain, state, action, real, copies)
         )
-        self._taught = jax.jit(lambda knowledge, key: train(knowledge, key, self.schedule))
-        self._compared = jax.jit(self._features)
-        self._over = jax.jit(self._ended)
+        self._train = jax.jit(lambda knowledge, key: train(knowledge, key, self.schedule))
+        self._compare = jax.jit(self._features)
+        self._over = jax.jit(self._infer_terminal)
 
     def twin(self) -> DomainBackend:
         """A copy that can learn on its own."""
@@ -96,7 +96,7 @@ class DomainBackend:
         twin.experience = self.experience.copy()
         return twin
 
-    def _ended(self, state: PyTree, action: jax.Array, following: PyTree) -> jax.Array:
+    def _infer_terminal(self, state: PyTree, action: jax.Array, following: PyTree) -> jax.Array:
         """Whether a step that nobody said it of was the last of its episode.
 
         It was where the model says so of the very state that followed, and where the domain says so of that state: by
@@ -122,10 +122,14 @@ class DomainBackend:
 
     @property
     def estimator(self) -> Estimator:
-        return self._asked.inner if isinstance(self._asked, Calibrated) else self._asked
+        return (
+            self._planning_estimator.inner
+            if isinstance(self._planning_estimator, Calibrated)
+            else self._planning_estimator
+        )
 
     @property
-    def _asked(self) -> Estimator:
+    def _planning_estimator(self) -> Estimator:
         """The estimator as searches ask it."""
         learner = self.knowledge.learner
         return (learner.learner if isinstance(learner, Patched) else learner).estimator
@@ -144,7 +148,7 @@ class DomainBackend:
         return loss if np.isfinite(loss) else None
 
     def act(self, state: PyTree) -> SearchResult:
-        state = self._checked(state, "state")
+        state = self._check_state(state, "state")
         key = jax.random.fold_in(self.key, 2 * self.acts)
 
         def search(iterations: int) -> SearchResult:
@@ -163,10 +167,10 @@ class DomainBackend:
     def observe(
         self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None
     ) -> bool:
-        return all_or_nothing(self, lambda backend: backend._live(state, action, following, reward, terminal))
+        return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
-    def _live(self, state: PyTree, action: Any, following: PyTree, reward: Any, terminal: Any) -> bool:
-        state, following = self._checked(state, "state"), self._checked(following, "next_state")
+    def _observe(self, state: PyTree, action: Any, following: PyTree, reward: Any, terminal: Any) -> bool:
+        state, following = self._check_state(state, "state"), self._check_state(following, "next_state")
         number = jnp.int32(self._number(action))
         told = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
@@ -178,16 +182,18 @@ class DomainBackend:
         paid = self.domain.model(state, number).reward if told is None and self._remembers else told or 0.0
         outcome = Transition(following, jnp.float32(paid), jnp.bool_(ended))
         self.knowledge = self._seen(knowledge, state, number, outcome, self.terminal_copies if ended else 1)
-        self._note(state, int(number), following, told, over)
+        self._record(state, int(number), following, told, over)
         return self._learn() if self.schedule.due(self.steps) else False
 
     def _number(self, action: Any) -> int:
         number = action_number(action, self.domain.num_actions, self.name)
         return int(self.domain._action(number))
 
-    def _note(self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None) -> None:
+    def _record(
+        self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None
+    ) -> None:
         """Keeps the transition for the report; its inputs are the bytes of the state."""
-        compared = self._compared(state, jnp.int32(action), following)
+        compared = self._compare(state, jnp.int32(action), following)
         here, after, believed = (np.asarray(part, np.float64) for part in compared[:3])
         words = _words(state)
         said = Outcome(believed, float(compared[3]), bool(compared[4]))
@@ -201,26 +207,26 @@ class DomainBackend:
         if not bool(goes_on(self.knowledge, self.schedule)):
             return False
         key = jax.random.fold_in(self.key, 2 * self.steps + 1)
-        self.knowledge = finish_on_host(jax.block_until_ready(self._taught(self.knowledge, key)))
+        self.knowledge = finish_on_host(jax.block_until_ready(self._train(self.knowledge, key)))
         self._memory = self._fresh_memory()
         return True
 
-    def seed_with(self, samples: Iterable[tuple]) -> int:
+    def preload(self, samples: Iterable[tuple]) -> int:
         """Observes what is known already; all of it or nothing."""
         return all_or_nothing(self, lambda backend: backend._preload(samples))
 
     def _preload(self, samples: Iterable[tuple]) -> int:
         count = 0
         for count, sample in enumerate(samples, 1):
-            self._live(*pad_sample(count - 1, sample))
+            self._observe(*pad_sample(count - 1, sample))
         return count
 
     def report(self, most: int) -> Report:
         measure = Measure(("state",), lambda real, believed: 0.0)  # the paper's U, noted with every transition
         memory = self.knowledge.learner.facts.recurrence() if self._remembers else None
-        return build_report(self.experience, measure, self._predicted, most, self.steps, self.action_names, memory)
+        return build_report(self.experience, measure, self._predict, most, self.steps, self.action_names, memory)
 
-    def _predicted(self, places: np.ndarray) -> np.ndarray:
+    def _predict(self, places: np.ndarray) -> np.ndarray:
         """U-hat of some of the transitions."""
         leaves, structure = jax.tree.flatten(jax.eval_shape(self.domain.reset, self.key))
         sizes = [leaf.size * leaf.dtype.itemsize for leaf in leaves]
@@ -232,24 +238,26 @@ class DomainBackend:
                 for piece, leaf in zip(pieces, leaves, strict=True)
             ]
             action = jnp.int32(self.experience.rows["action"][place])
-            learned.append(float(self._asked.predict(jax.tree.unflatten(structure, arrays), action)))
+            learned.append(float(self._planning_estimator.predict(jax.tree.unflatten(structure, arrays), action)))
         return np.array(learned)
 
     def save(self, path: Any) -> None:
-        checkpoint.save(path, {"mind": self._saved(), "experience": self.experience.arrays()}, "agent", self._about())
+        checkpoint.save(
+            path, {"mind": self._saved_tree(), "experience": self.experience.arrays()}, "agent", self._about()
+        )
 
     def load(self, path: Any) -> None:
         found = checkpoint.read(path, "agent", self._about())
         try:
-            backend, noted = grouped(found, ("mind", "experience"))
-            knowledge, key, acts = checkpoint.filled("it", self._saved(), backend)
+            backend, noted = split_groups(found, ("mind", "experience"))
+            knowledge, key, acts = checkpoint.fill("it", self._saved_tree(), backend)
             experience = Experience.of({name[2:-2]: array for name, array in noted.items()}, self.domain.num_actions)
-            all_or_nothing(self, lambda twin: twin._recall(knowledge, key, acts, experience))
+            all_or_nothing(self, lambda twin: twin._restore(knowledge, key, acts, experience))
         except (ValueError, TypeError, KeyError) as error:
             words = str(error).removeprefix("it does not fit: ")
             raise ValueError(f"{path} does not fit this agent: {words}") from None
 
-    def _recall(self, knowledge: AgentState, key: jax.Array, acts: jax.Array, experience: Experience) -> None:
+    def _restore(self, knowledge: AgentState, key: jax.Array, acts: jax.Array, experience: Experience) -> None:
         """Takes over what was in a file; whatever is wrong with it is an error."""
         counters = {"steps": int(knowledge.steps), "acts": int(acts), "tau": float(knowledge.tau)}
         for name, number in counters.items():
@@ -271,7 +279,7 @@ class DomainBackend:
                 raise ValueError(f"its estimator says that U is {guess}")
         self._memory = self._fresh_memory()
 
-    def _saved(self) -> PyTree:
+    def _saved_tree(self) -> PyTree:
         return self.knowledge, self.key, jnp.int32(self.acts)
 
     def _about(self) -> dict[str, Any]:
@@ -282,7 +290,7 @@ class DomainBackend:
     def _remembers(self) -> bool:
         return isinstance(self.knowledge.learner, Patched)
 
-    def _checked(self, state: PyTree, argument: str) -> PyTree:
+    def _check_state(self, state: PyTree, argument: str) -> PyTree:
         """`state`, or an error if it is no state of the domain."""
         like = jax.eval_shape(self.domain.reset, self.key)
         return match_structure(state, like, argument, self.name, f"it is not a state of {self.name} (see domain.reset)")

@@ -93,8 +93,8 @@ class Experience:
             rows[f"{kind}_features"][place] = outcome.features
             rows[f"{kind}_reward"][place] = np.nan if outcome.reward is None else outcome.reward
             rows[f"{kind}_terminal"][place] = np.nan if outcome.terminal is None else outcome.terminal
-        self._note(features)
-        self._note(real.features)
+        self._record(features)
+        self._record(real.features)
         known = [outcome.reward for outcome in (believed, real) if outcome.reward is not None]
         least, greatest, paid, steps = self.rewards
         self.rewards = np.array([min(least, *known), max(greatest, *known), paid + known[-1], steps + 1])
@@ -121,7 +121,7 @@ class Experience:
         self.rows["action"][self.count] = action
         self.count += 1
 
-    def _note(self, features: np.ndarray) -> None:
+    def _record(self, features: np.ndarray) -> None:
         """Welford's running mean and variance of the features."""
         if self.moments is None:
             self.moments = np.zeros((3, features.size))
@@ -139,23 +139,23 @@ class Experience:
         deviation = np.sqrt(self.moments[2] / np.maximum(self.moments[0], 1))
         return np.where(deviation > 1e-9, deviation, 1.0)
 
-    def seen(self, name: str) -> np.ndarray:
+    def column(self, name: str) -> np.ndarray:
         """The rows of one of the arrays."""
         return self.rows[name][: self.count]
 
-    def errors(self, measure: Measure) -> np.ndarray:
+    def uncertainties(self, measure: Measure) -> np.ndarray:
         """U of every transition, as it was seen on average."""
         if not self.count:
             return np.zeros(0)
         total = np.zeros(self.count)
         if "state" in measure.parts:
-            standardised = np.mean(self.seen("square") / self.scales**2, axis=1) if self.scales.size else total
-            total = total + (standardised if measure.own is None else self.seen("own"))
+            standardised = np.mean(self.column("square") / self.scales**2, axis=1) if self.scales.size else total
+            total = total + (standardised if measure.own is None else self.column("own"))
         if "reward" in measure.parts:
             spread = self.rewards[1] - self.rewards[0]
-            total = total + self.seen("reward_square") / (spread**2 if spread > 0 else 1.0)
+            total = total + self.column("reward_square") / (spread**2 if spread > 0 else 1.0)
         if "terminal" in measure.parts:
-            total = total + self.seen("terminal_square")
+            total = total + self.column("terminal_square")
         return np.where(total > measure.tolerance, np.minimum(total, GREATEST), 0.0)
 
     def outcome(self, kind: str, place: int) -> Outcome:

@@ -60,7 +60,7 @@ class FittedUncertainty(eqx.Module):
     """What is not above this share of it counts as 0 (see `calibration`)."""
 
     @classmethod
-    def fitted(
+    def fit(
         cls,
         estimator: str | Estimator,
         experience: Experience,
@@ -71,10 +71,10 @@ class FittedUncertainty(eqx.Module):
         config: SearchConfig,
     ) -> Self | None:
         """None as long as the simulator was never wrong: there is nothing to doubt. `config` is the searches'."""
-        errors = experience.errors(measure)
+        errors = experience.uncertainties(measure)
         if not errors.any():
             return None
-        inputs = experience.seen("inputs")
+        inputs = experience.column("inputs")
         deviation = inputs.std(axis=0)
         names = np.all((inputs == 0) | (inputs == 1), axis=0)  # one-hot: that two differ is all that there is to know
         centre = np.where(names, 0.0, inputs.mean(axis=0))
@@ -83,7 +83,11 @@ class FittedUncertainty(eqx.Module):
         room = 1 << max(3, (len(errors) - 1).bit_length())  # sizes double: few programs, each compiled once
         padded = [
             jnp.asarray(np.concatenate([rows, np.zeros((room - len(rows), *rows.shape[1:]), rows.dtype)]))
-            for rows in (inputs, experience.seen("action").astype(np.int32), (errors / errors.max()).astype(np.float32))
+            for rows in (
+                inputs,
+                experience.column("action").astype(np.int32),
+                (errors / errors.max()).astype(np.float32),
+            )
         ]
         first, second = jax.random.split(key)
         if isinstance(estimator, str):
@@ -93,11 +97,11 @@ class FittedUncertainty(eqx.Module):
             )
             estimator = make_estimator(estimator, first, space, capacity=room, minibatches=minibatches, **options)
         estimator = estimator.reserve(room)
-        learned = _learned(estimator, second, (padded[0] - standard[0]) / standard[1], *padded[1:], len(errors))
+        learned = _fit_estimator(estimator, second, (padded[0] - standard[0]) / standard[1], *padded[1:], len(errors))
         everything = cls(learned.finish_on_host(), *standard, jnp.float32(errors.max()), jnp.float32(0))
-        return everything._calibrated(inputs, padded[1], errors) if applies(config, estimator) else everything
+        return everything._calibrate(inputs, padded[1], errors) if applies(config, estimator) else everything
 
-    def _calibrated(self, inputs: np.ndarray, actions: jax.Array, errors: np.ndarray) -> Self:
+    def _calibrate(self, inputs: np.ndarray, actions: jax.Array, errors: np.ndarray) -> Self:
         """With the cut that belongs to what the estimator says of the transitions seen."""
         places = np.concatenate([np.flatnonzero(errors == 0)[-LATEST:], np.flatnonzero(errors > 0)[-LATEST:]])
         rows = np.resize(places, 1 << (len(places) - 1).bit_length())  # a program a power of two
@@ -107,10 +111,10 @@ class FittedUncertainty(eqx.Module):
 
     def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
         """U-hat of an action where these are the inputs, at least 0."""
-        said = self.said(inputs, action)
+        said = self.raw_prediction(inputs, action)
         return jnp.where(said > self.cut, said, 0.0) * self.scale
 
-    def said(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
+    def raw_prediction(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
         """The estimator's answer as it is, as a share of `scale`."""
         return jnp.maximum(self.estimator.predict((inputs - self.centre) / self.spread, action), 0.0)
 
@@ -128,7 +132,7 @@ class FittedUncertainty(eqx.Module):
 
 
 @jax.jit
-def _learned(
+def _fit_estimator(
     estimator: Estimator, key: jax.Array, inputs: jax.Array, actions: jax.Array, errors: jax.Array, count: int
 ) -> Estimator:
     """The estimator after it has absorbed the first `count` samples and learned from them."""
@@ -143,7 +147,7 @@ def _cut(
     doubt: FittedUncertainty, inputs: jax.Array, actions: jax.Array, right: jax.Array, wrong: jax.Array
 ) -> jax.Array:
     """The cut, by what the estimator says of rows of inputs [n, d] and actions [n]."""
-    answers = jax.lax.map(lambda row: doubt.said(*row), (inputs, actions), batch_size=64)
+    answers = jax.lax.map(lambda row: doubt.raw_prediction(*row), (inputs, actions), batch_size=64)
     return cut_between(answers, right, wrong)
 
 

@@ -53,7 +53,7 @@ class JaxSimulator:
     def _check_forms(self) -> None:
         """Refuses functions whose results have the wrong form, before they are compiled into anything."""
         example = jax.tree.map(jnp.asarray, self.example)
-        found = self._traced("step", self.step, example, jnp.int32(0))
+        found = self._trace("step", self.step, example, jnp.int32(0))
         if not isinstance(found, tuple) or len(found) != 3:
             raise TypeError(f"step returns {shown(found)}; it must return a uamcts.Transition(state, reward, terminal)")
         after, reward, terminal = found
@@ -66,11 +66,11 @@ class JaxSimulator:
             if getattr(value, "shape", None) != ():
                 raise TypeError(f"step returns {shown(value)} as {field}; it must be one number, without axes")
         if self.legal is not None:
-            allowed = self._traced("legal", self.legal, example)
+            allowed = self._trace("legal", self.legal, example)
             if getattr(allowed, "shape", None) != (self.num_actions,) or allowed.dtype != bool:
                 raise TypeError(f"legal returns {shown(allowed)}; it must return conditions, bool[{self.num_actions}]")
 
-    def _traced(self, name: str, call: Callable, *arguments: Any) -> Any:
+    def _trace(self, name: str, call: Callable, *arguments: Any) -> Any:
         try:
             return jax.eval_shape(call, *arguments)
         except Exception as error:

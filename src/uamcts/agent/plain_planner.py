@@ -18,7 +18,7 @@ from uamcts.agent.fitted_uncertainty import CachedUncertainty, FittedUncertainty
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.states import UnknownType, as_json, from_json
 from uamcts.arguments import flag, integer, real, refuse_beyond_memory, shown
-from uamcts.corrections.facts import PatchedModel, Recurrence, Seen
+from uamcts.corrections.facts import OutcomeCount, PatchedModel, Recurrence
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
 
@@ -37,14 +37,14 @@ class PlainPlanner:
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
         self.asked: CachedUncertainty | None = None
         self._probed = False
-        self._said: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
+        self._answers: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
         self._waiting: list[Any] = []
         self._sizes: dict[str, int] = {}
 
     def twin(self) -> PlainPlanner:
         """A copy that can learn on its own."""
         twin = copy.copy(self)
-        twin._said, twin._waiting = dict(self._said), list(self._waiting)
+        twin._answers, twin._waiting = dict(self._answers), list(self._waiting)
         if self.patched is not None:
             twin.patched = self.patched.twin()
         twin.asked = copy.copy(self.asked)
@@ -68,7 +68,7 @@ class PlainPlanner:
         except SimulatorError as error:
             raise ValueError(f"{argument} is {shown(state)}; {error}") from None
         if self._waiting and self.patched is not None:
-            self._waiting = [row for row in self._waiting if not self._placed(row)]
+            self._waiting = [row for row in self._waiting if not self._restore_fact(row)]
         return state
 
     def probe(self, state: Any, config: SearchConfig) -> None:
@@ -85,7 +85,7 @@ class PlainPlanner:
     def recurrence(self) -> Recurrence | None:
         return None if self.patched is None else self.patched.recurrence()
 
-    def believe(self, doubt: FittedUncertainty | None) -> None:
+    def set_uncertainty(self, doubt: FittedUncertainty | None) -> None:
         """Plans with this doubt from now on."""
         known = None if self.patched is None else self.patched.knows
         self.asked = None if doubt is None else CachedUncertainty(doubt, self.simulator, known)
@@ -114,7 +114,7 @@ class PlainPlanner:
             )
         return {"json": np.frombuffer(json.dumps(rows).encode(), np.uint8)}
 
-    def recall(self, arrays: dict[str, np.ndarray]) -> None:
+    def load_facts(self, arrays: dict[str, np.ndarray]) -> None:
         """Takes over what `facts` gave. Facts with classes that were not met yet wait until they are."""
         if arrays.keys() != {"['json']"} or arrays["['json']"].dtype != np.uint8 or arrays["['json']"].ndim != 1:
             raise ValueError(f"facts are {sorted(arrays)}")
@@ -129,10 +129,10 @@ class PlainPlanner:
         if not isinstance(rows, list):
             raise ValueError("facts are not a list")
         self.patched = PatchedModel(self.simulator, self.simulator.key)
-        self._waiting, self._said = [], {}
-        self._waiting = [row for row in rows if not self._placed(row)]
+        self._waiting, self._answers = [], {}
+        self._waiting = [row for row in rows if not self._restore_fact(row)]
 
-    def _placed(self, row: Any) -> bool:
+    def _restore_fact(self, row: Any) -> bool:
         """Whether a saved fact could be rebuilt and is planned with now; a ValueError if it is none."""
         if not isinstance(row, list) or len(row) != 3 or not isinstance(row[2], list) or not row[2]:
             raise ValueError("a fact is not (state, action, outcomes)")
@@ -155,7 +155,7 @@ class PlainPlanner:
         return True
 
     @staticmethod
-    def _seen(found: Any, types: dict[str, type]) -> Seen:
+    def _seen(found: Any, types: dict[str, type]) -> OutcomeCount:
         if not isinstance(found, list) or len(found) != 5:
             raise ValueError("an outcome is not (state, end, times, reward, varied)")
         following, terminal, times, reward, varied = found
@@ -163,7 +163,7 @@ class PlainPlanner:
         if number is None or number < 1:
             raise ValueError(f"an outcome was seen {shown(times)} times")
         terminal, varied = flag("terminal", terminal), flag("varied", varied)
-        return Seen(from_json(following, types), terminal, number, real("reward", reward), varied)
+        return OutcomeCount(from_json(following, types), terminal, number, real("reward", reward), varied)
 
     def plan(self, seed: int, number: int, state: Any, config: SearchConfig) -> reference.Result:
         before, words = (self.simulator.key(state), self.simulator.features(state).tobytes()), shown(state)
@@ -184,11 +184,11 @@ class PlainPlanner:
             )
         return found
 
-    def believed(self, state: Any, action: int) -> tuple[Any, Outcome]:
+    def predict(self, state: Any, action: int) -> tuple[Any, Outcome]:
         """What the simulator says of a transition, which must be what it has said before."""
-        said = self.simulator.checked(state, action)
+        said = self.simulator.checked_step(state, action)
         place = (self.simulator.key(state), action)
-        self.simulator.refuse_chance(state, action, self._said.setdefault(place, said), said)
+        self.simulator.refuse_chance(state, action, self._answers.setdefault(place, said), said)
         return said[0], Outcome(self.simulator.features(said[0]), *said[1:])
 
     def key(self, state: Any) -> Hashable:

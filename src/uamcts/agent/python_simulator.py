@@ -63,7 +63,7 @@ class PythonSimulator:
         own = action_count(getattr(owner, "num_actions", num_actions))
         named = names("action_names", getattr(owner, "action_names", ()), own)
         self.action_names = named[: self.num_actions] if len(named) >= self.num_actions else ()
-        self._features = features or getattr(owner, "features", None) or flattened
+        self._features = features or getattr(owner, "features", None) or flatten
         self._inputs = getattr(owner, "inputs", None) if features is None else None
         self._identity = identity or getattr(owner, "identity", None)
         self._accept = getattr(owner, "accept", None)
@@ -150,18 +150,18 @@ class PythonSimulator:
         begin = time.perf_counter()
         for action in actions:
             start = time.perf_counter()
-            first = self.repeated(state, action, 1)
+            first = self.repeat_step(state, action, 1)
             seconds = time.perf_counter() - start
             if seconds > SLOW:
                 self._warn(seconds, steps_a_move, budget_seconds)
                 return
-            self.refuse_chance(state, action, first, self.repeated(state, action, 1))
+            self.refuse_chance(state, action, first, self.repeat_step(state, action, 1))
         rng, here, walked = random.Random(0), state, 0  # noqa: S311 (any walk will do)
         for _ in range(TRIES):
             if time.perf_counter() - begin > SECONDS:
                 return
             choices = self._choices(here)
-            following, _, over = self.repeated(here, rng.choice(choices), 2) if choices else (state, 0.0, True)
+            following, _, over = self.repeat_step(here, rng.choice(choices), 2) if choices else (state, 0.0, True)
             walked += 1
             here, walked = (state, 0) if over or walked >= depth else (following, walked)
 
@@ -169,12 +169,12 @@ class PythonSimulator:
         legal = getattr(self, "legal_actions", None)
         return range(self.num_actions) if legal is None else legal(state)
 
-    def repeated(self, state: Any, action: int, times: int) -> tuple[Any, float, bool]:
+    def repeat_step(self, state: Any, action: int, times: int) -> tuple[Any, float, bool]:
         """The outcome of a step, which is taken several times and must be the same every time."""
         before, words, numbers = self.key(state), shown(state), self.features(state)
         first: Any = None
         for _ in range(times):
-            outcome = self.checked(state, action)
+            outcome = self.checked_step(state, action)
             if self.key(state) != before or not np.array_equal(numbers, self.features(state)):
                 raise SimulatorError(
                     f"{self.name}: step changed the state it was given ({words} became {shown(state)} after "
@@ -187,9 +187,9 @@ class PythonSimulator:
     def refuse_chance(self, state: Any, action: int, first: tuple, second: tuple) -> None:
         """Raises an error if two outcomes of one step differ, in the whole state, in the reward or in the end."""
         if first[1:] != second[1:] or self.key(first[0]) != self.key(second[0]):
-            raise SimulatorError(random_sentence(self.name, state, action, first, second))
+            raise SimulatorError(randomness_message(self.name, state, action, first, second))
 
-    def checked(self, state: Any, action: int) -> tuple[Any, float, bool]:
+    def checked_step(self, state: Any, action: int) -> tuple[Any, float, bool]:
         """One step whose reward, end and new state were looked at."""
         following, reward, terminal = self.step(state, action)
         where = f"(state {shown(state)}, action {action})"
@@ -216,7 +216,7 @@ class PythonSimulator:
         warnings.warn(f"{self.name}: one step took {seconds:.1f} s; {remedy}", SlowSimulator, stacklevel=4)
 
 
-def flattened(state: Any) -> np.ndarray:
+def flatten(state: Any) -> np.ndarray:
     """All numbers in a state that is made of numbers, arrays, tuples, lists, dictionaries and dataclasses."""
     if isinstance(state, (bool, int, float, np.ndarray, np.generic)):
         return np.asarray(state, np.float64).reshape(-1)
@@ -228,10 +228,10 @@ def flattened(state: Any) -> np.ndarray:
         return np.asarray(state, np.float64).reshape(-1)
     if not isinstance(state, (list, tuple)):
         raise TypeError(f"a {type(state).__name__} is not a number, an array, a tuple, a list, a dict or a dataclass")
-    return np.concatenate([flattened(part) for part in state]) if state else np.zeros(0)
+    return np.concatenate([flatten(part) for part in state]) if state else np.zeros(0)
 
 
-def flattened_jax(state: PyTree) -> jax.Array:
+def flatten_jax(state: PyTree) -> jax.Array:
     """All numbers in a state, as a vector."""
     return jnp.concatenate([jnp.ravel(jnp.asarray(leaf)).astype(jnp.float32) for leaf in jax.tree.leaves(state)])
 
@@ -243,7 +243,7 @@ def duration(seconds: float) -> str:
     raise AssertionError
 
 
-def random_sentence(name: str, state: Any, action: int, first: tuple, second: tuple) -> str:
+def randomness_message(name: str, state: Any, action: int, first: tuple, second: tuple) -> str:
     """What is said of a simulator that gave two outcomes for one step."""
     return (
         f"{name}: the simulator is random: the same step gave two results (state {shown(state)}, action {action}: "

@@ -77,7 +77,7 @@ class Report:
             name = self.action_names[lie.action] if self.action_names else str(lie.action)
             table.append(
                 (f"{lie.learned:.3g}", f"{lie.error:.3g}", str(lie.times), _vector(lie.features), name,
-                 *_told(lie.believed, lie.real))
+                 *_describe(lie.believed, lie.real))
             )  # fmt: skip
         widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
@@ -103,7 +103,7 @@ class Report:
     __repr__ = __str__
 
 
-def _told(believed: Outcome, real: Outcome) -> tuple[str, str]:
+def _describe(believed: Outcome, real: Outcome) -> tuple[str, str]:
     """Two outcomes in words; reward and end only where they differ."""
     words = [[_vector(believed.features)], [_vector(real.features)]]
     if real.reward is not None and believed.reward is not None and real.reward != believed.reward:
@@ -130,7 +130,7 @@ def build_report(
     memory: Recurrence | None = None,
 ) -> Report:
     """A report on the transitions with the largest U, learned or seen; `predicted` gives U-hat by their places."""
-    errors = experience.errors(measure)
+    errors = experience.uncertainties(measure)
     wrong = np.flatnonzero(errors)
     learned = predicted(wrong)
     order = np.lexsort((-errors[wrong], -learned))[:most]

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent import checkpoint
-from uamcts.agent.backend import all_or_nothing, counter, grouped, pad_sample
+from uamcts.agent.backend import all_or_nothing, counter, pad_sample, split_groups
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.experience import Experience, Measure, Outcome, Returns
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
@@ -91,7 +91,7 @@ class SimulatorBackend:
         return twin
 
     def act(self, state: Any) -> Any:
-        state = self._accepted(state, "state")
+        state = self._accept_state(state, "state")
         self.planner.probe(state, self.config)
         config = self.config.with_tau(self.tau)
         if config.worst is None and config.reads("worst"):
@@ -100,7 +100,7 @@ class SimulatorBackend:
         self.acts += 1
         return found
 
-    def _accepted(self, state: Any, argument: str) -> Any:
+    def _accept_state(self, state: Any, argument: str) -> Any:
         """A state of the simulator, with as many numbers as the states that were seen."""
         state = self.planner.accept(state, argument)
         known = {name: self.experience.rows[name].shape[1] for name in ("features", "inputs") if self.experience.count}
@@ -122,24 +122,24 @@ class SimulatorBackend:
         return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
 
     def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
-        return all_or_nothing(self, lambda backend: backend._live(state, action, following, reward, terminal))
+        return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
-    def _live(self, *given: Any) -> bool:
-        sample = self._compared(*given)
+    def _observe(self, *given: Any) -> bool:
+        sample = self._compare(*given)
         self._keep(sample)
         self.returns.add(self.planner.key(sample.state), self.planner.key(sample.following), *sample.paid)
         self.steps += 1
         due = self.schedule is None or self.schedule.due(self.steps)
         return self._learn() if due else False
 
-    def _compared(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> Sample:
+    def _compare(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> Sample:
         """One transition beside what the simulator says."""
         number = action_number(action, self.planner.num_actions, self.name)
         paid = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
-        state, following = self._accepted(state, "state"), self._accepted(following, "next_state")
+        state, following = self._accept_state(state, "state"), self._accept_state(following, "next_state")
         self.planner.probe(state, self.config)
-        after, believed = self.planner.believed(state, number)
+        after, believed = self.planner.predict(state, number)
         assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
         own = np.nan
         if self.measure.own is not None:
@@ -169,33 +169,33 @@ class SimulatorBackend:
         """Fits doubt anew; tau goes down if there is a schedule."""
         self._fit()
         if self.schedule is not None:
-            self.tau = float(self.schedule.decayed(jnp.float32(self.tau)))
+            self.tau = float(self.schedule.decay(jnp.float32(self.tau)))
         return True
 
     def _fit(self) -> None:
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
-        self.doubt = FittedUncertainty.fitted(
+        self.doubt = FittedUncertainty.fit(
             self.chosen, self.experience, self.measure, key, self.planner.num_actions,
             self.minibatches, self.config,
         )  # fmt: skip
-        self.planner.believe(self.doubt)
+        self.planner.set_uncertainty(self.doubt)
 
-    def seed_with(self, samples: Iterable[tuple]) -> int:
+    def preload(self, samples: Iterable[tuple]) -> int:
         """Takes in what is known already; all of it or nothing."""
         return all_or_nothing(self, lambda backend: backend._preload(samples))
 
     def _preload(self, samples: Iterable[tuple]) -> int:
         count = 0
         for count, sample in enumerate(samples, 1):
-            self._keep(self._compared(*pad_sample(count - 1, sample)))
+            self._keep(self._compare(*pad_sample(count - 1, sample)))
         self._fit()
         return count
 
     def report(self, most: int) -> Report:
         memory = self.planner.recurrence()
-        return build_report(self.experience, self.measure, self._predicted, most, self.steps, self.action_names, memory)
+        return build_report(self.experience, self.measure, self._predict, most, self.steps, self.action_names, memory)
 
-    def _predicted(self, places: np.ndarray) -> np.ndarray:
+    def _predict(self, places: np.ndarray) -> np.ndarray:
         if self.doubt is None:
             return np.zeros(len(places))
         ask: Callable = self.doubt
@@ -211,18 +211,18 @@ class SimulatorBackend:
     def load(self, path: Any) -> None:
         found = checkpoint.read(path, "agent", self._about())
         try:
-            arrays = grouped(found, ("experience", "counters", "facts"))
-            all_or_nothing(self, lambda backend: backend._recall(*arrays))
+            arrays = split_groups(found, ("experience", "counters", "facts"))
+            all_or_nothing(self, lambda backend: backend._restore(*arrays))
         except (ValueError, TypeError, KeyError) as error:
             words = str(error).removeprefix("it does not fit: ")
             raise ValueError(f"{path} does not fit this agent: {words}") from None
 
-    def _recall(self, experience: dict, counters: dict, facts: dict) -> None:
+    def _restore(self, experience: dict, counters: dict, facts: dict) -> None:
         """Takes over the arrays of a file; whatever is wrong with them is an error."""
         if counters.keys() != {"['steps']", "['acts']", "['tau']", "['least']"}:
             raise ValueError(f"it holds the counters {sorted(counters)}")
         self.experience = Experience.of({name[2:-2]: array for name, array in experience.items()}, self._num_actions)
-        self.planner.recall(facts)
+        self.planner.load_facts(facts)
         self._check_sizes()
         self.steps, self.acts = (counter(counters, name, np.int64) for name in ("steps", "acts"))
         self.tau = counter(counters, "tau", np.float64, lambda tau: tau > 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uamcts.baselines.cmax import AdaptiveCmaxPlus, Cmax, CmaxPlus, PlainAstar, Repetition, falling, repetitions
+from uamcts.baselines.cmax import AdaptiveCmaxPlus, Cmax, CmaxPlus, PlainAstar, Repetition, alpha_schedule, repetitions
 from uamcts.baselines.mcts_variants import CmaxMcts, CmaxPlusMcts, NearestResidual, Penalised
 from uamcts.baselines.problem import Problem
 
@@ -17,6 +17,6 @@ __all__ = [
     "PlainAstar",
     "Problem",
     "Repetition",
-    "falling",
+    "alpha_schedule",
     "repetitions",
 ]

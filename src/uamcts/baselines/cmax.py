@@ -159,7 +159,7 @@ class CmaxPlus:
             self.q[state, action] = 1.0 + float(self.values[following])
 
 
-def falling(start: float = 10.0, factor: float = 0.5) -> Callable[[int], float]:
+def alpha_schedule(start: float = 10.0, factor: float = 0.5) -> Callable[[int], float]:
     """alpha_i = 1 + (start - 1) * factor^i: from `start` down to 1, so that CMAX++ has the last word."""
     return lambda repetition: 1.0 + (start - 1.0) * factor**repetition
 
@@ -169,7 +169,7 @@ class AdaptiveCmaxPlus:
 
     def __init__(self, problem: Problem, expansions: int = 10, alpha: Callable[[int], float] | None = None):
         self.cautious, self.learned = Cmax(problem, expansions), CmaxPlus(problem, expansions)
-        self.schedule = falling() if alpha is None else alpha
+        self.schedule = alpha_schedule() if alpha is None else alpha
         self.alpha = self.schedule(0)
         self.chosen = {"cmax": 0, "cmax_plus": 0}
         """How often each of the two decided."""

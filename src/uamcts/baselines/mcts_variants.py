@@ -64,7 +64,7 @@ class CmaxMcts(NoTraining):
 
         return model, no_uncertainty
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         del copies
         wrong = differ(real, domain.model(state, action))
         return type(self)(self.facts.put(state, action, (), wanted=wrong))
@@ -97,7 +97,7 @@ class CmaxPlusMcts(NoTraining):
 
         return model, no_uncertainty
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         del copies
         wrong = differ(real, domain.model(state, action))
         value = jax.lax.cond(wrong, lambda: real.reward + self.value(domain, real), lambda: jnp.float32(0))
@@ -129,14 +129,14 @@ class Penalised(eqx.Module):
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
         model, doubt = self.learner.planner(domain)
 
-        def penalised(state: PyTree, action: jax.Array) -> Transition:
+        def step(state: PyTree, action: jax.Array) -> Transition:
             believed = model(state, action)
             return believed._replace(reward=believed.reward - self.weight * doubt(state, action))
 
-        return penalised, no_uncertainty
+        return step, no_uncertainty
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
-        return self._with(self.learner.seen(domain, state, action, real, copies))
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+        return self._with(self.learner.observe(domain, state, action, real, copies))
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         learner, loss = self.learner.learn(key)
@@ -185,9 +185,9 @@ class NearestResidual(NoTraining):
         return cls(Facts.empty(state, nothing, min(capacity, NEIGHBOURS)), radius)
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
-        return lambda state, action: self.believed(domain, state, action), no_uncertainty
+        return lambda state, action: self.predict(domain, state, action), no_uncertainty
 
-    def believed(self, domain: Domain, state: PyTree, action: jax.Array) -> Transition:
+    def predict(self, domain: Domain, state: PyTree, action: jax.Array) -> Transition:
         """One step in the corrected model."""
         given, seen = domain.model(state, action), self.facts.values
         apart = jnp.sum(jnp.square(seen.features - domain.features(state)), axis=1)
@@ -204,7 +204,7 @@ class NearestResidual(NoTraining):
             corrected = Transition(following, given.reward, seen.terminal[nearest])
         return jax.tree.map(lambda a, b: jnp.where(corrects, a, b), corrected, given)
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         del copies
         features = domain.features(state).astype(jnp.float32)
         residual = domain.features(real.state) - domain.features(domain.model(state, action).state)

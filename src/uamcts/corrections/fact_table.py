@@ -86,12 +86,12 @@ class Facts(eqx.Module):
         def longer(rows: jax.Array) -> jax.Array:
             return jnp.pad(rows, [(0, capacity - have if place == axis else 0) for place in range(rows.ndim)])
 
-        return type(self)(longer(self.keys), jax.tree.map(longer, self.values), self.slots, self.count).reindexed()
+        return type(self)(longer(self.keys), jax.tree.map(longer, self.values), self.slots, self.count).reindex()
 
-    def reindexed(self) -> Self:
+    def reindex(self) -> Self:
         """The same rows with slots that were computed anew. Not for use under `jit`; axes for runs may lead."""
         axis = jnp.ndim(self.count)
-        place = _placed
+        place = _fill_slots
         for _ in range(axis):
             place = jax.vmap(place, (0, 0, None))
         slots = jax.jit(place)(self.keys, self.count, _no_slots(self.keys.shape[axis] - 1))
@@ -119,7 +119,7 @@ def _probe(keys: jax.Array, slots: jax.Array, key: jax.Array) -> jax.Array:
     return jax.lax.while_loop(elsewhere, lambda slot: (slot + 1) & (slots.size - 1), start)
 
 
-def _placed(keys: jax.Array, count: jax.Array, slots: jax.Array) -> jax.Array:
+def _fill_slots(keys: jax.Array, count: jax.Array, slots: jax.Array) -> jax.Array:
     """Empty `slots` with the first `count` of `keys` in them."""
 
     def place(row: jax.Array, slots: jax.Array) -> jax.Array:

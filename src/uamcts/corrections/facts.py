@@ -32,7 +32,7 @@ def no_transition(state: PyTree) -> Transition:
     return Transition(state, jnp.float32(0), jnp.bool_(False))
 
 
-class Kept(NamedTuple):
+class BestOutcome(NamedTuple):
     """What is planned with for one (state, action)."""
 
     outcome: Transition
@@ -55,8 +55,8 @@ class Outcomes(eqx.Module):
     States are looked up by their identity, which is the state itself unless a simulator says otherwise.
     """
 
-    kept: Facts
-    """(state, action) -> Kept."""
+    best: Facts
+    """(state, action) -> BestOutcome."""
     tally: Facts
     """((state, next state, end), action) -> Tally."""
 
@@ -64,17 +64,17 @@ class Outcomes(eqx.Module):
     def empty(cls, state: PyTree, capacity: int = CAPACITY, identity: PyTree = None) -> Self:
         """Nothing seen yet; `state` is one state as an example, `identity` its identity if that is not itself."""
         identity = state if identity is None else identity
-        kept = Kept(no_transition(state), jnp.int32(0), jnp.bool_(False))
+        best = BestOutcome(no_transition(state), jnp.int32(0), jnp.bool_(False))
         pair = (identity, identity, jnp.bool_(False))
         return cls(
-            Facts.empty(identity, kept, capacity),
+            Facts.empty(identity, best, capacity),
             Facts.empty(pair, Tally(jnp.int32(0), jnp.float32(0)), capacity),
         )
 
     def find(self, identity: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
         """What is planned with, and whether there is any such fact; without one the transition means nothing."""
-        kept, known = self.kept.find(identity, action)
-        return kept.outcome, known
+        best, known = self.best.find(identity, action)
+        return best.outcome, known
 
     def put(self, identity: PyTree, action: jax.Array, real: Transition, following: PyTree = None) -> Self:
         """With one more real transition; `following` is the identity of its next state if that is not itself."""
@@ -82,29 +82,29 @@ class Outcomes(eqx.Module):
         tally, seen = self.tally.find(pair, action)
         times = jnp.where(seen, tally.times, 0) + 1
         mean = jnp.where(seen, tally.reward + (real.reward - tally.reward) / times, real.reward)
-        kept, known = self.kept.find(identity, action)
+        best, known = self.best.find(identity, action)
         same = seen & (real.reward == tally.reward)
-        varied = known & (kept.varied | ~same)
+        varied = known & (best.varied | ~same)
         outcome = Transition(real.state, mean, real.terminal)
-        best = ~known | (times >= kept.times)
+        replaces = ~known | (times >= best.times)
         chosen = jax.tree.map(
-            lambda new, old: jnp.where(best, jnp.asarray(new, old.dtype), old), (outcome, times), kept[:2]
+            lambda new, old: jnp.where(replaces, jnp.asarray(new, old.dtype), old), (outcome, times), best[:2]
         )
         return type(self)(
-            self.kept.put(identity, action, Kept(chosen[0], chosen[1], varied)),
+            self.best.put(identity, action, BestOutcome(chosen[0], chosen[1], varied)),
             self.tally.put(pair, action, Tally(times, mean)),
         )
 
     def reserve(self, transitions: int) -> Self:
         """The same with room for this many more. Not for use under `jit`."""
-        kept, tally = self.kept.reserve(transitions), self.tally.reserve(transitions)
-        return self if kept is self.kept and tally is self.tally else type(self)(kept, tally)
+        best, tally = self.best.reserve(transitions), self.tally.reserve(transitions)
+        return self if best is self.best and tally is self.tally else type(self)(best, tally)
 
     def recurrence(self) -> Recurrence:
         """What there is to say in a report. Not for use under `jit`."""
-        count = int(self.kept.count)
+        count = int(self.best.count)
         times = int(jnp.sum(self.tally.values.times[: int(self.tally.count)]))
-        return Recurrence(count, times, int(jnp.sum(self.kept.values.varied[:count])))
+        return Recurrence(count, times, int(jnp.sum(self.best.values.varied[:count])))
 
 
 class Recurrence(NamedTuple):
@@ -142,10 +142,10 @@ class Patched(eqx.Module):
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty | BatchedUncertainty]:
         model, doubt = self.learner.planner(domain)
         find = finder(self.facts, identity_of(domain))
-        return patched(model, find), undoubted(doubt, find)
+        return patch_model(model, find), patch_uncertainty(doubt, find)
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
-        learner = self.learner.seen(domain, state, action, real, copies)
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+        learner = self.learner.observe(domain, state, action, real, copies)
         identity = identity_of(domain)
         return type(self)(self.facts.put(identity(state), action, real, identity(real.state)), learner)
 
@@ -174,7 +174,7 @@ def finder(facts: Outcomes, identity: Callable[[PyTree], PyTree]) -> Find:
     return lambda state, action: facts.find(identity(state), action)
 
 
-def patched(model: Model, find: Find) -> Model:
+def patch_model(model: Model, find: Find) -> Model:
     """`model`, and what is known in the place of its guesses."""
 
     def step(state: PyTree, action: jax.Array) -> Transition:
@@ -184,10 +184,10 @@ def patched(model: Model, find: Find) -> Model:
     return step
 
 
-def undoubted(doubt: Uncertainty | BatchedUncertainty, find: Find) -> Uncertainty | BatchedUncertainty:
+def patch_uncertainty(doubt: Uncertainty | BatchedUncertainty, find: Find) -> Uncertainty | BatchedUncertainty:
     """`doubt`, and 0 about what is known."""
     if isinstance(doubt, BatchedUncertainty):
-        return UndoubtedMany(doubt, find)
+        return PatchedUncertainty(doubt, find)
 
     def one(state: PyTree, action: jax.Array) -> jax.Array:
         return jnp.where(find(state, action)[1], 0.0, doubt(state, action))
@@ -196,7 +196,7 @@ def undoubted(doubt: Uncertainty | BatchedUncertainty, find: Find) -> Uncertaint
 
 
 @dataclass(frozen=True, eq=False)
-class UndoubtedMany:
+class PatchedUncertainty:
     """The same for an uncertainty that is asked for many transitions at once; what it remembers stays its own."""
 
     doubt: Any
@@ -219,7 +219,7 @@ class UndoubtedMany:
         return jnp.where(fact, 0.0, found), memory
 
 
-class Seen(NamedTuple):
+class OutcomeCount(NamedTuple):
     """One outcome of a transition of a Python simulator."""
 
     following: Any
@@ -236,14 +236,14 @@ class Fact:
     """All that was seen of one (state, action)."""
 
     state: Any
-    outcomes: dict[Hashable, Seen]
+    outcomes: dict[Hashable, OutcomeCount]
     """The latest one is the last."""
 
     @property
     def varied(self) -> bool:
         return len(self.outcomes) > 1 or any(seen.varied for seen in self.outcomes.values())
 
-    def planned(self) -> tuple[Any, float, bool]:
+    def most_frequent(self) -> tuple[Any, float, bool]:
         """The most frequent outcome, the latest of equally frequent ones."""
         best = max(reversed(self.outcomes.values()), key=lambda seen: seen.times)
         return best.following, best.reward, best.terminal
@@ -272,17 +272,17 @@ class PatchedModel:
         place, kind = self._place(state, number), (self._place(next_state, 0)[0], over)
         before = self.facts.get(place)
         outcomes = {} if before is None else dict(before.outcomes)
-        seen = outcomes.pop(kind, None) or Seen(next_state, over, 0, paid, False)
+        seen = outcomes.pop(kind, None) or OutcomeCount(next_state, over, 0, paid, False)
         times = seen.times + 1
         mean, varied = seen.reward + (paid - seen.reward) / times, seen.varied or paid != seen.reward
-        outcomes[kind] = Seen(next_state, over, times, mean, varied)
+        outcomes[kind] = OutcomeCount(next_state, over, times, mean, varied)
         self.place(state if before is None else before.state, number, outcomes)
 
-    def place(self, state: Any, action: int, outcomes: dict[Hashable, Seen]) -> None:
+    def place(self, state: Any, action: int, outcomes: dict[Hashable, OutcomeCount]) -> None:
         """Puts all that was seen of one transition where it is found again."""
         place = self._place(state, action)
         fact = Fact(state, outcomes)
-        self.facts[place], self._planned[place] = fact, fact.planned()
+        self.facts[place], self._planned[place] = fact, fact.most_frequent()
 
     def twin(self) -> PatchedModel:
         """A copy that can learn more on its own."""
@@ -302,7 +302,7 @@ class PatchedModel:
         fact = self._planned.get(self._place(state, action))
         return self.model.step(state, action) if fact is None else fact
 
-    def undoubted(self, uncertainty: Callable[[Any, int], float]) -> Callable[[Any, int], float]:
+    def patch_uncertainty(self, uncertainty: Callable[[Any, int], float]) -> Callable[[Any, int], float]:
         """`uncertainty`, and 0 about what is known."""
         return lambda state, action: 0.0 if self.knows(state, action) else uncertainty(state, action)
 

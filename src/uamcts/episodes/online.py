@@ -19,7 +19,7 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.search import SearchResult
 from uamcts.mcts.tree import UNEXPANDED
 from uamcts.types import PyTree
-from uamcts.uncertainty.learner import AgentState, Learner, plan, seen, train
+from uamcts.uncertainty.learner import AgentState, Learner, observe, plan, train
 from uamcts.uncertainty.schedule import Schedule
 from uamcts.uncertainty.true import true_uncertainty
 
@@ -77,7 +77,7 @@ def step(
     found = plan(knowledge, purpose(run.key, SEARCHES, knowledge.steps), run.state, domain, config, memory)
     after = domain.world(run.state, found.action)
     copies = jnp.where(after.terminal, terminal_copies, 1)
-    knowledge = seen(knowledge, domain, run.state, found.action, after, copies)
+    knowledge = observe(knowledge, domain, run.state, found.action, after, copies)
 
     length, reward = run.length + 1, run.reward + after.reward
     ended = after.terminal | (length >= (domain.time_limit or LONGEST))

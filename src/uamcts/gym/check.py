@@ -99,7 +99,7 @@ def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
             "trial_steps=5000, trial_seconds=5"
         )
     if simulator.takes_over:
-        advice.append("it cannot be copied, so planning moves this very environment: act in another one")
+        advice.append("it cannot be copy_observation, so planning moves this very environment: act in another one")
     observed, exact = _observation_is_state(simulator)
     return Report(
         name,
@@ -138,7 +138,7 @@ def _observation_is_state(simulator: Simulator) -> tuple[bool | None, bool]:
         compared += 1
         exact &= same(state, step.before)
         after, reward, terminal = simulator.step(state, step.action)
-        predicted, real = simulator.shown(after), simulator.shown(step.after)
+        predicted, real = simulator.observation(after), simulator.observation(step.after)
         if terminal != step.terminal or abs(reward - step.reward) > ROUNDING:
             return False, False
         if not np.allclose(predicted, real, rtol=ROUNDING, atol=ROUNDING):
@@ -148,7 +148,7 @@ def _observation_is_state(simulator: Simulator) -> tuple[bool | None, bool]:
 
 def _follows(simulator: Simulator, earlier: Step, step: Step) -> bool:
     """Whether no reset lies between two steps of the trial."""
-    if simulator._way.whole:
+    if simulator._access.whole:
         return same(earlier.after, step.before)
     return fingerprint(getattr(earlier.after, "data", earlier.after)) == fingerprint(
         getattr(step.before, "data", step.before)

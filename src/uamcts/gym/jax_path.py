@@ -98,7 +98,7 @@ def _try(env: Any, params: Any, raw: Any, num_actions: int, steps: int) -> None:
 
     def one(state: Any, given: tuple) -> tuple[Any, Any]:
         action, first, second = given
-        after, again = (raw(luck, state, action) for luck in (first, second))
+        after, again = (raw(key, state, action) for key in (first, second))
         pairs = zip(jax.tree.leaves(after), jax.tree.leaves(again), strict=True)
         chance = jnp.any(jnp.stack([jnp.any(a != b) for a, b in pairs]))
         hidden = after.terminal != env.is_terminal(after.state, params)

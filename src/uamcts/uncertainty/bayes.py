@@ -67,7 +67,7 @@ class Bayes(Estimator):
         vectors, numbers = jnp.zeros((num_actions, size)), jnp.zeros(num_actions)
         return cls(
             prior, vectors, numbers, numbers, jnp.float32(0), vectors, jnp.zeros_like(prior), numbers, jnp.int32(0),
-            Surprise.none(), encode, num_actions, k, floor,
+            Surprise.empty(), encode, num_actions, k, floor,
         )  # fmt: skip
 
     def _inputs(self, state: PyTree) -> jax.Array:
@@ -87,7 +87,7 @@ class Bayes(Estimator):
             self.squares.at[action].add(copies * jnp.square(target)),
             self.count.at[action].add(copies),
             jnp.maximum(self.largest, jnp.where(jnp.asarray(copies) > 0, target, 0.0)),
-            self.surprise.more(self.predict(state, action), target, copies),
+            self.surprise.add(self.predict(state, action), target, copies),
         )
         return eqx.tree_at(
             lambda one: (one.precision, one.moment, one.squares, one.count, one.largest, one.surprise), self, absorbed
@@ -104,7 +104,7 @@ class Bayes(Estimator):
         unexplained = self.squares - jnp.sum(weights * self.moment, axis=1)
         variance = jnp.maximum(unexplained, 0.0) / jnp.maximum(self.count, 1)
         noise = jnp.maximum(jnp.sqrt(variance), self.floor * self.largest)
-        learned = (weights, variance[:, None, None] * inverse, noise, self.rounds + 1, Surprise.none())
+        learned = (weights, variance[:, None, None] * inverse, noise, self.rounds + 1, Surprise.empty())
         after = eqx.tree_at(
             lambda one: (one.weights, one.covariance, one.noise, one.rounds, one.surprise), self, learned
         )

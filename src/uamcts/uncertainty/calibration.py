@@ -76,7 +76,7 @@ class Sightings(eqx.Module):
     """Of all that there ever were."""
 
     @classmethod
-    def none(cls, state: PyTree, places: int = LATEST) -> Self:
+    def empty(cls, state: PyTree, places: int = LATEST) -> Self:
         """None yet; `state` is one state, as an example."""
 
         def rows(leaf: Any) -> jax.Array:
@@ -113,7 +113,7 @@ class Calibrated(Estimator):
     @classmethod
     def around(cls, inner: Estimator, state: PyTree) -> Self:
         """Nothing learned yet; `state` is one state, as an example."""
-        return cls(inner, Sightings.none(state), Sightings.none(state), jnp.float32(0))
+        return cls(inner, Sightings.empty(state), Sightings.empty(state), jnp.float32(0))
 
     def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
         said = self.inner.predict(state, action)

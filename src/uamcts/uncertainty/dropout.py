@@ -15,11 +15,11 @@ import optax
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descended
-from uamcts.uncertainty.samples import Sampled, at_least, cautious, largest_target, share
+from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descend
+from uamcts.uncertainty.samples import BufferedEstimator, at_least, cautious, largest_target, share
 
 
-class Dropout(Sampled):
+class Dropout(BufferedEstimator):
     """The paper's network on U / scale (scale: the largest target); `masks` leave out a share `rate` of the units.
 
     The masks that answer are drawn once and stay: a transition always gets the same answer.
@@ -74,7 +74,7 @@ class Dropout(Sampled):
 
     def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
         inputs = self.encode(state)
-        answers = jax.vmap(lambda mask: _masked(self.network, inputs, action, mask))(self.masks)
+        answers = jax.vmap(lambda mask: _apply_masked(self.network, inputs, action, mask))(self.masks)
         believed = cautious(jnp.mean(answers), jnp.std(answers), self.k, self.floor)
         return jnp.where(self.trained, self.scale * believed, 0.0)
 
@@ -86,11 +86,11 @@ class Dropout(Sampled):
             numbers, key = batch
             states, actions, targets = self.buffer.rows(numbers)
             inputs = jax.vmap(self.encode)(states)
-            answers = jax.vmap(_masked, (None, 0, 0, 0))(network, inputs, actions, _masks(key, BATCH, self.rate))
+            answers = jax.vmap(_apply_masked, (None, 0, 0, 0))(network, inputs, actions, _masks(key, BATCH, self.rate))
             return jnp.mean(jnp.square(answers - targets / scale))
 
         batches = (self.buffer.sample(draw, (self.minibatches, BATCH)), jax.random.split(mask_key, self.minibatches))
-        network, optimiser, mean = descended(self.network, self.optimiser, loss, batches)
+        network, optimiser, mean = descend(self.network, self.optimiser, loss, batches)
         learned = (network, optimiser, scale, self.rounds + 1)
         return eqx.tree_at(lambda one: (one.network, one.optimiser, one.scale, one.rounds), self, learned), mean
 
@@ -100,7 +100,7 @@ def _masks(key: jax.Array, number: int, rate: float) -> jax.Array:
     return kept / (1 - round(256 * rate) / 256)
 
 
-def _masked(network: ActionNetwork, inputs: jax.Array, action: jax.Array, mask: jax.Array) -> jax.Array:
+def _apply_masked(network: ActionNetwork, inputs: jax.Array, action: jax.Array, mask: jax.Array) -> jax.Array:
     """The network's answer with its hidden units multiplied by `mask` [layers, hidden]."""
     *hidden, head = network.layers
     for layer, units in zip(hidden, mask, strict=True):

@@ -15,11 +15,11 @@ import optax
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descended, squared_error
-from uamcts.uncertainty.samples import Sampled, at_least, cautious, largest_target
+from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descend, squared_error
+from uamcts.uncertainty.samples import BufferedEstimator, at_least, cautious, largest_target
 
 
-class Ensemble(Sampled):
+class Ensemble(BufferedEstimator):
     """Members are the paper's network on U / scale (scale: the largest target), each with a bootstrap sample."""
 
     networks: Any
@@ -82,7 +82,7 @@ class Ensemble(Sampled):
             bag, draw = jax.random.split(key)
             bootstrap = self.buffer.sample(bag, self.buffer.actions.shape)
             places = jax.random.randint(draw, (self.minibatches, BATCH), 0, jnp.maximum(self.buffer.count, 1))
-            return descended(network, optimiser, loss, bootstrap[places])
+            return descend(network, optimiser, loss, bootstrap[places])
 
         keys = jax.random.split(key, jax.tree.leaves(self.networks)[0].shape[0])
         networks, optimisers, losses = jax.lax.map(member, (self.networks, self.optimisers, keys))

@@ -31,7 +31,7 @@ class Learner(Protocol):
         """The model to plan in, and the doubt about it."""
         ...
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         """With one real transition more, counted `copies` times."""
         ...
 
@@ -63,21 +63,21 @@ class UncertaintyLearner(eqx.Module):
     def __init__(self, estimator: Estimator, surprise: Surprise | None = None):
         """`surprise` need only be given to watch an estimator that otherwise stops for good."""
         watched = surprise is not None or not (estimator.stops_for_good or estimator.exact)
-        self.estimator, self.surprise = estimator, (surprise or Surprise.none()) if watched else None
+        self.estimator, self.surprise = estimator, (surprise or Surprise.empty()) if watched else None
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty | BatchedUncertainty]:
         return domain.model, self.estimator.uncertainty()
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         target = domain.difference(real.state, domain.model(state, action).state)
         surprise = self.surprise
         if surprise is not None:
-            surprise = surprise.more(self.estimator.predict(state, action), target, copies)
+            surprise = surprise.add(self.estimator.predict(state, action), target, copies)
         return type(self)(self.estimator.absorb(state, action, target, copies), surprise)
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         estimator, loss = self.estimator.learn(key)
-        return type(self)(estimator, None if self.surprise is None else Surprise.none()), loss
+        return type(self)(estimator, None if self.surprise is None else Surprise.empty()), loss
 
     def finish_on_host(self) -> Self:
         return type(self)(self.estimator.finish_on_host(), self.surprise)
@@ -98,7 +98,7 @@ def fresh_learner(estimator: Estimator, config: SearchConfig, state: PyTree) -> 
     """
     if applies(config, estimator):
         estimator = Calibrated.around(estimator, state)
-    return UncertaintyLearner(estimator, Surprise.none() if config.reads("doubt_threshold") else None)
+    return UncertaintyLearner(estimator, Surprise.empty() if config.reads("doubt_threshold") else None)
 
 
 class AgentState(eqx.Module):
@@ -126,11 +126,11 @@ def plan(
     return tree_search(key, state, Problem(model, uncertainty, domain.num_actions, legal), settings, memory)
 
 
-def seen(
+def observe(
     knowledge: AgentState, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any = 1
 ) -> AgentState:
     """After one real transition."""
-    learner = knowledge.learner.seen(domain, state, action, real, copies)
+    learner = knowledge.learner.observe(domain, state, action, real, copies)
     return AgentState(learner, knowledge.tau, knowledge.steps + 1, knowledge.loss)
 
 
@@ -148,7 +148,7 @@ def train(knowledge: AgentState, key: jax.Array, schedule: Schedule) -> AgentSta
 
     def round_of_training(knowledge: AgentState) -> AgentState:
         learner, loss = knowledge.learner.learn(key)
-        return AgentState(learner, schedule.decayed(knowledge.tau), knowledge.steps, loss)
+        return AgentState(learner, schedule.decay(knowledge.tau), knowledge.steps, loss)
 
     return jax.lax.cond(goes_on(knowledge, schedule), round_of_training, lambda same: same, knowledge)
 

@@ -16,10 +16,10 @@ import jax.numpy as jnp
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.samples import FittedAtOnce, Surprise, at_least, grouped
+from uamcts.uncertainty.samples import RefittedEstimator, Surprise, at_least, group_samples
 
 
-class Nearest(FittedAtOnce):
+class Nearest(RefittedEstimator):
     """Remembers the latest different samples, as many with U > 0 as with U = 0 at most: `places` in all."""
 
     points: jax.Array
@@ -50,7 +50,7 @@ class Nearest(FittedAtOnce):
             jnp.int32(0),
             encode,
             num_actions,
-            Surprise.none(),
+            Surprise.empty(),
             jnp.zeros((places, size)),
             jnp.full(places, -1),
             jnp.zeros(places),
@@ -69,7 +69,7 @@ class Nearest(FittedAtOnce):
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         del key
-        groups = grouped(self.buffer)
+        groups = group_samples(self.buffer)
         half = self.values.size // 2
         doubtful = (groups.size > 0) & (groups.mean > 0)
         certain = (groups.size > 0) & ~doubtful
@@ -84,7 +84,7 @@ class Nearest(FittedAtOnce):
             jnp.where(there, actions, -1),
             jnp.where(there, groups.mean[chosen], 0.0),
             self.rounds + 1,
-            Surprise.none(),
+            Surprise.empty(),
         )
         after = eqx.tree_at(lambda one: (one.points, one.actions, one.values, one.rounds, one.surprise), self, learned)
         return after, self.surprise.mean

@@ -98,7 +98,7 @@ class Regression(eqx.Module):
         """The network's answer, [outputs]."""
         return self.link(self.network(self.encode(state), action))
 
-    def fitted(self, key: jax.Array) -> tuple[Self, jax.Array]:
+    def fit(self, key: jax.Array) -> tuple[Self, jax.Array]:
         """After `minibatches` steps of Adam, and their mean loss."""
         numbers = self.buffer.sample(key, (self.minibatches, BATCH))
 
@@ -106,7 +106,7 @@ class Regression(eqx.Module):
             states, actions, targets = self.buffer.rows(numbers)
             return squared_error(network, self.link, jax.vmap(self.encode)(states), actions, targets)
 
-        network, optimiser, mean = descended(self.network, self.optimiser, loss, numbers)
+        network, optimiser, mean = descend(self.network, self.optimiser, loss, numbers)
         fitted = type(self)(network, optimiser, self.buffer, self.rounds + 1, self.encode, self.link, self.minibatches)
         return fitted, mean
 
@@ -120,7 +120,7 @@ def adam() -> optax.GradientTransformation:
     return optax.adam(STEP_SIZE)
 
 
-def descended(
+def descend(
     network: Any, optimiser: optax.OptState, loss: Callable[[Any, Any], jax.Array], batches: Any
 ) -> tuple[Any, optax.OptState, jax.Array]:
     """A network after a step of Adam on each of `batches`, and the mean of `loss(network, batch)`."""
@@ -179,7 +179,7 @@ class NetworkEstimator(Estimator):
         return eqx.tree_at(lambda estimator: estimator.regression.buffer, self, buffer)
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
-        fitted, loss = self.regression.fitted(key)
+        fitted, loss = self.regression.fit(key)
         return type(self)(fitted, self.num_actions), loss
 
     @property

@@ -80,7 +80,7 @@ class PredictionCache:
             same = (first[:, None] == first[chosen]) & (second[:, None] == second[chosen])
             answered = missing & jnp.any(same, axis=1)
             found = jnp.where(answered, answers[jnp.argmax(same, axis=1), actions], found)
-            table = kept(table, first[chosen], second[chosen], answers)
+            table = insert(table, first[chosen], second[chosen], answers)
             return found, missing & ~answered, table
 
         carry = (found, wanted & ~known, memory)
@@ -91,7 +91,7 @@ class PredictionCache:
         return carry[0], carry[2]
 
 
-def kept(table: jax.Array, first: jax.Array, second: jax.Array, answers: jax.Array) -> jax.Array:
+def insert(table: jax.Array, first: jax.Array, second: jax.Array, answers: jax.Array) -> jax.Array:
     """The table with `answers` [n, actions] to the states with these words, one after the other."""
     words = jnp.column_stack([first, second, jax.lax.bitcast_convert_type(answers, jnp.uint32)])
 

@@ -26,10 +26,10 @@ class Surprise(eqx.Module):
     count: jax.Array
 
     @classmethod
-    def none(cls) -> Self:
+    def empty(cls) -> Self:
         return cls(jnp.float32(0), jnp.float32(0))
 
-    def more(self, predicted: jax.Array, target: jax.Array, copies: Any) -> Self:
+    def add(self, predicted: jax.Array, target: jax.Array, copies: Any) -> Self:
         return type(self)(self.total + copies * jnp.square(predicted - target), self.count + copies)
 
     @property
@@ -37,7 +37,7 @@ class Surprise(eqx.Module):
         return self.total / jnp.maximum(self.count, 1)
 
 
-class Sampled(Estimator):
+class BufferedEstimator(Estimator):
     """Keeps all samples; a subclass says in `learn` what it makes of them. 0 until the first round."""
 
     buffer: Buffer
@@ -61,13 +61,13 @@ class Sampled(Estimator):
         return PredictionCache(self.predict, self.num_actions)
 
 
-class FittedAtOnce(Sampled):
+class RefittedEstimator(BufferedEstimator):
     """One that is fitted anew in every round; its loss is what it did not expect since the last one."""
 
     surprise: Surprise
 
     def absorb(self, state: PyTree, action: jax.Array, target: jax.Array, copies: Any = 1) -> Self:
-        surprise = self.surprise.more(self.predict(state, action), target, copies)
+        surprise = self.surprise.add(self.predict(state, action), target, copies)
         return eqx.tree_at(lambda one: one.surprise, super().absorb(state, action, target, copies), surprise)
 
 
@@ -82,7 +82,7 @@ class Groups(NamedTuple):
     """The mean of their targets."""
 
 
-def grouped(buffer: Buffer) -> Groups:
+def group_samples(buffer: Buffer) -> Groups:
     """The different (s, a) of a buffer, in the order they first came.
 
     Fingerprints bring equal samples together; full comparison decides which are equal, so targets of different
@@ -104,7 +104,7 @@ def grouped(buffer: Buffer) -> Groups:
     return Groups(latest[came], count[came], (total / jnp.maximum(count, 1))[came])
 
 
-def balanced(key: jax.Array, groups: Groups, shape: tuple[int, ...]) -> jax.Array:
+def sample_balanced(key: jax.Array, groups: Groups, shape: tuple[int, ...]) -> jax.Array:
     """Numbers of groups: half of the draws from those with U > 0 and half from those with U = 0, where there are both.
 
     Within a class every group is as likely as any other, however often it came.

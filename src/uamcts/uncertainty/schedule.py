@@ -43,6 +43,6 @@ class Schedule:
         """Whether another round is worth it, given tau and the last round's mean loss (infinite before the first)."""
         return (tau > self.least) | (loss > self.good_enough)
 
-    def decayed(self, tau: jax.Array) -> jax.Array:
+    def decay(self, tau: jax.Array) -> jax.Array:
         """tau after a round of training."""
         return jnp.maximum(tau / jnp.float32(self.divisor), jnp.float32(self.least))

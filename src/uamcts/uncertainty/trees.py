@@ -16,7 +16,7 @@ import numpy as np
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.samples import FittedAtOnce, Surprise, at_least, grouped
+from uamcts.uncertainty.samples import RefittedEstimator, Surprise, at_least, group_samples
 
 
 class Nodes(NamedTuple):
@@ -30,7 +30,7 @@ class Nodes(NamedTuple):
     value: jax.Array
 
 
-class Trees(FittedAtOnce):
+class Trees(RefittedEstimator):
     """Trees on the inputs with the one-hot action behind them, fitted to every different sample once."""
 
     nodes: Nodes
@@ -63,7 +63,7 @@ class Trees(FittedAtOnce):
             jnp.int32(0),
             encode,
             num_actions,
-            Surprise.none(),
+            Surprise.empty(),
             Nodes(whole, jnp.zeros(shape), whole, whole, jnp.zeros(shape)),
             jnp.uint32(0),
             jnp.int32(0),
@@ -71,7 +71,7 @@ class Trees(FittedAtOnce):
         )
 
     def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
-        answers = evaluated(self.nodes, with_action(self.encode(state), action, self.num_actions), self.depth)
+        answers = evaluate_trees(self.nodes, with_action(self.encode(state), action, self.num_actions), self.depth)
         return jnp.where(2 * jnp.sum(answers > 0) > answers.size, jnp.mean(answers), 0.0)
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
@@ -80,7 +80,7 @@ class Trees(FittedAtOnce):
         A call of the host from within a compiled program waits forever on a CPU with few threads, because the program
         holds the thread that would bring the samples.
         """
-        learned = (self.rounds + 1, jax.random.bits(key, (), jnp.uint32), Surprise.none())
+        learned = (self.rounds + 1, jax.random.bits(key, (), jnp.uint32), Surprise.empty())
         after = eqx.tree_at(lambda one: (one.rounds, one.seed, one.surprise), self, learned)
         return after, self.surprise.mean
 
@@ -94,7 +94,7 @@ class Trees(FittedAtOnce):
             )
             inputs, targets, sizes = (np.asarray(part) for part in samples)
             there = sizes > 0
-            found = fitted(inputs[there], targets[there], int(flat.seed[run]), self.depth, nodes.feature.shape[1:])
+            found = fit_trees(inputs[there], targets[there], int(flat.seed[run]), self.depth, nodes.feature.shape[1:])
             for old, new in zip(nodes, found, strict=True):
                 old[run] = new
         nodes = jax.tree.map(lambda leaf: jnp.asarray(leaf.reshape(*runs, *leaf.shape[1:])), nodes)
@@ -108,13 +108,13 @@ def with_action(inputs: jax.Array, action: jax.Array, num_actions: int) -> jax.A
 @functools.partial(jax.jit, static_argnames=("encode", "num_actions"))
 def _samples(buffer: Buffer, encode: Callable, num_actions: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Inputs, targets and sizes of the different samples of a buffer, [rows]; size 0 where there are no more."""
-    groups = grouped(buffer)
+    groups = group_samples(buffer)
     states, actions, _ = buffer.rows(groups.row)
     inputs = jax.vmap(lambda state, action: with_action(encode(state), action, num_actions))(states, actions)
     return inputs, groups.mean, groups.size
 
 
-def evaluated(nodes: Nodes, inputs: jax.Array, depth: int) -> jax.Array:
+def evaluate_trees(nodes: Nodes, inputs: jax.Array, depth: int) -> jax.Array:
     """What each tree says about one vector of inputs, [trees]."""
     number = nodes.feature.shape[0]
     every_tree = jnp.arange(number)
@@ -127,7 +127,7 @@ def evaluated(nodes: Nodes, inputs: jax.Array, depth: int) -> jax.Array:
     return nodes.value[every_tree, jax.lax.fori_loop(0, depth, step, jnp.zeros(number, jnp.int32))]
 
 
-def fitted(inputs: np.ndarray, targets: np.ndarray, seed: int, depth: int, shape: tuple[int, int]) -> Nodes:
+def fit_trees(inputs: np.ndarray, targets: np.ndarray, seed: int, depth: int, shape: tuple[int, int]) -> Nodes:
     """Trees fitted to inputs [n, d] and targets [n], on the host. `shape`: how many, and the nodes of each at most."""
     feature, left, right = (np.zeros(shape, np.int32) for _ in range(3))
     threshold, value = (np.zeros(shape, np.float32) for _ in range(2))
@@ -141,14 +141,14 @@ def fitted(inputs: np.ndarray, targets: np.ndarray, seed: int, depth: int, shape
             leaf = tree.children_left < 0
             itself = np.arange(count)
             feature[row, :count] = np.where(leaf, 0, tree.feature)
-            threshold[row, :count] = _rounded_down(tree.threshold)
+            threshold[row, :count] = _round_down(tree.threshold)
             left[row, :count] = np.where(leaf, itself, tree.children_left)
             right[row, :count] = np.where(leaf, itself, tree.children_right)
             value[row, :count] = tree.value[:, 0, 0]
     return Nodes(feature, threshold, left, right, value)  # type: ignore[arg-type]
 
 
-def _rounded_down(numbers: np.ndarray) -> np.ndarray:
+def _round_down(numbers: np.ndarray) -> np.ndarray:
     """As float32, never above the number itself: then the same inputs are at most it."""
     rounded = numbers.astype(np.float32)
     return np.where(rounded > numbers, np.nextafter(rounded, np.float32(-np.inf)), rounded)

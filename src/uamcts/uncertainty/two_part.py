@@ -17,11 +17,19 @@ import optax
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descended
-from uamcts.uncertainty.samples import Groups, Sampled, at_least, balanced, grouped, largest_target, share
+from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descend
+from uamcts.uncertainty.samples import (
+    BufferedEstimator,
+    Groups,
+    at_least,
+    group_samples,
+    largest_target,
+    sample_balanced,
+    share,
+)
 
 
-class TwoPart(Sampled):
+class TwoPart(BufferedEstimator):
     """The paper's network with two outputs, trained on every different sample alike, half of them with U > 0."""
 
     network: Any
@@ -65,8 +73,8 @@ class TwoPart(Sampled):
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         """The loss: cross entropy of the first part, and squared error of the second where U > 0."""
-        groups, scale = grouped(self.buffer), largest_target(self.buffer)
-        numbers = balanced(key, groups, (self.minibatches, BATCH))
+        groups, scale = group_samples(self.buffer), largest_target(self.buffer)
+        numbers = sample_balanced(key, groups, (self.minibatches, BATCH))
 
         def loss(network: Any, numbers: jax.Array) -> jax.Array:
             inputs, actions, targets = self._batch(groups, numbers)
@@ -75,7 +83,7 @@ class TwoPart(Sampled):
             far = jnp.where(targets > 0, jnp.square(jax.nn.softplus(sizes) - targets / scale), 0.0)
             return jnp.mean(wrong + far)
 
-        network, optimiser, mean = descended(self.network, self.optimiser, loss, numbers)
+        network, optimiser, mean = descend(self.network, self.optimiser, loss, numbers)
         learned = (network, optimiser, scale, self.rounds + 1)
         return eqx.tree_at(lambda one: (one.network, one.optimiser, one.scale, one.rounds), self, learned), mean
 
