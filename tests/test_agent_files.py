@@ -162,7 +162,7 @@ def test_numbers_that_cannot_be_are_refused(saved, tmp_path):
 
 
 def test_broken_slots_are_mended(tmp_path):
-    """Where rows error is not believed: it is computed anew, so that a search always comes to an end."""
+    """Where rows lie is not believed: it is computed anew, so that a search always comes to an end."""
     for kind in ("compiled", "domain"):
         fresh, state = KINDS[kind]
         agent = fresh()

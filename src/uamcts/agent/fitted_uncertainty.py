@@ -6,6 +6,7 @@ It is fitted anew from the whole experience every time, so it depends on nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import equinox as eqx
@@ -17,7 +18,7 @@ from uamcts.agent.experience import Experience, Measure
 from uamcts.mcts.config import SearchConfig
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty import Estimator, make_estimator
-from uamcts.uncertainty.calibration import LATEST, applies, cut_between
+from uamcts.uncertainty.calibration import LATEST, applies, threshold_between
 from uamcts.uncertainty.prediction_cache import PredictionCache
 
 RADIUS = 0.5
@@ -107,7 +108,7 @@ class FittedUncertainty(eqx.Module):
         rows = np.resize(places, 1 << (len(places) - 1).bit_length())  # a program a power of two
         there = np.arange(len(rows)) < len(places)
         cut = _cut(self, inputs[rows], actions[rows], there & (errors[rows] == 0), there & (errors[rows] > 0))
-        return eqx.tree_at(lambda doubt: doubt.cut, self, cut)
+        return replace(self, cut=cut)
 
     def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
         """U-hat of an action where these are the inputs, at least 0."""
@@ -148,7 +149,7 @@ def _cut(
 ) -> jax.Array:
     """The cut, by what the estimator says of rows of inputs [n, d] and actions [n]."""
     answers = jax.lax.map(lambda row: doubt.raw_prediction(*row), (inputs, actions), batch_size=64)
-    return cut_between(answers, right, wrong)
+    return threshold_between(answers, right, wrong)
 
 
 @jax.jit

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.corrections.facts import CAPACITY, Facts
+from uamcts.corrections.fact_table import CAPACITY, Facts
 from uamcts.domains.base import Domain
 from uamcts.mcts.api import no_uncertainty
 from uamcts.mcts.config import SearchConfig

@@ -5,6 +5,7 @@ The paper's comparison on 2-Way GridWorld: a network predicts the features of th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import equinox as eqx
@@ -70,7 +71,7 @@ class TransitionLearner(eqx.Module):
         if self.residual:
             target = target - domain.features(domain.model(state, action).state)
         buffer = self.regression.buffer.append(state, action, target.astype(jnp.float32), copies)
-        return eqx.tree_at(lambda learner: learner.regression.buffer, self, buffer)
+        return replace(self, regression=replace(self.regression, buffer=buffer))
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         fitted, loss = self.regression.fit(key)
@@ -85,7 +86,7 @@ class TransitionLearner(eqx.Module):
 
     def reserve(self, samples: int) -> Self:
         buffer = self.regression.buffer.reserve(samples)
-        return eqx.tree_at(lambda learner: learner.regression.buffer, self, buffer)
+        return replace(self, regression=replace(self.regression, buffer=buffer))
 
 
 def _as_it_is(answer: jax.Array) -> jax.Array:

@@ -7,6 +7,7 @@ never inside them: under `vmap` a condition would train at every step.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 import equinox as eqx
@@ -119,7 +120,7 @@ def advance(
 def train_run(run: Run, schedule: Schedule) -> Run:
     """One run after a round of training."""
     knowledge = train(run.knowledge, purpose(run.key, ROUNDS, run.knowledge.steps), schedule)
-    return eqx.tree_at(lambda run: run.knowledge, run, knowledge)
+    return replace(run, knowledge=knowledge)
 
 
 def online(

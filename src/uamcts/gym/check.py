@@ -99,7 +99,7 @@ def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
             "trial_steps=5000, trial_seconds=5"
         )
     if simulator.takes_over:
-        advice.append("it cannot be copy_observation, so planning moves this very environment: act in another one")
+        advice.append("it cannot be copied, so planning moves this very environment: act in another one")
     observed, exact = _observation_is_state(simulator)
     return Report(
         name,

@@ -131,7 +131,7 @@ class Mujoco(StateAccess):
 
 
 class MujocoData(StateAccess):
-    """All of MuJoCo's data, copy_observation."""
+    """All of MuJoCo's data, copied."""
 
     how = "a copy of all of MuJoCo's data"
 

@@ -1,4 +1,4 @@
-"""How to step an environment from any of its states: find a state access that works, and prove it on random episodes."""
+"""How to step an environment from any of its states: find a state access that works, and verify it."""
 
 from __future__ import annotations
 

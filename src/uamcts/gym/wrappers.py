@@ -117,7 +117,7 @@ def private(env: Any, may_take_over: bool) -> tuple[Any, bool]:
             return env, True
         raise Unfit(
             "copy",
-            f"{type(env).__name__} cannot be copy_observation ({type(problem).__name__}: {problem}); make it without a "
+            f"{type(env).__name__} cannot be copied ({type(problem).__name__}: {problem}); make it without a "
             "render_mode, or give get= and set=, functions that read its state and put it back",
         ) from problem
 
