@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import uamcts
 from uamcts.agent import checkpoint
-from uamcts.corrections.facts import Facts, Patched, PatchedModel
+from uamcts.corrections.fact_table import Facts
+from uamcts.corrections.facts import Patched
+from uamcts.corrections.patched_model import PatchedModel
 from uamcts.episodes.online import Run, advance, over_runs
 from uamcts.presets import search_config
 from uamcts.types import Transition

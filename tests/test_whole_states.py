@@ -9,7 +9,8 @@ import pytest
 
 import uamcts
 from uamcts.agent.identity import Identity
-from uamcts.corrections.facts import Outcomes, PatchedModel, Recurrence
+from uamcts.corrections.facts import Outcomes, Recurrence
+from uamcts.corrections.patched_model import PatchedModel
 from uamcts.types import Transition
 
 put = jax.jit(Outcomes.put)

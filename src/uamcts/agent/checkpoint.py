@@ -1,4 +1,4 @@
-"""Learned things as files: arrays and JSON in one archive. Written whole or not at all; nothing is ever unpickled."""
+"""Saved agents and runs: arrays and JSON in one archive. Written atomically; nothing is ever unpickled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import math
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -21,14 +21,15 @@ from uamcts.runtime.atomic import write_whole
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 
-FORMAT = 2
+FilePath: TypeAlias = str | os.PathLike[str]
+FORMAT = 3
 HEAD = "uamcts.json"
 LARGEST = 2**30
 """Bytes that are read from a file at most, packed or unpacked: a small file may unpack to anything."""
 
 
-def save(path: str | os.PathLike, tree: PyTree, kind: str, about: dict[str, Any]) -> None:
-    """Writes the arrays of `tree`, with what the file is and what it is `about` (JSON) beside them."""
+def save(path: FilePath, tree: PyTree, kind: str, about: dict[str, Any]) -> None:
+    """Writes the arrays of `tree`, with the `kind` of file and what it is `about` (JSON)."""
     path = Path(path)
     head = {"format": FORMAT, "kind": kind, "about": about}
     buffer = io.BytesIO()
@@ -47,16 +48,16 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-def load(path: str | os.PathLike, like: PyTree, kind: str, about: dict[str, Any]) -> PyTree:
-    """The tree in a file that `save` wrote: of the same `kind`, about the same, and of the form of `like`.
+def load(path: FilePath, like: PyTree, kind: str, about: dict[str, Any]) -> PyTree:
+    """Reads a tree that `save` wrote: of the same `kind`, about the same, and with the structure of `like`.
 
-    Only the lengths of buffers may differ. Everything is looked at before anything is returned.
+    Only the lengths of buffers may differ. Everything is checked before anything is returned.
     """
     return fill(path, like, read(path, kind, about))
 
 
-def read(path: str | os.PathLike, kind: str, about: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays of a file of this `kind` and about the same, by the names of their places."""
+def read(path: FilePath, kind: str, about: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Reads the arrays of a file of this `kind` and about the same, by their places in the tree."""
     path = Path(path)
     try:
         size = path.stat().st_size
@@ -130,8 +131,8 @@ def _same(path: Path, name: str, found: Any, wanted: Any) -> None:
         )
 
 
-def fill(path: str | os.PathLike, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
-    """`like` with the arrays of a file in the places of its own."""
+def fill(path: FilePath, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
+    """Replaces the arrays of `like` by those of a file."""
     wanted = dict(_named_leaves(like))
     if wanted.keys() != arrays.keys():
         odd = sorted(wanted.keys() ^ arrays.keys())
@@ -156,8 +157,8 @@ def _is_table(thing: Any) -> bool:
     return isinstance(thing, (Buffer, Facts))
 
 
-def _restore_table(path: str | os.PathLike, like: Any, found: Any) -> Any:
-    """A buffer or a table out of a file, if its arrays belong together; where its rows lie is computed anew."""
+def _restore_table(path: FilePath, like: Any, found: Any) -> Any:
+    """Checks that the arrays of a buffer or table belong together, and recomputes where its rows lie."""
     if not _is_table(like):
         return found
     axis = jnp.ndim(like.count)

@@ -1,4 +1,4 @@
-"""How an agent plans in a JAX simulator: with the compiled search, and with what it remembers."""
+"""How an agent plans in a JAX simulator: with the compiled search, and with facts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from uamcts.types import PyTree, Transition
 
 
 class Programs:
-    """What is compiled for a JAX simulator; all agents that plan in it share it."""
+    """The compiled functions of a JAX simulator; all agents that plan in it share them."""
 
     def __init__(self, simulator: JaxSimulator):
         self.simulator = simulator
@@ -55,10 +55,10 @@ class Programs:
         memory: PyTree,
         iterations: int,
     ) -> SearchResult:
-        doubt, facts = known
+        fitted, facts = known
         model: Any = self.simulator.step
         actions = self.simulator.num_actions
-        uncertainty: Any = no_uncertainty if doubt is None else doubt.uncertainty(self.numbers, actions)
+        uncertainty: Any = no_uncertainty if fitted is None else fitted.uncertainty(self.numbers, actions)
         if facts is not None:
             find = finder(facts, self.identity)
             model, uncertainty = patch_model(model, find), patch_uncertainty(uncertainty, find)
@@ -67,7 +67,7 @@ class Programs:
 
 
 programs = functools.lru_cache(maxsize=16)(Programs)
-"""The programs of a simulator; those of the latest few are kept."""
+"""The programs of a simulator; those of the latest sixteen simulators are kept."""
 
 
 class CompiledPlanner:
@@ -77,8 +77,8 @@ class CompiledPlanner:
         self.simulator = simulator
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
         self._compiled = programs(simulator)
-        self.known = self._no_facts() if memory else None
-        self.doubt: FittedUncertainty | None = None
+        self.outcomes = self._no_facts() if memory else None
+        self.uncertainty: FittedUncertainty | None = None
         self._budget = None if budget_seconds is None else IterationBudget(budget_seconds)
         self._memory: PyTree = None
         self._answers: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
@@ -88,7 +88,7 @@ class CompiledPlanner:
         return Outcomes.empty(example, identity=self._compiled.identity(example))
 
     def twin(self) -> CompiledPlanner:
-        """A copy that can learn on its own."""
+        """A copy that learns on its own."""
         twin = copy.copy(self)
         twin._answers = dict(self._answers)
         return twin
@@ -108,7 +108,7 @@ class CompiledPlanner:
         return state
 
     def probe(self, state: PyTree, config: SearchConfig) -> None:
-        """A compiled simulator is a pure function: there is nothing to try."""
+        """A compiled simulator is a pure function: there is nothing to check."""
 
     def _finite(self, state: PyTree, what: str) -> np.ndarray:
         for name, compute in (("features", self._compiled.features), ("inputs", self._compiled.inputs)):
@@ -121,44 +121,46 @@ class CompiledPlanner:
 
     @property
     def remembers(self) -> bool:
-        return self.known is not None
+        return self.outcomes is not None
 
     def recurrence(self) -> Recurrence | None:
-        return None if self.known is None else self.known.recurrence()
+        return None if self.outcomes is None else self.outcomes.recurrence()
 
-    def set_uncertainty(self, doubt: FittedUncertainty | None) -> None:
-        self.doubt = doubt
+    def set_uncertainty(self, fitted: FittedUncertainty | None) -> None:
+        self.uncertainty = fitted
         self._memory = self._fresh_memory()
 
     def _fresh_memory(self) -> PyTree:
-        doubt = self.doubt
-        uncertainty: Any = None if doubt is None else doubt.uncertainty(self._compiled.numbers, self.num_actions)
+        fitted = self.uncertainty
+        uncertainty: Any = None if fitted is None else fitted.uncertainty(self._compiled.numbers, self.num_actions)
         return uncertainty.memory() if hasattr(uncertainty, "memory") else None
 
     def remember(self, state: PyTree, action: int, following: PyTree, reward: float, terminal: bool) -> None:
-        if self.known is not None:
+        if self.outcomes is not None:
             real = Transition(following, jnp.float32(reward), jnp.bool_(terminal))
-            self.known = self._compiled.put(self.known.reserve(1), state, jnp.int32(action), real)
+            self.outcomes = self._compiled.put(self.outcomes.reserve(1), state, jnp.int32(action), real)
 
     def facts(self) -> PyTree:
-        return self.known
+        return self.outcomes
 
     def load_facts(self, arrays: dict[str, np.ndarray]) -> None:
-        self.known = checkpoint.fill("it", self.known, arrays)
+        self.outcomes = checkpoint.fill("it", self.outcomes, arrays)
         self._answers = {}
 
     def plan(self, seed: int, number: int, state: PyTree, config: SearchConfig) -> SearchResult:
         key = jax.random.fold_in(jax.random.key(seed), number)
 
         def search(iterations: int) -> SearchResult:
-            found = self._compiled.search((self.doubt, self.known), key, state, config, self._memory, iterations)
+            found: SearchResult = self._compiled.search(
+                (self.uncertainty, self.outcomes), key, state, config, self._memory, iterations
+            )
             self._memory = found.memory
             return found._replace(memory=None)
 
         try:
             found = search(config.iterations) if self._budget is None else self._budget.run(search)
         except BaseException:
-            self._memory = self._fresh_memory()  # the old one went into the search that did not end
+            self._memory = self._fresh_memory()  # the old one was donated to the search that failed
             raise
         try:
             raise_flags(found)

@@ -5,14 +5,22 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent import checkpoint
-from uamcts.agent.backend import IterationBudget, all_or_nothing, match_structure, pad_sample, split_groups
+from uamcts.agent.backend import (
+    FilePath,
+    IterationBudget,
+    Sample,
+    all_or_nothing,
+    match_structure,
+    pad_sample,
+    split_groups,
+)
 from uamcts.agent.experience import Experience, Measure, Outcome
 from uamcts.agent.report import Report, build_report
 from uamcts.arguments import action_number, flag, real, refuse_beyond_memory, search_bytes
@@ -29,8 +37,23 @@ from uamcts.uncertainty.learner import AgentState, finish_on_host, fresh_learner
 from uamcts.uncertainty.schedule import Schedule
 
 
+class Comparison(NamedTuple):
+    """A real transition beside the model's prediction."""
+
+    here: jax.Array
+    """The features of the state."""
+    real: jax.Array
+    """Those of the real next state."""
+    believed: jax.Array
+    """Those of the predicted next state."""
+    reward: jax.Array
+    """The predicted reward."""
+    terminal: jax.Array
+    """Whether the model predicted the end of the episode."""
+
+
 class DomainBackend:
-    """Plans in the domain's model; learns U with what the paper uses there, unless told otherwise."""
+    """Plans in the domain's model; by default it learns U with the paper's estimator for this domain."""
 
     def __init__(
         self,
@@ -91,30 +114,31 @@ class DomainBackend:
         self._over = jax.jit(self._infer_terminal)
 
     def twin(self) -> DomainBackend:
-        """A copy that can learn on its own."""
+        """A copy that learns on its own."""
         twin = copy.copy(self)
         twin.experience = self.experience.copy()
         return twin
 
     def _infer_terminal(self, state: PyTree, action: jax.Array, following: PyTree) -> jax.Array:
-        """Whether a step that nobody said it of was the last of its episode.
+        """Whether a step ended its episode, where the user did not say.
 
-        It was where the model says so of the very state that followed, and where the domain says so of that state: by
-        `arrival`, or because no action leads out of it, which is how a domain marks the end.
+        It did if the model says so and predicted the very state that followed, or if the domain says so of that state:
+        by `arrival`, or because no action leads out of it, which is how a domain marks the end.
         """
         believed = self.domain.model(state, action)
-        told = believed.terminal & _equal(believed.state, following)
+        predicted = believed.terminal & _equal(believed.state, following)
         try:
-            return told | self.domain.arrival(following)[1]
+            return predicted | self.domain.arrival(following)[1]
         except NotImplementedError:
             onward = jax.vmap(self.domain.model, (None, 0))(following, jnp.arange(self.domain.num_actions))
             stays = jax.vmap(_equal, (0, None))(onward.state, following)
-            return told | jnp.all(onward.terminal & stays)
+            return predicted | jnp.all(onward.terminal & stays)
 
-    def _features(self, state: PyTree, action: jax.Array, following: PyTree) -> tuple:
-        """The features of a state, of what followed and of what the model says; what that pays; whether it ends."""
+    def _features(self, state: PyTree, action: jax.Array, following: PyTree) -> Comparison:
         features, believed = self.domain.features, self.domain.model(state, action)
-        return features(state), features(following), features(believed.state), believed.reward, believed.terminal
+        return Comparison(
+            features(state), features(following), features(believed.state), believed.reward, believed.terminal
+        )
 
     def _fresh_memory(self) -> PyTree:
         _, uncertainty = self.knowledge.learner.planner(self.domain)
@@ -130,9 +154,10 @@ class DomainBackend:
 
     @property
     def _planning_estimator(self) -> Estimator:
-        """The estimator as searches ask it."""
+        """The estimator that searches use."""
         learner = self.knowledge.learner
-        return (learner.learner if isinstance(learner, Patched) else learner).estimator
+        estimator: Estimator = (learner.learner if isinstance(learner, Patched) else learner).estimator
+        return estimator
 
     @property
     def tau(self) -> float:
@@ -152,12 +177,13 @@ class DomainBackend:
         key = jax.random.fold_in(self.key, 2 * self.acts)
 
         def search(iterations: int) -> SearchResult:
-            return self._plan(self.knowledge, key, state, self._memory, iterations)
+            found: SearchResult = self._plan(self.knowledge, key, state, self._memory, iterations)
+            return found
 
         try:
             found = search(self.config.iterations) if self.pace is None else self.pace.run(search)
         except BaseException:
-            self._memory = self._fresh_memory()  # the old one went into the search that did not end
+            self._memory = self._fresh_memory()  # the old one was donated to the search that failed
             raise
         self._memory = found.memory
         raise_flags(found)
@@ -172,17 +198,17 @@ class DomainBackend:
     def _observe(self, state: PyTree, action: Any, following: PyTree, reward: Any, terminal: Any) -> bool:
         state, following = self._check_state(state, "state"), self._check_state(following, "next_state")
         number = jnp.int32(self._number(action))
-        told = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
+        known = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
         ended = bool(self._over(state, number, following)) if over is None else over
         knowledge = self.knowledge
         roomy = knowledge.learner.reserve(1)
         if roomy is not knowledge.learner:
             knowledge = AgentState(roomy, knowledge.tau, knowledge.steps, knowledge.loss)
-        paid = self.domain.model(state, number).reward if told is None and self._remembers else told or 0.0
+        paid = self.domain.model(state, number).reward if known is None and self._remembers else known or 0.0
         outcome = Transition(following, jnp.float32(paid), jnp.bool_(ended))
         self.knowledge = self._seen(knowledge, state, number, outcome, self.terminal_copies if ended else 1)
-        self._record(state, int(number), following, told, over)
+        self._record(state, int(number), following, known, over)
         return self._learn() if self.schedule.due(self.steps) else False
 
     def _number(self, action: Any) -> int:
@@ -192,13 +218,13 @@ class DomainBackend:
     def _record(
         self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None
     ) -> None:
-        """Keeps the transition for the report; its inputs are the bytes of the state."""
+        """Records the transition for the report; its inputs are the bytes of the state."""
         compared = self._compare(state, jnp.int32(action), following)
         here, after, believed = (np.asarray(part, np.float64) for part in compared[:3])
-        words = _words(state)
-        said = Outcome(believed, float(compared[3]), bool(compared[4]))
+        inputs = _state_bytes(state)
+        predicted = Outcome(believed, float(compared.reward), bool(compared.terminal))
         unscaled = float(np.mean((after - believed) ** 2))
-        self.experience.add(here, words, int(action), said, Outcome(after, reward, terminal), unscaled)
+        self.experience.add(here, inputs, int(action), predicted, Outcome(after, reward, terminal), unscaled)
 
     def learn(self) -> bool:
         return all_or_nothing(self, lambda backend: backend._learn())
@@ -211,11 +237,11 @@ class DomainBackend:
         self._memory = self._fresh_memory()
         return True
 
-    def preload(self, samples: Iterable[tuple]) -> int:
-        """Observes what is known already; all of it or nothing."""
+    def preload(self, samples: Iterable[Sample]) -> int:
+        """Observes transitions that are known already; all of them or none."""
         return all_or_nothing(self, lambda backend: backend._preload(samples))
 
-    def _preload(self, samples: Iterable[tuple]) -> int:
+    def _preload(self, samples: Iterable[Sample]) -> int:
         count = 0
         for count, sample in enumerate(samples, 1):
             self._observe(*pad_sample(count - 1, sample))
@@ -241,15 +267,15 @@ class DomainBackend:
             learned.append(float(self._planning_estimator.predict(jax.tree.unflatten(structure, arrays), action)))
         return np.array(learned)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: FilePath) -> None:
         checkpoint.save(
-            path, {"mind": self._saved_tree(), "experience": self.experience.arrays()}, "agent", self._about()
+            path, {"agent": self._saved_tree(), "experience": self.experience.arrays()}, "agent", self._about()
         )
 
-    def load(self, path: Any) -> None:
+    def load(self, path: FilePath) -> None:
         found = checkpoint.read(path, "agent", self._about())
         try:
-            backend, noted = split_groups(found, ("mind", "experience"))
+            backend, noted = split_groups(found, ("agent", "experience"))
             knowledge, key, acts = checkpoint.fill("it", self._saved_tree(), backend)
             experience = Experience.of({name[2:-2]: array for name, array in noted.items()}, self.domain.num_actions)
             all_or_nothing(self, lambda twin: twin._restore(knowledge, key, acts, experience))
@@ -258,7 +284,7 @@ class DomainBackend:
             raise ValueError(f"{path} does not fit this agent: {words}") from None
 
     def _restore(self, knowledge: AgentState, key: jax.Array, acts: jax.Array, experience: Experience) -> None:
-        """Takes over what was in a file; whatever is wrong with it is an error."""
+        """Restores what was in a file; raises an error for anything that is wrong with it."""
         counters = {"steps": int(knowledge.steps), "acts": int(acts), "tau": float(knowledge.tau)}
         for name, number in counters.items():
             if not 0 <= number < np.inf or (name == "tau" and number == 0):
@@ -266,7 +292,7 @@ class DomainBackend:
         if np.isnan(float(knowledge.loss)):
             raise ValueError("loss is nan")
         example = self.domain.reset(self.key)
-        sizes = {"features": self.domain.features(example).size, "inputs": _words(example).size}
+        sizes = {"features": self.domain.features(example).size, "inputs": _state_bytes(example).size}
         if experience.count and experience.rows["inputs"].dtype != np.uint8:
             raise ValueError(f"its inputs are {experience.rows['inputs'].dtype}")
         for name, size in sizes.items():
@@ -291,7 +317,7 @@ class DomainBackend:
         return isinstance(self.knowledge.learner, Patched)
 
     def _check_state(self, state: PyTree, argument: str) -> PyTree:
-        """`state`, or an error if it is no state of the domain."""
+        """`state` as arrays; raises an error if it is not a state of the domain."""
         like = jax.eval_shape(self.domain.reset, self.key)
         return match_structure(state, like, argument, self.name, f"it is not a state of {self.name} (see domain.reset)")
 
@@ -301,6 +327,6 @@ def _equal(one: PyTree, other: PyTree) -> jax.Array:
     return jnp.all(jnp.stack([jnp.all(a == b) for a, b in zip(*map(jax.tree.leaves, (one, other)), strict=True)]))
 
 
-def _words(state: PyTree) -> np.ndarray:
+def _state_bytes(state: PyTree) -> np.ndarray:
     """The bytes of a state."""
     return np.frombuffer(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(state)), np.uint8)

@@ -70,7 +70,7 @@ class JaxSimulator:
             if getattr(allowed, "shape", None) != (self.num_actions,) or allowed.dtype != bool:
                 raise TypeError(f"legal returns {shown(allowed)}; it must return conditions, bool[{self.num_actions}]")
 
-    def _trace(self, name: str, call: Callable, *arguments: Any) -> Any:
+    def _trace(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return jax.eval_shape(call, *arguments)
         except Exception as error:

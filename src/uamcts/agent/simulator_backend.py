@@ -1,9 +1,9 @@
-"""The backend for a simulator that somebody brings, in plain Python or in JAX."""
+"""The backend for a user's own simulator, in plain Python or in JAX."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent import checkpoint
-from uamcts.agent.backend import all_or_nothing, counter, pad_sample, split_groups
+from uamcts.agent.backend import Arrays, FilePath, Sample, all_or_nothing, counter, pad_sample, split_groups
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.experience import Experience, Measure, Outcome, Returns
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
@@ -33,8 +33,8 @@ def _returns(config: SearchConfig) -> Returns:
     return Returns(float(config.gamma), config.depth, _span(config))
 
 
-class Sample(NamedTuple):
-    """A real transition beside what the simulator says of it."""
+class Compared(NamedTuple):
+    """A real transition beside what the simulator predicts."""
 
     state: Any
     action: int
@@ -47,13 +47,13 @@ class Sample(NamedTuple):
     own: float
     """What the user's own function says of the difference."""
     paid: tuple[float, bool]
-    """Reward and end, as they are believed to be where they are not known."""
+    """Reward and end, as predicted where they are unknown."""
     whole: bool
-    """Whether reward and end are known: told, or believed of the very state that really followed."""
+    """Whether reward and end are known: given, or predicted together with the very state that followed."""
 
 
 class SimulatorBackend:
-    """Learns where a simulator is wrong from all that was seen, and plans with that."""
+    """Learns where a simulator is wrong from all experience, and plans with that."""
 
     def __init__(
         self,
@@ -71,17 +71,17 @@ class SimulatorBackend:
         self.seed, self.minibatches, self.measure = seed, minibatches, measure
         self.experience = Experience()
         self.returns = _returns(config)
-        self.doubt: FittedUncertainty | None = None
+        self.uncertainty: FittedUncertainty | None = None
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts = 0, 0
         self.loss: float | None = None
 
     @property
     def estimator(self) -> Estimator | None:
-        return None if self.doubt is None else self.doubt.estimator
+        return None if self.uncertainty is None else self.uncertainty.estimator
 
     def twin(self) -> SimulatorBackend:
-        """A copy that can learn on its own."""
+        """A copy that learns on its own."""
         twin = copy.copy(self)
         twin.planner, twin.experience, twin.returns = (
             self.planner.twin(),
@@ -114,9 +114,9 @@ class SimulatorBackend:
         return state
 
     def _worst(self) -> float:
-        """What is expected beyond a doubtful transition, never more than 0: as on average, or as badly as it ever went.
+        """The return expected beyond a doubtful transition, never more than 0: the mean or the worst return seen.
 
-        It must lie below all that a search can find, else what is doubtful looks better than what is known to be bad.
+        It must lie below all that a search can find, else doubtful transitions look better than known bad ones.
         """
         steps, gamma = range(_span(self.config)), float(self.config.gamma)
         return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
@@ -132,8 +132,10 @@ class SimulatorBackend:
         due = self.schedule is None or self.schedule.due(self.steps)
         return self._learn() if due else False
 
-    def _compare(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> Sample:
-        """One transition beside what the simulator says."""
+    def _compare(
+        self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
+    ) -> Compared:
+        """Compares a transition with what the simulator predicts."""
         number = action_number(action, self.planner.num_actions, self.name)
         paid = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
@@ -146,18 +148,15 @@ class SimulatorBackend:
             remedy = "it must be a finite number of at least 0"
             own = real("discrepancy", self.measure.own(following, after), remedy, lambda u: u >= 0, "returned")
         whole = paid is not None and over is not None
-        return Sample(
+        return Compared(
             state, number, following, self.planner.features(state), self.planner.inputs(state), believed,
             Outcome(self.planner.features(following), paid, over), own,
             (believed.reward if paid is None else paid, believed.terminal if over is None else over),
             whole or self.planner.key(following) == self.planner.key(after),
         )  # fmt: skip
 
-    def _keep(self, sample: Sample) -> None:
-        """Learns from it later, and plans with it if there is a memory.
-
-        What was not told of a transition on which the simulator was wrong is not known: that is doubted, and no fact.
-        """
+    def _keep(self, sample: Compared) -> None:
+        """Keeps a transition to learn from, and as a fact if all of it is known."""
         self.experience.add(sample.here, sample.inputs, sample.action, sample.believed, sample.real, sample.own)
         if sample.whole:
             self.planner.remember(sample.state, sample.action, sample.following, *sample.paid)
@@ -166,7 +165,7 @@ class SimulatorBackend:
         return all_or_nothing(self, lambda backend: backend._learn())
 
     def _learn(self) -> bool:
-        """Fits doubt anew; tau goes down if there is a schedule."""
+        """Refits the uncertainty; lowers tau if there is a schedule."""
         self._fit()
         if self.schedule is not None:
             self.tau = float(self.schedule.decay(jnp.float32(self.tau)))
@@ -174,17 +173,17 @@ class SimulatorBackend:
 
     def _fit(self) -> None:
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
-        self.doubt = FittedUncertainty.fit(
+        self.uncertainty = FittedUncertainty.fit(
             self.chosen, self.experience, self.measure, key, self.planner.num_actions,
             self.minibatches, self.config,
         )  # fmt: skip
-        self.planner.set_uncertainty(self.doubt)
+        self.planner.set_uncertainty(self.uncertainty)
 
-    def preload(self, samples: Iterable[tuple]) -> int:
-        """Takes in what is known already; all of it or nothing."""
+    def preload(self, samples: Iterable[Sample]) -> int:
+        """Takes in transitions that are known already; all of them or none."""
         return all_or_nothing(self, lambda backend: backend._preload(samples))
 
-    def _preload(self, samples: Iterable[tuple]) -> int:
+    def _preload(self, samples: Iterable[Sample]) -> int:
         count = 0
         for count, sample in enumerate(samples, 1):
             self._keep(self._compare(*pad_sample(count - 1, sample)))
@@ -196,19 +195,19 @@ class SimulatorBackend:
         return build_report(self.experience, self.measure, self._predict, most, self.steps, self.action_names, memory)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
-        if self.doubt is None:
+        if self.uncertainty is None:
             return np.zeros(len(places))
-        ask: Callable = self.doubt
+        predict = self.uncertainty
         rows = self.experience.rows
-        return np.array([float(ask(jnp.asarray(rows["inputs"][p]), jnp.int32(rows["action"][p]))) for p in places])
+        return np.array([float(predict(jnp.asarray(rows["inputs"][p]), jnp.int32(rows["action"][p]))) for p in places])
 
-    def save(self, path: Any) -> None:
+    def save(self, path: FilePath) -> None:
         counters = {"steps": np.int64(self.steps), "acts": np.int64(self.acts), "tau": np.float64(self.tau)}
         counters["least"] = np.float64(self.returns.least)
         tree = {"experience": self.experience.arrays(), "counters": counters, "facts": self.planner.facts()}
         checkpoint.save(path, tree, "agent", self._about())
 
-    def load(self, path: Any) -> None:
+    def load(self, path: FilePath) -> None:
         found = checkpoint.read(path, "agent", self._about())
         try:
             arrays = split_groups(found, ("experience", "counters", "facts"))
@@ -217,8 +216,8 @@ class SimulatorBackend:
             words = str(error).removeprefix("it does not fit: ")
             raise ValueError(f"{path} does not fit this agent: {words}") from None
 
-    def _restore(self, experience: dict, counters: dict, facts: dict) -> None:
-        """Takes over the arrays of a file; whatever is wrong with them is an error."""
+    def _restore(self, experience: Arrays, counters: Arrays, facts: Arrays) -> None:
+        """Restores the arrays of a file; raises an error for anything that is wrong with them."""
         if counters.keys() != {"['steps']", "['acts']", "['tau']", "['least']"}:
             raise ValueError(f"it holds the counters {sorted(counters)}")
         self.experience = Experience.of({name[2:-2]: array for name, array in experience.items()}, self._num_actions)

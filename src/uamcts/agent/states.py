@@ -92,7 +92,7 @@ def _decode(found: Any, types: dict[str, type]) -> Any:
     return _rebuild(name, types[found["of"]], content, types)
 
 
-def _array(name: str, content: str, found: dict) -> Any:
+def _array(name: str, content: str, found: dict[str, Any]) -> Any:
     dtype = np.dtype(found["dtype"])
     if dtype.kind not in KINDS:
         raise ValueError(f"an array of {dtype}")

@@ -127,11 +127,11 @@ class Penalised(eqx.Module):
     """lambda, a number of either sign."""
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
-        model, doubt = self.learner.planner(domain)
+        model, uncertainty = self.learner.planner(domain)
 
         def step(state: PyTree, action: jax.Array) -> Transition:
             believed = model(state, action)
-            return believed._replace(reward=believed.reward - self.weight * doubt(state, action))
+            return believed._replace(reward=believed.reward - self.weight * uncertainty(state, action))
 
         return step, no_uncertainty
 

@@ -142,8 +142,8 @@ def online(
 def over_runs(function: Callable) -> Callable:
     """`function` of one run as one of many, [runs] in front of all arguments.
 
-    On a CPU one after the other: then the searches of a run look only at what they need (see `uncertainty.recall`),
-    and a run's numbers do not depend on those beside it. On a GPU side by side.
+    On a CPU they run one after the other: the searches of a run then compute only what they need (see
+    `uncertainty.prediction_cache`), and its numbers do not depend on other runs. On a GPU they run side by side.
     """
     if jax.default_backend() == "cpu":
         return lambda *arguments: jax.lax.map(lambda each: function(*each), arguments)
@@ -164,9 +164,9 @@ def deletions(result: SearchResult, domain: Domain) -> Deletions:
     tree = result.tree
     children = tree.children.reshape(-1)
     states = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), tree.state)
-    doubt = true_uncertainty(domain)
+    uncertainty = true_uncertainty(domain)
     every_action = jnp.arange(domain.num_actions)
-    errs = jax.vmap(lambda state: jnp.any(jax.vmap(doubt, (None, 0))(state, every_action) > 0))(states)
+    errs = jax.vmap(lambda state: jnp.any(jax.vmap(uncertainty, (None, 0))(state, every_action) > 0))(states)
     faultless = (children != UNEXPANDED) & ~errs
     fired = faultless & ~jnp.all(tree.exists[children], axis=1)
     return Deletions(jnp.sum(faultless), jnp.sum(fired))
