@@ -164,7 +164,7 @@ def test_arguments_of_the_searches():
         Cmax(problem, 0)
     with pytest.raises(ValueError, match=r"alpha is 0\.5 in repetition 0"):
         repetitions(AdaptiveCmaxPlus(problem, alpha=lambda repetition: 0.5), problem, 1)
-    with pytest.raises(ValueError, match="goal holds nowhere"):
+    with pytest.raises(ValueError, match="goal is False everywhere"):
         Problem(problem.world, problem.model, np.zeros(4, bool), 0, problem.heuristic)
     with pytest.raises(ValueError, match="not 0 at the goal"):
         Problem(problem.world, problem.model, problem.goal, 0, np.ones(4))

@@ -215,7 +215,7 @@ def test_classes_are_balanced_whatever_their_sizes():
 
 def test_the_surprise_and_the_caution_by_hand():
     """Errors 1 and 3 (twice): (1 + 9 + 9) / 3. A mean of 0.5 is believed with deviation 0.1 and k 2, not with 0.25."""
-    surprise = Surprise.empty().add(jnp.float32(1), 0.0, 1).add(jnp.float32(0), 3.0, 2)
+    surprise = Surprise.empty().add(jnp.float32(1), jnp.float32(0), 1).add(jnp.float32(0), jnp.float32(3), 2)
     assert float(surprise.mean) == pytest.approx(19 / 3)
     said = cautious(jnp.array([0.5, 0.5]), jnp.array([0.1, 0.25]), 2.0, 0.05)
     np.testing.assert_array_equal(said, np.array([0.5, 0.0], np.float32))

@@ -85,7 +85,7 @@ def test_chance_is_found_before_the_first_move(method):
             {
                 "act": lambda agent=agent: agent.act(0),
                 "observe": lambda agent=agent: agent.observe(0, 1, 1, reward=0.0, terminal=False),
-                "seed": lambda agent=agent: agent.preload([(0, 1, 1, 0.0, False)]),
+                "preload": lambda agent=agent: agent.preload([(0, 1, 1, 0.0, False)]),
             }[method]()
         assert agent.steps == 0
 

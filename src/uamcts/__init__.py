@@ -92,5 +92,7 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
 
 
-if "gymnasium" in sys.modules:  # then its user may make our environments without another import
-    importlib.import_module("uamcts.gym")
+if "gymnasium" in sys.modules:  # gymnasium.make("uamcts/Breakout-v0") then works without another import
+    from uamcts.runtime.gymnasium_environments import register_environments
+
+    register_environments()

@@ -1,6 +1,17 @@
-"""Planning with wrong models as other papers do it: CMAX, CMAX++ and A-CMAX++, and ports of such ideas into MCTS."""
+"""Planning with wrong models as in other papers: CMAX, CMAX++ and A-CMAX++, and ports of such ideas into MCTS.
+
+Example:
+    ```python
+    problem = uamcts.baselines.Problem.of(uamcts.make("two_way"))
+    agent = uamcts.baselines.CmaxPlus(problem)
+    print(uamcts.baselines.repetitions(agent, problem, count=5))
+    ```
+"""
 
 from __future__ import annotations
+
+import warnings
+from typing import Any
 
 from uamcts.baselines.cmax import AdaptiveCmaxPlus, Cmax, CmaxPlus, PlainAstar, Repetition, alpha_schedule, repetitions
 from uamcts.baselines.mcts_variants import CmaxMcts, CmaxPlusMcts, NearestResidual, Penalised
@@ -20,3 +31,10 @@ __all__ = [
     "alpha_schedule",
     "repetitions",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "falling":
+        warnings.warn("uamcts.baselines.falling is deprecated; use alpha_schedule", DeprecationWarning, stacklevel=2)
+        return alpha_schedule
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

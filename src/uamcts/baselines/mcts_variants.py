@@ -33,7 +33,7 @@ NEIGHBOURS = 512
 
 
 class NoTraining(eqx.Module):
-    """What a learner without rounds of training has to offer: nothing changes in them."""
+    """The methods of a learner without rounds of training: they change nothing."""
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         del key
@@ -48,10 +48,10 @@ class NoTraining(eqx.Module):
 
 
 class CmaxMcts(NoTraining):
-    """CMAX for MCTS: the set X of transitions seen to be wrong; planning in the model, where they end at the worst."""
+    """CMAX for MCTS: plans in the model, where transitions seen to be wrong end the episode at the worst value."""
 
     facts: Facts
-    """X: who is in it; there is nothing else to say."""
+    """X, the transitions seen to be wrong. There are no values."""
 
     @classmethod
     def fresh(cls, state: PyTree, capacity: int = CAPACITY) -> Self:
@@ -119,10 +119,11 @@ class CmaxPlusMcts(NoTraining):
 class Penalised(eqx.Module):
     """Plain MCTS where every transition pays r - weight * U-hat(s, a), with U-hat of another learner.
 
-    Below 0 the weight is a bonus: the planner seeks what it doubts. Inside of `Patched` facts pay what they paid.
+    A negative weight is a bonus: the planner seeks uncertain transitions. Inside of `Patched`, facts keep their reward.
     """
 
     learner: Any
+    """The `Learner` whose U-hat it is."""
     weight: Any
     """lambda, a number of either sign."""
 

@@ -108,10 +108,18 @@ class Simulator:
         if start is not None and set is not None:
             set(self._base, start)
 
-    # The state of something
-
     def read(self, env: gymnasium.Env) -> Any:
-        """The state that another environment of this kind is in, for example the one that you act in."""
+        """Reads the state of another environment of this kind, for example the one that you act in.
+
+        Args:
+            env: The environment.
+
+        Returns:
+            Its state.
+
+        Raises:
+            TypeError: `env` is of another kind, or its state cannot be read.
+        """
         theirs = env.unwrapped
         kinds = (type(theirs), type(self._base))
         # A table's or a classic environment's state means the same in any environment that has one.
@@ -126,7 +134,17 @@ class Simulator:
         return state
 
     def accept(self, thing: Any) -> Any:
-        """A state, from what is at hand: an environment, an observation where that is the state, or a state."""
+        """Turns what you have in hand into a state.
+
+        Args:
+            thing: An environment, an observation (where observations determine the state), or a state.
+
+        Returns:
+            The state.
+
+        Raises:
+            TypeError: `thing` does not determine a state.
+        """
         if isinstance(thing, gymnasium.Env):
             return self.read(thing)
         seen = None if self._layers.observed else self._access.from_observation(thing)
@@ -135,18 +153,18 @@ class Simulator:
         if seen is not None:
             return seen
         raise TypeError(
-            f"{thing!r} is no state of {self.name}, and its observations do not say the state; "
+            f"{thing!r} is not a state of {self.name}, and its observations do not determine the state; "
             "give the environment itself: simulator.accept(env)"
         )
 
     def reset(self, seed: int = 0) -> Any:
-        """A start state."""
+        """A start state, drawn with this seed."""
         self._access.restore(self._env, self.trial.steps[0].before)  # the state taken last may still share its parts
         observation, _ = self._env.reset(seed=seed)
         return self._access.save(self._env, observation)
 
     def identity(self, state: Any) -> Any:
-        """What tells a state from others: all that can change in it; what it shows where nobody can look inside."""
+        """What tells a state from others: all that can change in it, or its observation if it cannot be inspected."""
         return self._flat_observation(state) if self._opaque else self._access.identity(self._env, state)
 
     def _is_opaque(self) -> bool:
@@ -155,8 +173,6 @@ class Simulator:
         except TypeError:
             return True
         return False
-
-    # The state as numbers
 
     def features(self, state: Any) -> np.ndarray:
         """The state as a vector: decoded for toy text, else the environment's numbers or its flattened observation."""
@@ -168,7 +184,7 @@ class Simulator:
         return self._flat_observation(state) if numbers is None else numbers
 
     def inputs(self, state: Any) -> np.ndarray:
-        """The same for learning from: one-hot where a number is a name."""
+        """The vector that U is learned from: the features, but one-hot where a number is a name."""
         if self._own_inputs is not None:
             return self._evaluate(self._own_inputs, state)
         if self._vectors is not None and self._own_features is None:
@@ -177,7 +193,7 @@ class Simulator:
         return vector / 255.0 if hasattr(self._base, "ale") and self._own_features is None else vector
 
     def observation(self, state: Any) -> np.ndarray:
-        """What the environment shows in a state, flat; its features where it has no method that says so."""
+        """The flattened observation of a state; its features where the environment has no method that observes."""
         self._access.restore(self._env, state)
         observation = current_observation(self._base)
         if observation is None:
@@ -231,7 +247,7 @@ def _check_arguments(
     if (get is None) != (put is None):
         raise ValueError("get and set belong together; give both or neither")
     if determinise not in (None, "likeliest"):
-        raise ValueError(f"determinise is {determinise!r}; there are None and 'likeliest'")
+        raise ValueError(f"determinise is {determinise!r}; it must be None or 'likeliest'")
     for name, given in (("get", get), ("set", put), ("features", features), ("inputs", inputs)):
         arguments.function(name, given, "of the bare environment")
     if isinstance(attributes, (str, bytes)) or (attributes is not None and not isinstance(attributes, Sequence)):

@@ -137,7 +137,9 @@ def largest_target(buffer: Buffer) -> Scalar:
     return jnp.where(largest > 0, largest, 1.0)
 
 
-def cautious(mean: Scalar, deviation: Scalar, k: float, noise: Scalar | float) -> Scalar:
+def cautious(
+    mean: Float[Array, "*batch"], deviation: Float[Array, "*batch"], k: float, noise: Scalar | float
+) -> Float[Array, "*batch"]:
     """`mean` where mean - k * deviation is above the noise, exactly 0 elsewhere."""
     return jnp.where(mean - k * deviation > noise, mean, 0.0)
 
