@@ -1,5 +1,6 @@
 """States are told apart by all that is in them; simulators with chance are found out; contradictions are counted."""
 
+import functools
 import random
 
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import uamcts
+from uamcts.agent.domain_transitions import infer_terminal
 from uamcts.agent.identity import Identity
 from uamcts.corrections.facts import Outcomes, Recurrence
 from uamcts.corrections.patched_model import PatchedModel
@@ -204,7 +206,7 @@ def test_a_domain_is_asked_whether_an_episode_has_ended(name):
     domain = uamcts.make(name)
     agent = uamcts.Agent(domain, "none", memory=True, iterations=3, schedule=uamcts.Schedule(interval=500))
     world, rng = jax.jit(domain.world), np.random.default_rng(1)
-    ended = jax.jit(agent.backend._ended)
+    ended = jax.jit(functools.partial(infer_terminal, domain))
     state, ends = domain.reset(jax.random.key(0)), 0
     for number in range(300):
         action = int(rng.integers(domain.num_actions))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,7 @@ from uamcts.agent.backend import (
     pad_sample,
     split_groups,
 )
+from uamcts.agent.domain_transitions import compare, infer_terminal, state_bytes
 from uamcts.agent.experience import Experience, Measure, Outcome
 from uamcts.agent.report import Report, build_report
 from uamcts.arguments import action_number, flag, real, refuse_beyond_memory, search_bytes
@@ -35,21 +37,6 @@ from uamcts.uncertainty import Estimator, make_estimator
 from uamcts.uncertainty.calibration import Calibrated
 from uamcts.uncertainty.learner import AgentState, finish_on_host, fresh_learner, goes_on, observe, plan, train
 from uamcts.uncertainty.schedule import Schedule
-
-
-class Comparison(NamedTuple):
-    """A real transition beside the model's prediction."""
-
-    here: jax.Array
-    """The features of the state."""
-    real: jax.Array
-    """Those of the real next state."""
-    believed: jax.Array
-    """Those of the predicted next state."""
-    reward: jax.Array
-    """The predicted reward."""
-    terminal: jax.Array
-    """Whether the model predicted the end of the episode."""
 
 
 class DomainBackend:
@@ -110,35 +97,14 @@ class DomainBackend:
             lambda knowledge, state, action, real, copies: observe(knowledge, self.domain, state, action, real, copies)
         )
         self._train = jax.jit(lambda knowledge, key: train(knowledge, key, self.schedule))
-        self._compare = jax.jit(self._features)
-        self._over = jax.jit(self._infer_terminal)
+        self._compare = jax.jit(functools.partial(compare, self.domain))
+        self._over = jax.jit(functools.partial(infer_terminal, self.domain))
 
     def twin(self) -> DomainBackend:
         """A copy that learns on its own."""
         twin = copy.copy(self)
         twin.experience = self.experience.copy()
         return twin
-
-    def _infer_terminal(self, state: PyTree, action: jax.Array, following: PyTree) -> jax.Array:
-        """Whether a step ended its episode, where the user did not say.
-
-        It did if the model says so and predicted the very state that followed, or if the domain says so of that state:
-        by `arrival`, or because no action leads out of it, which is how a domain marks the end.
-        """
-        believed = self.domain.model(state, action)
-        predicted = believed.terminal & _equal(believed.state, following)
-        try:
-            return predicted | self.domain.arrival(following)[1]
-        except NotImplementedError:
-            onward = jax.vmap(self.domain.model, (None, 0))(following, jnp.arange(self.domain.num_actions))
-            stays = jax.vmap(_equal, (0, None))(onward.state, following)
-            return predicted | jnp.all(onward.terminal & stays)
-
-    def _features(self, state: PyTree, action: jax.Array, following: PyTree) -> Comparison:
-        features, believed = self.domain.features, self.domain.model(state, action)
-        return Comparison(
-            features(state), features(following), features(believed.state), believed.reward, believed.terminal
-        )
 
     def _fresh_memory(self) -> PyTree:
         _, uncertainty = self.knowledge.learner.planner(self.domain)
@@ -221,7 +187,7 @@ class DomainBackend:
         """Records the transition for the report; its inputs are the bytes of the state."""
         compared = self._compare(state, jnp.int32(action), following)
         here, after, believed = (np.asarray(part, np.float64) for part in compared[:3])
-        inputs = _state_bytes(state)
+        inputs = state_bytes(state)
         predicted = Outcome(believed, float(compared.reward), bool(compared.terminal))
         unscaled = float(np.mean((after - believed) ** 2))
         self.experience.add(here, inputs, int(action), predicted, Outcome(after, reward, terminal), unscaled)
@@ -292,7 +258,7 @@ class DomainBackend:
         if np.isnan(float(knowledge.loss)):
             raise ValueError("loss is nan")
         example = self.domain.reset(self.key)
-        sizes = {"features": self.domain.features(example).size, "inputs": _state_bytes(example).size}
+        sizes = {"features": self.domain.features(example).size, "inputs": state_bytes(example).size}
         if experience.count and experience.rows["inputs"].dtype != np.uint8:
             raise ValueError(f"its inputs are {experience.rows['inputs'].dtype}")
         for name, size in sizes.items():
@@ -320,13 +286,3 @@ class DomainBackend:
         """`state` as arrays; raises an error if it is not a state of the domain."""
         like = jax.eval_shape(self.domain.reset, self.key)
         return match_structure(state, like, argument, self.name, f"it is not a state of {self.name} (see domain.reset)")
-
-
-def _equal(one: PyTree, other: PyTree) -> jax.Array:
-    """Whether two states of one form are the same."""
-    return jnp.all(jnp.stack([jnp.all(a == b) for a, b in zip(*map(jax.tree.leaves, (one, other)), strict=True)]))
-
-
-def _state_bytes(state: PyTree) -> np.ndarray:
-    """The bytes of a state."""
-    return np.frombuffer(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(state)), np.uint8)

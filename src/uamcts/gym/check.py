@@ -106,6 +106,11 @@ def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
             "restore": {"restorable": False},
         }.get(problem.kind, {})
         return Report(name, advice=(*advice, str(problem)), **found)
+    return _report(simulator, name, advice)
+
+
+def _report(simulator: Simulator, name: str, advice: list[str]) -> Report:
+    """What can be said of a simulator that repeats its trial."""
     trial = simulator.trial
     finite = bool(np.isfinite([step.reward for step in trial.steps]).all())
     if not finite:
