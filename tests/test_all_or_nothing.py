@@ -145,7 +145,7 @@ def test_whichever_call_fails_nothing_has_changed(what, error, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["plain", "compiled"])
-@pytest.mark.parametrize("method", ["observe", "learn", "seed"])
+@pytest.mark.parametrize("method", ["observe", "learn", "preload"])
 def test_an_interrupted_lesson_leaves_the_agent_as_it_was(known, kind, method, monkeypatch, tmp_path):
     agent, state = known[kind]
     before, doubt = content(agent, tmp_path), agent.estimator
@@ -159,7 +159,7 @@ def test_an_interrupted_lesson_leaves_the_agent_as_it_was(known, kind, method, m
         {
             "observe": lambda: agent.observe(*sample[:3], reward=0.0, terminal=False),
             "learn": agent.learn,
-            "seed": lambda: agent.preload([sample]),
+            "preload": lambda: agent.preload([sample]),
         }[method]()
     assert content(agent, tmp_path) == before
     assert agent.estimator is doubt

@@ -78,7 +78,7 @@ class Slippery:
         return state + (1 if forward else -1), 0.0, False
 
 
-@pytest.mark.parametrize("method", ["act", "observe", "seed"])
+@pytest.mark.parametrize("method", ["act", "observe", "preload"])
 def test_chance_is_found_before_the_first_move(method):
     """102 pairs of steps: one of 40 such simulators passes with a probability of 40 * 0.82^102, less than 1e-7."""
     for seed in range(40):
