@@ -446,7 +446,7 @@ def test_a_residual_model_keeps_no_more_than_it_can_look_at():
 def test_learners_by_name():
     domain = uamcts.make("two_way")
     made = make_learner("linear+penalty=2+memory", KEY, domain, OPTIONS)
-    assert made.facts.kept.capacity == 4
+    assert made.facts.best.capacity == 4
     assert made.learner.weight == 2.0
     assert isinstance(made.learner.learner, UncertaintyLearner)
     assert isinstance(make_learner("cmax_plus", KEY, domain, OPTIONS), CmaxPlusMcts)
