@@ -131,7 +131,7 @@ def learner(name):
 
     @jax.jit
     def train(learner, samples, key):
-        seen = jax.lax.scan(lambda one, s: (one.seen(world, s[0], s[1], s[2], 1), None), learner, samples)[0]
+        seen = jax.lax.scan(lambda one, s: (one.observe(world, s[0], s[1], s[2], 1), None), learner, samples)[0]
         return seen.learn(key)
 
     for number in range(2):

@@ -1,5 +1,6 @@
 """`uamcts.Agent` and its files: a loop of one's own, saving, loading, and files that are not what they should be."""
 
+import io
 import json
 import zipfile
 
@@ -92,7 +93,9 @@ def damaged(content, how):
 
 
 def _flipped(content):
-    place = len(content) // 2
+    """One byte changed, in the middle of the largest array: readers ignore some bytes of the headers between arrays."""
+    largest = max(zipfile.ZipFile(io.BytesIO(content)).infolist(), key=lambda entry: entry.compress_size)
+    place = largest.header_offset + 30 + len(largest.filename) + largest.compress_size // 2
     return content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :]
 
 

@@ -113,7 +113,7 @@ def test_a_refused_observation_leaves_no_trace_and_the_right_one_is_taken(known,
         assert content(agent, tmp_path) == before, wrong
         assert len(str(caught.value)) < 250
     with pytest.raises(ValueError, match="action is"):
-        agent.seed([(state(5), 1, state(5), 0.25, False), (state(4), 5, state(4))])
+        agent.preload([(state(5), 1, state(5), 0.25, False), (state(4), 5, state(4))])
     assert content(agent, tmp_path) == before, "half of the samples stayed"
     steps = agent.steps
     agent.observe(state(5), np.int8(1), state(5), reward=np.float32(0.25), terminal=np.bool_(False))
@@ -145,7 +145,7 @@ def test_whichever_call_fails_nothing_has_changed(what, error, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["plain", "compiled"])
-@pytest.mark.parametrize("method", ["observe", "learn", "seed"])
+@pytest.mark.parametrize("method", ["observe", "learn", "preload"])
 def test_an_interrupted_lesson_leaves_the_agent_as_it_was(known, kind, method, monkeypatch, tmp_path):
     agent, state = known[kind]
     before, doubt = content(agent, tmp_path), agent.estimator
@@ -153,13 +153,13 @@ def test_an_interrupted_lesson_leaves_the_agent_as_it_was(known, kind, method, m
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(FittedUncertainty, "fitted", interrupted)
+    monkeypatch.setattr(FittedUncertainty, "fit", interrupted)
     sample = (state(7), 1, state(7), 0.0, False)
     with pytest.raises(KeyboardInterrupt):
         {
             "observe": lambda: agent.observe(*sample[:3], reward=0.0, terminal=False),
             "learn": agent.learn,
-            "seed": lambda: agent.seed([sample]),
+            "preload": lambda: agent.preload([sample]),
         }[method]()
     assert content(agent, tmp_path) == before
     assert agent.estimator is doubt
@@ -170,11 +170,11 @@ def test_an_interrupted_lesson_of_a_domain_leaves_the_agent_as_it_was(monkeypatc
     agent.observe(state(1), 1, state(1))
     agent.observe(state(2), 1, state(2))
     before = content(agent, tmp_path)
-    monkeypatch.setattr(agent.backend, "_taught", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(agent.backend, "_train", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         agent.observe(state(3), 1, state(3))  # the third: it is time to learn
     with pytest.raises(KeyboardInterrupt):
-        agent.seed([(state(number), 1, state(number)) for number in range(5)])
+        agent.preload([(state(number), 1, state(number)) for number in range(5)])
     assert content(agent, tmp_path) == before
 
 
@@ -228,9 +228,9 @@ def test_seeding_takes_nothing_from_a_source_that_fails(known, tmp_path):
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        agent.seed(samples())
+        agent.preload(samples())
     for wrong in (5, "abc", {"state": 1}):
         with pytest.raises(TypeError, match="sample 0 is"):
-            agent.seed([wrong])
+            agent.preload([wrong])
     assert content(agent, tmp_path) == before
-    assert jax.tree.leaves(agent.seed([])) == [0]
+    assert jax.tree.leaves(agent.preload([])) == [0]

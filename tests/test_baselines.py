@@ -16,7 +16,7 @@ from uamcts.baselines import (
     Penalised,
     PlainAstar,
     Problem,
-    falling,
+    alpha_schedule,
     repetitions,
 )
 from uamcts.baselines.cmax import lookahead
@@ -158,13 +158,13 @@ def test_the_adaptive_one_uses_both(icy):
 
 
 def test_arguments_of_the_searches():
-    assert [falling(9.0, 0.5)(repetition) for repetition in (0, 1, 3)] == [9.0, 5.0, 2.0]
+    assert [alpha_schedule(9.0, 0.5)(repetition) for repetition in (0, 1, 3)] == [9.0, 5.0, 2.0]
     problem = line_of(4)
     with pytest.raises(ValueError, match="expansions is 0"):
         Cmax(problem, 0)
     with pytest.raises(ValueError, match=r"alpha is 0\.5 in repetition 0"):
         repetitions(AdaptiveCmaxPlus(problem, alpha=lambda repetition: 0.5), problem, 1)
-    with pytest.raises(ValueError, match="goal holds nowhere"):
+    with pytest.raises(ValueError, match="goal is False everywhere"):
         Problem(problem.world, problem.model, np.zeros(4, bool), 0, problem.heuristic)
     with pytest.raises(ValueError, match="not 0 at the goal"):
         Problem(problem.world, problem.model, problem.goal, 0, np.ones(4))
@@ -319,7 +319,7 @@ def only(places):
 def walked(domain, learner, steps):
     for cell, action in steps:
         state = domain.from_features(cell)
-        learner = learner.seen(domain, state, jnp.int32(action), domain.world(state, action), 1)
+        learner = learner.observe(domain, state, jnp.int32(action), domain.world(state, action), 1)
     return learner
 
 
@@ -343,7 +343,7 @@ def test_cmax_plus_mcts_pays_q_where_the_model_was_seen_to_be_wrong(grid):
     given = says(UncertaintyLearner(make_estimator("none", KEY, domain)))
     learner = walked(domain, CmaxPlusMcts.fresh(domain.reset(KEY), 8), STEPS[:3])
     goal = Transition(domain.from_features((1, 6)), jnp.float32(10), jnp.bool_(True))
-    learner = learner.seen(domain, domain.from_features((2, 2)), jnp.int32(DOWN), goal, 1)
+    learner = learner.observe(domain, domain.from_features((2, 2)), jnp.int32(DOWN), goal, 1)
     found, wrong = says(learner), only([(1, RIGHT), (16, DOWN)])
     np.testing.assert_array_equal(found.terminal, given.terminal | wrong)
     np.testing.assert_array_equal(np.asarray(found.reward)[~wrong], np.asarray(given.reward)[~wrong])
@@ -446,7 +446,7 @@ def test_a_residual_model_keeps_no_more_than_it_can_look_at():
 def test_learners_by_name():
     domain = uamcts.make("two_way")
     made = make_learner("linear+penalty=2+memory", KEY, domain, OPTIONS)
-    assert made.facts.kept.capacity == 4
+    assert made.facts.best.capacity == 4
     assert made.learner.weight == 2.0
     assert isinstance(made.learner.learner, UncertaintyLearner)
     assert isinstance(make_learner("cmax_plus", KEY, domain, OPTIONS), CmaxPlusMcts)

@@ -9,7 +9,7 @@ from forks import AT_FORK, FORKS, ON_ROAD, TAKE, WAIT, WRONG, Simulator, State, 
 import uamcts
 from uamcts.lab.experiments.learners import make_learner
 from uamcts.uncertainty import ESTIMATORS, GATED, make_estimator
-from uamcts.uncertainty.calibration import LATEST, Calibrated, Sightings, cut_between
+from uamcts.uncertainty.calibration import LATEST, Calibrated, Sightings, threshold_between
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.learner import AgentState, UncertaintyLearner, goes_on, train
 
@@ -79,7 +79,7 @@ def test_a_users_estimator_is_cut_too():
     observe_everything(agent)
     expected = [WAIT] * WRONG + [TAKE] * (FORKS - WRONG)
     assert [agent.act((fork, AT_FORK)) for fork in range(FORKS)] == expected
-    assert float(agent.backend.doubt.cut) == pytest.approx((1e-3 + 0.2) / 2)
+    assert float(agent.backend.uncertainty.threshold) == pytest.approx((1e-3 + 0.2) / 2)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.9])
@@ -116,7 +116,7 @@ def test_the_papers_rules_see_what_the_network_says(rules):
 
 
 SIZE = 24
-cut = jax.jit(cut_between)
+threshold_of = jax.jit(threshold_between)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_the_cut_by_hand(right, wrong, expected):
     answers = np.array([*right, *wrong, *[0.7] * (SIZE - seen)], np.float32)  # the last ones are neither
     place = np.arange(SIZE)
     conditions = place < len(right), (place >= len(right)) & (place < seen)
-    assert float(cut(answers, *conditions)) == pytest.approx(expected)
+    assert float(threshold_of(answers, *conditions)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["nearest", pytest.param("trees", marks=pytest.mark.long)])
@@ -168,11 +168,11 @@ class Echo(Estimator):
 
 def test_the_latest_sightings_are_kept():
     put = jax.jit(lambda ring, number, wanted: ring.put(number, jnp.int32(0), wanted))
-    ring = Sightings.none(jnp.int32(0), places=4)
+    ring = Sightings.empty(jnp.int32(0), places=4)
     for number in range(1, 8):
         ring = put(ring, jnp.int32(number), jnp.bool_(number != 6))
     assert sorted(ring.states[:4].tolist()) == [3, 4, 5, 7]
-    said, there = ring.answers(Echo())
+    said, there = ring.predictions(Echo())
     assert sorted(said[there].tolist()) == [3, 4, 5, 7]
     assert Calibrated.around(Echo(), jnp.int32(0)).right.actions.size == LATEST + 1
 
@@ -248,7 +248,7 @@ def test_a_round_that_is_not_worth_it_changes_nothing():
     )
     world = domain(wrong=0)
     see = jax.jit(
-        lambda know, state: uamcts.uncertainty.learner.seen(know, world, state, jnp.int32(1), world.world(state, 1))
+        lambda know, state: uamcts.uncertainty.learner.observe(know, world, state, jnp.int32(1), world.world(state, 1))
     )
     teach = jax.jit(lambda know: train(know, KEY, schedule))
     knowledge = see(knowledge, as_state(1, ON_ROAD))

@@ -16,8 +16,8 @@ from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.conformal_gate import Gated
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.learner import UncertaintyLearner
-from uamcts.uncertainty.samples import Surprise, balanced, cautious, grouped
-from uamcts.uncertainty.trees import evaluated, fitted
+from uamcts.uncertainty.samples import Surprise, cautious, group_samples, sample_balanced
+from uamcts.uncertainty.trees import evaluate_trees, fit_trees
 
 KEY = jax.random.key(0)
 NEW = ("two_part", "bayes", "trees", "nearest", "ensemble", "dropout")
@@ -175,7 +175,7 @@ def a_buffer(samples, capacity=10):
 
 def test_equal_samples_become_one_with_their_number_and_mean():
     buffer = a_buffer([(5, 0, 1.0), (5, 1, 0.0), (5, 0, 3.0), (6, 0, 0.5), (5, 0, 2.0)])
-    groups = grouped(buffer)
+    groups = group_samples(buffer)
     found = {}
     for row, size, mean in zip(*(np.asarray(part) for part in groups), strict=True):
         if size:
@@ -189,7 +189,7 @@ def test_only_equal_samples_become_one(monkeypatch):
     targets = jnp.arange(1000) % 2.0
     buffer = Buffer(jnp.eye(1000), jnp.zeros(1000, jnp.int32), targets, jnp.int32(1000), 0)
     for _ in range(2):
-        groups = grouped(buffer)
+        groups = group_samples(buffer)
         np.testing.assert_array_equal(groups.size, 1)
         np.testing.assert_array_equal(groups.row, np.arange(1000), "not in the order they came")
         np.testing.assert_array_equal(groups.mean, targets)
@@ -202,20 +202,20 @@ def test_classes_are_balanced_whatever_their_sizes():
     Half of the draws, and a 18th each: within 5 standard deviations (1 in 100,000; the seed is fixed).
     """
     buffer = a_buffer([(99, 0, 0.3), *[(index, 0, 0.0) for index in range(9)], *[(0, 0, 0.0)] * 89], capacity=110)
-    groups = grouped(buffer)
-    drawn = np.asarray(buffer.states)[np.asarray(groups.row)[np.asarray(balanced(KEY, groups, (20_000,)))]]
+    groups = group_samples(buffer)
+    drawn = np.asarray(buffer.states)[np.asarray(groups.row)[np.asarray(sample_balanced(KEY, groups, (20_000,)))]]
     counts = {state: np.sum(drawn == state) for state in [99, *range(9)]}
     assert sum(counts.values()) == 20_000
     assert counts[99] == pytest.approx(10_000, abs=5 * np.sqrt(5000))
     for state in range(9):
         assert counts[state] == pytest.approx(20_000 / 18, abs=5 * np.sqrt(20_000 / 18))
-    certain = grouped(a_buffer([(1, 0, 0.0), (2, 0, 0.0)]))
-    assert set(np.asarray(balanced(KEY, certain, (100,)))) == {0, 1}
+    certain = group_samples(a_buffer([(1, 0, 0.0), (2, 0, 0.0)]))
+    assert set(np.asarray(sample_balanced(KEY, certain, (100,)))) == {0, 1}
 
 
 def test_the_surprise_and_the_caution_by_hand():
     """Errors 1 and 3 (twice): (1 + 9 + 9) / 3. A mean of 0.5 is believed with deviation 0.1 and k 2, not with 0.25."""
-    surprise = Surprise.none().more(jnp.float32(1), 0.0, 1).more(jnp.float32(0), 3.0, 2)
+    surprise = Surprise.empty().add(jnp.float32(1), jnp.float32(0), 1).add(jnp.float32(0), jnp.float32(3), 2)
     assert float(surprise.mean) == pytest.approx(19 / 3)
     said = cautious(jnp.array([0.5, 0.5]), jnp.array([0.1, 0.25]), 2.0, 0.05)
     np.testing.assert_array_equal(said, np.array([0.5, 0.0], np.float32))
@@ -276,6 +276,8 @@ class _Vectors:
     def inputs(self, state):
         return state
 
+    features = inputs
+
 
 def test_the_tree_evaluator_is_scikit_learns():
     """200 samples of real numbers: each tree of the arrays, and their mean, as scikit-learn predicts."""
@@ -284,10 +286,10 @@ def test_the_tree_evaluator_is_scikit_learns():
     random = np.random.default_rng(0)
     inputs = random.normal(size=(200, 6)).astype(np.float32)
     targets = np.maximum(inputs[:, 0] * inputs[:, 1], 0).astype(np.float32)
-    nodes = jax.tree.map(jnp.asarray, fitted(inputs, targets, 7, 8, (5, 63)))
+    nodes = jax.tree.map(jnp.asarray, fit_trees(inputs, targets, 7, 8, (5, 63)))
     forest = ExtraTreesRegressor(5, max_leaf_nodes=32, max_depth=8, random_state=7).fit(inputs, targets)
     others = np.concatenate([inputs, random.normal(size=(500, 6)).astype(np.float32)])
-    found = jax.jit(jax.vmap(lambda row: evaluated(nodes, row, 8)))(others)
+    found = jax.jit(jax.vmap(lambda row: evaluate_trees(nodes, row, 8)))(others)
     each = np.stack([tree.predict(others) for tree in forest.estimators_], axis=1)
     np.testing.assert_allclose(found, each, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(np.mean(found, axis=1), forest.predict(others), rtol=1e-5, atol=1e-6)

@@ -31,6 +31,17 @@ def test_an_import_registers_without_loading_jax(imports):
     assert "▒▒▒▒▒▒▒▒▒▒" in output
 
 
+def test_uamcts_registers_with_a_loaded_gymnasium_and_imports_nothing_else():
+    """Whichever of the two comes first, once, and without a warning."""
+    program = (
+        "import gymnasium, uamcts, sys; assert 'uamcts/Breakout-v0' in gymnasium.registry; "
+        "assert 'uamcts.gym' not in sys.modules and 'jax' not in sys.modules; "
+        "spec = gymnasium.registry['uamcts/Breakout-v0']; import uamcts.gym; "
+        "assert gymnasium.registry['uamcts/Breakout-v0'] is spec"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
+
+
 def test_time_limits_are_the_domains_own():
     for name, (domain, limit) in ENVIRONMENTS.items():
         assert uamcts.make(domain).time_limit == limit == gymnasium.spec(f"uamcts/{name}").max_episode_steps

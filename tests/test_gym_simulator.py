@@ -415,10 +415,10 @@ def test_an_observation_is_accepted_where_it_is_the_state(name, options):
             known, seen = simulator.accept(env), simulator.accept(observation)
             np.testing.assert_allclose(simulator.features(seen), simulator.features(known), atol=1e-6)
             observation, *_ = env.step(simulator.actions[action % simulator.num_actions])
-    with pytest.raises(TypeError, match="is no state of"):
+    with pytest.raises(TypeError, match="is not a state of"):
         simulator.accept("here")
     with pytest.raises(TypeError, match="its state cannot be read"):
-        simulator.accept(gymnasium.make("Blackjack-v1")) if simulator._way.whole else simulator.accept(
+        simulator.accept(gymnasium.make("Blackjack-v1")) if simulator._access.whole else simulator.accept(
             gymnasium.make(name).unwrapped
         )
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import uamcts
 from uamcts.agent import checkpoint
-from uamcts.corrections.facts import Facts, Patched, PatchedModel
+from uamcts.corrections.fact_table import Facts
+from uamcts.corrections.facts import Patched
+from uamcts.corrections.patched_model import PatchedModel
 from uamcts.episodes.online import Run, advance, over_runs
 from uamcts.presets import search_config
 from uamcts.types import Transition
@@ -45,7 +47,7 @@ def table():
     empty = Facts.empty(place(jnp.int32(0)), Place(jnp.int32(0), jnp.float32(0)), 16)
 
     @jax.jit
-    def filled(facts, numbers, actions, values, wanted):
+    def fill(facts, numbers, actions, values, wanted):
         def one(facts, each):
             number, action, value, wanted = each
             return facts.put(place(number), action, Place(value, value / 2), wanted), None
@@ -60,7 +62,7 @@ def table():
     def put(facts, rows):
         padded = rows + [(0, 0, -1)] * (40 - len(rows))
         numbers, actions, values = jnp.array(padded).T
-        return filled(facts, numbers, actions, values, jnp.arange(40) < len(rows))
+        return fill(facts, numbers, actions, values, jnp.arange(40) < len(rows))
 
     def look(facts):
         value, known = everything(facts)
@@ -146,7 +148,7 @@ def test_facts_override_the_model_and_its_doubt_where_they_were_seen_and_nowhere
     """The ends and rewards of the real step are kept as well, also where they contradict the domain's rules."""
     domain, walk, states, actions = icy
     learner = Patched.fresh(domain.reset(KEY), UncertaintyLearner(Constant(many)))
-    see = jax.jit(lambda learner, state, action, real: learner.seen(domain, state, action, real, 1))
+    see = jax.jit(lambda learner, state, action, real: learner.observe(domain, state, action, real, 1))
     odd = Transition(domain.from_features((2, 1)), jnp.float32(-3.5), jnp.bool_(True))
     facts = {}
     for cell, action in walk:
@@ -242,7 +244,7 @@ def test_a_patched_python_model_overrides_exactly_what_was_seen():
     assert model.step([1], 1) == ([0], 2.0, True)
     assert model.step([1], 0) == ([0], 0.0, False)
     assert model.step([2], 1) == ([3], 0.0, False)
-    doubt = model.undoubted(lambda state, action: 0.3)
+    doubt = model.patch_uncertainty(lambda state, action: 0.3)
     assert (doubt([1], 1), doubt([1], 0)) == (0.0, 0.3)
     config = uamcts.SearchConfig(iterations=60, rollouts=4, depth=10)
     found = uamcts.reference.search(0, [1], model, doubt, config)

@@ -321,7 +321,9 @@ def test_a_large_enough_transition_network_learns_the_world(residual):
     domain = uamcts.make("two_way")
     learner = TransitionLearner.fresh(KEY, domain, (128,), residual, capacity=64, minibatches=15000)
     cells = [(row, column) for row in range(3) for column in range(7) if row != 1 or column in (0, 6)]
-    seen = jax.jit(lambda learner, state, action: learner.seen(domain, state, action, domain.world(state, action), 1))
+    seen = jax.jit(
+        lambda learner, state, action: learner.observe(domain, state, action, domain.world(state, action), 1)
+    )
     pairs = [(domain.from_features(cell), action) for cell in cells if cell != (1, 6) for action in range(4)]
     for state, action in pairs:
         learner = seen(learner, state, action)

@@ -100,8 +100,8 @@ def test_discrepancy_by_hand():
     scales = np.array([np.std([0, 1000, 0, 1000, 0, 0]), np.std([0, 0, 1, 1, 0, 1])])
     np.testing.assert_allclose(experience.scales, scales)
     expected = [0.0, (500 / scales[0]) ** 2 / 2, (0.5 / scales[1]) ** 2 / 2]
-    np.testing.assert_allclose(experience.errors(Measure()), expected)
-    np.testing.assert_allclose(experience.errors(Measure(("reward", "terminal"))), 0.0)
+    np.testing.assert_allclose(experience.uncertainties(Measure()), expected)
+    np.testing.assert_allclose(experience.uncertainties(Measure(("reward", "terminal"))), 0.0)
 
 
 def test_rewards_and_ends_count_where_wanted():
@@ -113,10 +113,10 @@ def test_rewards_and_ends_count_where_wanted():
         (2, (0.0, True), (None, None)),
     ):
         experience.add(same, same, action, Outcome(same, *believed), Outcome(same, *real), np.nan)
-    np.testing.assert_allclose(experience.errors(Measure()), [1.0, 1.0, 0.0])  # 4 is the whole spread of rewards
-    np.testing.assert_allclose(experience.errors(Measure(("reward",))), [1.0, 0.0, 0.0])
-    np.testing.assert_allclose(experience.errors(Measure(("terminal",))), [0.0, 1.0, 0.0])
-    np.testing.assert_allclose(experience.errors(Measure(("state",))), 0.0)
+    np.testing.assert_allclose(experience.uncertainties(Measure()), [1.0, 1.0, 0.0])  # 4 is the whole spread of rewards
+    np.testing.assert_allclose(experience.uncertainties(Measure(("reward",))), [1.0, 0.0, 0.0])
+    np.testing.assert_allclose(experience.uncertainties(Measure(("terminal",))), [0.0, 1.0, 0.0])
+    np.testing.assert_allclose(experience.uncertainties(Measure(("state",))), 0.0)
 
 
 def test_what_is_seen_twice_is_one_transition():
@@ -125,13 +125,13 @@ def test_what_is_seen_twice_is_one_transition():
     for after in (0.0, 1.0, 1.0):
         experience.add(np.zeros(1), np.zeros(1), 0, outcome([0.0]), outcome([after]), np.nan)
     assert experience.count == 1
-    assert experience.seen("times") == [3]
+    assert experience.column("times") == [3]
     variance = np.var([0, 0, 0, 1, 0, 1])
-    np.testing.assert_allclose(experience.errors(Measure()), 2 / 3 / variance)
+    np.testing.assert_allclose(experience.uncertainties(Measure()), 2 / 3 / variance)
     again = Experience.of(experience.arrays(), 1)
     again.add(np.zeros(1), np.zeros(1), 0, outcome([0.0]), outcome([0.0]), np.nan)
-    assert again.seen("times") == [4]
-    assert experience.seen("times") == [3]
+    assert again.column("times") == [4]
+    assert experience.column("times") == [3]
 
 
 # The agent
@@ -140,16 +140,16 @@ def test_what_is_seen_twice_is_one_transition():
 def test_it_learns_where_the_simulator_lies(lived):
     agent, lengths = lived
     assert lengths[-1] <= 12, lengths  # the shortest way has 6 steps
-    walls = {(tuple(lie.features.astype(int)), lie.action) for lie in agent.report(100)}
+    walls = {(tuple(error.features.astype(int)), error.action) for error in agent.report(100)}
     assert walls
     for state, action in walls:
         assert Corridors().step(state, action) != REAL.step(state, action), (state, action)
     seen = agent.backend.experience
-    for features, action in zip(seen.seen("features"), seen.seen("action"), strict=True):
+    for features, action in zip(seen.column("features"), seen.column("action"), strict=True):
         state = tuple(features.astype(int))
         wrong = Corridors().step(state, action) != REAL.step(state, action)
         assert wrong == ((state, int(action)) in walls)
-        assert (agent.backend.planner.asked(state, int(action)) > 0) == wrong
+        assert (agent.backend.planner.uncertainty(state, int(action)) > 0) == wrong
 
 
 def test_a_compiled_simulator_is_learned_alike(lived):
@@ -158,15 +158,15 @@ def test_a_compiled_simulator_is_learned_alike(lived):
     compiled = uamcts.Agent(jax_corridors(), config=CONFIG)
     seen = plain.backend.experience
     samples = []
-    for features, action in zip(seen.seen("features"), seen.seen("action"), strict=True):
+    for features, action in zip(seen.column("features"), seen.column("action"), strict=True):
         state = tuple(features.astype(int))
         after, reward, over = REAL.step(state, int(action))
         samples.append((jnp.array(state, jnp.int32), int(action), jnp.array(after, jnp.int32), reward, over))
-    assert compiled.seed(samples) == seen.count
+    assert compiled.preload(samples) == seen.count
     ours, theirs = compiled.report(100), plain.report(100)
-    key = lambda lie: (tuple(lie.features), lie.action)  # noqa: E731
+    key = lambda error: (tuple(error.features), error.action)  # noqa: E731
     assert sorted(map(key, ours)) == sorted(map(key, theirs))
-    assert all(lie.learned > 0 for lie in ours)
+    assert all(error.learned > 0 for error in ours)
     assert compiled.act(jnp.zeros(2, jnp.int32)) in range(4)
 
 
@@ -195,7 +195,7 @@ def test_features_and_discrepancy_of_ones_own():
     agent.observe((0, 0), 1, (0, 0))
     assert agent.estimator is None
     agent.observe((0, 0), 2, (0, 0))
-    assert [lie.action for lie in agent.report()] == [2]
+    assert [error.action for error in agent.report()] == [2]
 
     own = uamcts.Agent(Corridors(), config=CONFIG, discrepancy=lambda real, said: 7.0 * (real != said), parts=["state"])
     own.observe((0, 0), 1, (0, 0))
@@ -244,17 +244,17 @@ def _explained(agent, state):
 
 def test_what_is_known_before_is_taken_whole_or_not_at_all():
     agent = uamcts.Agent(Corridors(), config=CONFIG)
-    assert agent.seed([((0, 0), 2, (1, 0), 0.0, False), ((1, 0), 1, (1, 0), 0.0, False)]) == 2
+    assert agent.preload([((0, 0), 2, (1, 0), 0.0, False), ((1, 0), 1, (1, 0), 0.0, False)]) == 2
     assert agent.steps == 0
-    assert [(tuple(lie.features), lie.action) for lie in agent.report()] == [((1, 0), 1)]
+    assert [(tuple(error.features), error.action) for error in agent.report()] == [((1, 0), 1)]
     with pytest.raises(ValueError, match="sample 1 has 2 entries"):
-        agent.seed([((1, 1), 1, (1, 1)), ((0, 0), 1)])
+        agent.preload([((1, 1), 1, (1, 1)), ((0, 0), 1)])
     assert agent.backend.experience.count == 2
     assert len(agent.backend.planner.patched.facts) == 2, "half of the samples went into the memory"
     domain = uamcts.make("two_way")
     learned = uamcts.Agent(domain, "linear", CONFIG)
     state = domain.reset(jax.random.key(0))
-    assert learned.seed([(state, 1, state)]) == 1
+    assert learned.preload([(state, 1, state)]) == 1
     assert learned.steps == 1
 
 
@@ -297,7 +297,7 @@ def test_other_estimators_and_a_schedule(estimator):
     lessons = [agent.observe((0, column % 3), 1, (0, column % 3)) for column in range(20)]
     assert [place for place, learned in enumerate(lessons) if learned] == [9, 19]
     assert agent.tau == pytest.approx(0.1)
-    assert all(lie.learned >= 0 for lie in agent.report())
+    assert all(error.learned >= 0 for error in agent.report())
     assert agent.act((0, 0)) in range(4)
 
 
@@ -457,11 +457,11 @@ def test_wrong_arguments_are_named(arguments, message):
 
 def test_states_of_many_kinds():
     """Named tuples, dataclasses, dictionaries, arrays: all numbers in them, in order."""
-    assert python_simulator.flattened(State(1, 2.5)).tolist() == [1, 2.5]
-    assert python_simulator.flattened({"b": np.ones((2, 1)), "a": [True, (3,)]}).tolist() == [1, 3, 1, 1]
-    assert python_simulator.flattened(()).tolist() == []
+    assert python_simulator.flatten(State(1, 2.5)).tolist() == [1, 2.5]
+    assert python_simulator.flatten({"b": np.ones((2, 1)), "a": [True, (3,)]}).tolist() == [1, 3, 1, 1]
+    assert python_simulator.flatten(()).tolist() == []
     with pytest.raises(TypeError, match="a str is not a number"):
-        python_simulator.flattened("here")
+        python_simulator.flatten("here")
 
 
 # Memory

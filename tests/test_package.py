@@ -1,6 +1,8 @@
 """The package as a whole: its names, its versions, what an import does."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,38 @@ def test_nothing_is_unpickled_or_evaluated():
     for path in (ROOT / "src").rglob("*.py"):
         source = path.read_text()
         assert not re.search(r"\bpickle\b|allow_pickle=True|\beval\(|\bexec\(", source), path
+
+
+@pytest.mark.parametrize("imports", ["uamcts", "uamcts.agent", "uamcts.agent.agent"])
+def test_an_import_brings_nothing_that_was_not_asked_for(imports):
+    program = f"import {imports}, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"gymnasium", "sklearn", "scipy", "matplotlib", "rich", "uamcts.gym", "uamcts.lab"} & set(loaded)
+    assert ("jax" in loaded) == (imports == "uamcts.agent.agent")
+
+
+class Line:
+    """Places 0, 1, ... on a line; action 1 leads on."""
+
+    num_actions = 2
+
+    def step(self, state, action):
+        return state + action, float(action), False
+
+
+def test_old_names_still_work_with_a_warning():
+    agent = uamcts.Agent(Line(), iterations=5)
+    with pytest.warns(DeprecationWarning, match=r"use Agent\.preload"):
+        assert agent.seed([(3, 1, 3, 0.0, False)]) == 1
+    report = agent.report()
+    with pytest.warns(DeprecationWarning, match=r"use Report\.errors"):
+        assert report.lies == report.errors
+    assert [(error.features.tolist(), error.action) for error in report.errors] == [([3.0], 1)]
+    model = uamcts.PatchedModel(Line())
+    model.remember(3, 1, 3, 0.0, False)
+    with pytest.warns(DeprecationWarning, match="use patch_uncertainty"):
+        uncertainty = model.undoubted(lambda state, action: 0.5)
+    assert (uncertainty(3, 1), uncertainty(4, 1)) == (0.0, 0.5)
+    with pytest.warns(DeprecationWarning, match="use alpha_schedule"):
+        falling = uamcts.baselines.falling
+    assert falling is uamcts.baselines.alpha_schedule

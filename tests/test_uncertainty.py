@@ -102,7 +102,7 @@ def test_the_gradient_by_hand():
 def test_one_step_of_training_by_hand():
     """Adam's first step moves every weight by step size * g / (|g| + 1e-8), that is by 1e-3 against its gradient g."""
     regression = small_regression([((2.0, 1.0), 2, 0.2)])
-    fitted, loss = regression.fitted(KEY)
+    fitted, loss = regression.fit(KEY)
     assert loss == pytest.approx(0.198609, abs=1e-6)
     np.testing.assert_allclose(fitted.network.layers[0].weight, [[0.499, -1.001, 0.249]], atol=1e-6)
     np.testing.assert_allclose(fitted.network.layers[0].bias, [0.099], atol=1e-6)
@@ -113,7 +113,7 @@ def test_training_is_optax_adam_on_minibatches_of_32():
     """Five steps beside a loop written with optax and the same draws."""
     samples = [((float(i), float(i % 3)), i % 3, 0.1 * i) for i in range(6)]
     regression = small_regression(samples, minibatches=5)
-    fitted, loss = regression.fitted(KEY)
+    fitted, loss = regression.fit(KEY)
     numbers = regression.buffer.sample(KEY, (5, 32))
     assert numbers.shape == (5, 32)
     optimiser, network, losses = optax.adam(1e-3), regression.network, []
@@ -238,7 +238,7 @@ def test_the_schedule_written_out():
         goes_on = bool(schedule.goes_on(tau, loss))
         seen.append((round(float(tau), 6), goes_on))
         if goes_on:
-            tau, loss = schedule.decayed(tau), jnp.float32(next_loss)
+            tau, loss = schedule.decay(tau), jnp.float32(next_loss)
     assert seen == [(10.0, True), (1.0, True), (0.1, True), (0.1, False)]
 
 

@@ -1,5 +1,6 @@
 """States are told apart by all that is in them; simulators with chance are found out; contradictions are counted."""
 
+import functools
 import random
 
 import jax
@@ -8,8 +9,10 @@ import numpy as np
 import pytest
 
 import uamcts
+from uamcts.agent.domain_transitions import infer_terminal
 from uamcts.agent.identity import Identity
-from uamcts.corrections.facts import Outcomes, PatchedModel, Recurrence
+from uamcts.corrections.facts import Outcomes, Recurrence
+from uamcts.corrections.patched_model import PatchedModel
 from uamcts.types import Transition
 
 put = jax.jit(Outcomes.put)
@@ -75,7 +78,7 @@ class Slippery:
         return state + (1 if forward else -1), 0.0, False
 
 
-@pytest.mark.parametrize("method", ["act", "observe", "seed"])
+@pytest.mark.parametrize("method", ["act", "observe", "preload"])
 def test_chance_is_found_before_the_first_move(method):
     """102 pairs of steps: one of 40 such simulators passes with a probability of 40 * 0.82^102, less than 1e-7."""
     for seed in range(40):
@@ -84,7 +87,7 @@ def test_chance_is_found_before_the_first_move(method):
             {
                 "act": lambda agent=agent: agent.act(0),
                 "observe": lambda agent=agent: agent.observe(0, 1, 1, reward=0.0, terminal=False),
-                "seed": lambda agent=agent: agent.seed([(0, 1, 1, 0.0, False)]),
+                "preload": lambda agent=agent: agent.preload([(0, 1, 1, 0.0, False)]),
             }[method]()
         assert agent.steps == 0
 
@@ -203,7 +206,7 @@ def test_a_domain_is_asked_whether_an_episode_has_ended(name):
     domain = uamcts.make(name)
     agent = uamcts.Agent(domain, "none", memory=True, iterations=3, schedule=uamcts.Schedule(interval=500))
     world, rng = jax.jit(domain.world), np.random.default_rng(1)
-    ended = jax.jit(agent.backend._ended)
+    ended = jax.jit(functools.partial(infer_terminal, domain))
     state, ends = domain.reset(jax.random.key(0)), 0
     for number in range(300):
         action = int(rng.integers(domain.num_actions))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from uamcts import bandits, baselines, reference
     from uamcts.agent.agent import Agent
     from uamcts.agent.jax_simulator import JaxSimulator
-    from uamcts.corrections.facts import PatchedModel
+    from uamcts.corrections.patched_model import PatchedModel
     from uamcts.domains import DOMAINS, Domain, make
     from uamcts.domains.check import DomainError, DomainReport, check_domain
     from uamcts.errors import SimulatorError
@@ -36,7 +36,7 @@ _HOMES = {
     "Estimator": "uamcts.uncertainty",
     "JaxSimulator": "uamcts.agent.jax_simulator",
     "Model": "uamcts.types",
-    "PatchedModel": "uamcts.corrections.facts",
+    "PatchedModel": "uamcts.corrections.patched_model",
     "Schedule": "uamcts.uncertainty.schedule",
     "SearchConfig": "uamcts.mcts.config",
     "SearchResult": "uamcts.mcts.search",
@@ -92,5 +92,7 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
 
 
-if "gymnasium" in sys.modules:  # then its user may make our environments without another import
-    importlib.import_module("uamcts.gym")
+if "gymnasium" in sys.modules:  # gymnasium.make("uamcts/Breakout-v0") then works without another import
+    from uamcts.runtime.gymnasium_environments import register_environments
+
+    register_environments()

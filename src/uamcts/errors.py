@@ -1,11 +1,23 @@
-"""What is said about simulators that cannot be planned with."""
+"""Errors and warnings about simulators."""
 
 from __future__ import annotations
 
 
 class SimulatorError(ValueError):
-    """The simulator did something that cannot be planned with. What an agent has learned is not touched by it."""
+    """The simulator did something that cannot be planned with.
+
+    It raised an error, returned something that is not `(state, reward, terminal)`, changed the state it was given, or
+    gave two outcomes for the same step. What an agent has learned is not affected.
+
+    Example:
+        ```python
+        try:
+            action = agent.act(state)
+        except uamcts.SimulatorError as error:
+            print(error)  # names the simulator, the state, the action and a remedy
+        ```
+    """
 
 
 class SlowSimulator(UserWarning):
-    """A step of the simulator takes so long that a move with the present settings will take very long."""
+    """A step of the simulator is so slow that a move with the present settings will take very long."""

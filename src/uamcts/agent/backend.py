@@ -1,10 +1,11 @@
-"""What an agent asks of a backend, and how a compiled search keeps to a time."""
+"""What an agent asks of a backend, and how a compiled search keeps to a time budget."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,15 +15,27 @@ from uamcts.agent.report import Report
 from uamcts.arguments import shown
 from uamcts.mcts.search import SearchResult
 from uamcts.types import PyTree
+from uamcts.uncertainty.estimator import Estimator
 
-Result = TypeVar("Result")
+State: TypeAlias = Any
+"""A state of the user's own simulator: any object. A pytree for JAX simulators and domains."""
+Plan: TypeAlias = Any
+"""What a search found: a `uamcts.SearchResult` or a `uamcts.reference.Result`; None before the first search."""
+Sample: TypeAlias = tuple[Any, ...]
+"""(state, action, next_state), and behind them reward and terminal where they are known."""
+Arrays: TypeAlias = dict[str, np.ndarray]
+"""The arrays of a file, by name."""
+FilePath: TypeAlias = str | os.PathLike[str]
 
 
 class Backend(Protocol):
-    """Plans, takes in what happened, learns. `uamcts.Agent` describes each of these."""
+    """Plans, observes and learns. `uamcts.Agent` documents the methods."""
 
     name: str
     action_names: tuple[str, ...]
+
+    @property
+    def estimator(self) -> Estimator | None: ...
 
     @property
     def tau(self) -> float: ...
@@ -33,26 +46,28 @@ class Backend(Protocol):
     @property
     def loss(self) -> float | None: ...
 
-    def act(self, state: Any) -> Any: ...
+    def act(self, state: State) -> Plan: ...
 
-    def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool: ...
+    def observe(
+        self, state: State, action: int, following: State, reward: float | None, terminal: bool | None
+    ) -> bool: ...
 
     def learn(self) -> bool: ...
 
-    def seed_with(self, samples: Iterable[tuple]) -> int: ...
+    def preload(self, samples: Iterable[Sample]) -> int: ...
 
     def report(self, most: int) -> Report: ...
 
-    def save(self, path: Any) -> None: ...
+    def save(self, path: FilePath) -> None: ...
 
-    def load(self, path: Any) -> None: ...
+    def load(self, path: FilePath) -> None: ...
 
 
 class IterationBudget:
-    """Iterations for a compiled search that has so many seconds: powers of two, by what earlier searches have taken.
+    """The number of iterations of a compiled search that fits a time budget: a power of two, by earlier searches.
 
-    A compiled search cannot look at the clock. The first one of a size is compiled, which takes its own time; from the
-    second on it counts, and the size doubles or halves.
+    A compiled search cannot look at the clock. The first one of a size includes compilation and does not count; from
+    the second one on the size doubles or halves.
     """
 
     def __init__(self, seconds: float, start: int = 16):
@@ -62,10 +77,10 @@ class IterationBudget:
         self._compiled: set[int] = set()
 
     def run(self, search: Callable[[int], SearchResult]) -> SearchResult:
-        """What `search` of the present number of iterations finds."""
+        """Runs `search` with the present number of iterations."""
         iterations = self.iterations
         start = time.perf_counter()
-        found = jax.block_until_ready(search(iterations))
+        found: SearchResult = jax.block_until_ready(search(iterations))
         took = time.perf_counter() - start
         if iterations in self._compiled:
             if took > self.seconds:
@@ -76,16 +91,24 @@ class IterationBudget:
         return found
 
 
-def all_or_nothing(backend: Any, change: Callable[[Any], Result]) -> Result:
-    """Lets a copy of a backend change, and replaces the backend by it in one assignment if nothing was raised."""
+class _Copyable(Protocol):
+    def twin(self) -> Self: ...
+
+
+Changing = TypeVar("Changing", bound=_Copyable)
+Result = TypeVar("Result")
+
+
+def all_or_nothing(backend: Changing, change: Callable[[Changing], Result]) -> Result:
+    """Applies `change` to a copy of a backend, and replaces the backend by the copy if nothing was raised."""
     twin = backend.twin()
     result = change(twin)
     backend.__dict__ = twin.__dict__
     return result
 
 
-def grouped(arrays: dict[str, np.ndarray], groups: tuple[str, ...]) -> list[dict[str, np.ndarray]]:
-    """The arrays of a file by the first part of their names, which is taken off."""
+def split_groups(arrays: Arrays, groups: tuple[str, ...]) -> list[Arrays]:
+    """The arrays of a file by the first part of their names, which is removed."""
     odd = [name for name in arrays if not name.startswith(tuple(f"['{group}']" for group in groups))]
     if odd:
         raise ValueError(f"{odd[0]} is not part of it")
@@ -95,7 +118,9 @@ def grouped(arrays: dict[str, np.ndarray], groups: tuple[str, ...]) -> list[dict
     ]
 
 
-def counter(arrays: dict[str, np.ndarray], name: str, kind: Any, good: Callable = lambda number: number >= 0) -> Any:
+def counter(
+    arrays: Arrays, name: str, kind: type[np.generic], good: Callable[[Any], Any] = lambda number: number >= 0
+) -> Any:
     """A single number out of a file."""
     array = arrays[f"['{name}']"]
     if array.shape != () or array.dtype != kind or not good(array):
@@ -103,8 +128,8 @@ def counter(arrays: dict[str, np.ndarray], name: str, kind: Any, good: Callable 
     return array.item()
 
 
-def pad_sample(number: int, sample: tuple) -> tuple:
-    """A sample of `Agent.seed` with None for what is not known of it, or an error that names it."""
+def pad_sample(number: int, sample: Sample) -> Sample:
+    """A sample of `Agent.preload` with None for what is not known; raises an error that names a bad sample."""
     if not isinstance(sample, (tuple, list)):
         raise TypeError(f"sample {number} is {shown(sample)}; give a tuple (state, action, next_state)")
     if not 3 <= len(sample) <= 5:
@@ -116,7 +141,7 @@ def pad_sample(number: int, sample: tuple) -> tuple:
 
 
 def match_structure(state: PyTree, like: PyTree, argument: str, name: str, remedy: str) -> PyTree:
-    """`state` as arrays of the form of `like`, or an error if it has another."""
+    """`state` as arrays with the structure, shapes and dtypes of `like`; raises an error if it does not match."""
     if repr(jax.tree.structure(state)) != repr(jax.tree.structure(like)):
         raise TypeError(f"{argument} is {shown(state)}; {remedy}")
     wanted = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), like)

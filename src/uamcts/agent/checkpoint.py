@@ -1,4 +1,4 @@
-"""Learned things as files: arrays and JSON in one archive. Written whole or not at all; nothing is ever unpickled."""
+"""Saved agents and runs: arrays and JSON in one archive. Written atomically; nothing is ever unpickled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import math
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -21,20 +21,21 @@ from uamcts.runtime.atomic import write_whole
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 
-FORMAT = 2
+FilePath: TypeAlias = str | os.PathLike[str]
+FORMAT = 3
 HEAD = "uamcts.json"
 LARGEST = 2**30
 """Bytes that are read from a file at most, packed or unpacked: a small file may unpack to anything."""
 
 
-def save(path: str | os.PathLike, tree: PyTree, kind: str, about: dict[str, Any]) -> None:
-    """Writes the arrays of `tree`, with what the file is and what it is `about` (JSON) beside them."""
+def save(path: FilePath, tree: PyTree, kind: str, about: dict[str, Any]) -> None:
+    """Writes the arrays of `tree`, with the `kind` of file and what it is `about` (JSON)."""
     path = Path(path)
     head = {"format": FORMAT, "kind": kind, "about": about}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr(_entry(HEAD), json.dumps(head, indent=2))
-        for name, leaf in _named(tree):
+        for name, leaf in _named_leaves(tree):
             with archive.open(_entry(f"{name}.npy"), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asarray(leaf), allow_pickle=False)
     write_whole(path, buffer.getvalue())
@@ -47,16 +48,16 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-def load(path: str | os.PathLike, like: PyTree, kind: str, about: dict[str, Any]) -> PyTree:
-    """The tree in a file that `save` wrote: of the same `kind`, about the same, and of the form of `like`.
+def load(path: FilePath, like: PyTree, kind: str, about: dict[str, Any]) -> PyTree:
+    """Reads a tree that `save` wrote: of the same `kind`, about the same, and with the structure of `like`.
 
-    Only the lengths of buffers may differ. Everything is looked at before anything is returned.
+    Only the lengths of buffers may differ. Everything is checked before anything is returned.
     """
-    return filled(path, like, read(path, kind, about))
+    return fill(path, like, read(path, kind, about))
 
 
-def read(path: str | os.PathLike, kind: str, about: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays of a file of this `kind` and about the same, by the names of their places."""
+def read(path: FilePath, kind: str, about: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Reads the arrays of a file of this `kind` and about the same, by their places in the tree."""
     path = Path(path)
     try:
         size = path.stat().st_size
@@ -130,9 +131,9 @@ def _same(path: Path, name: str, found: Any, wanted: Any) -> None:
         )
 
 
-def filled(path: str | os.PathLike, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
-    """`like` with the arrays of a file in the places of its own."""
-    wanted = dict(_named(like))
+def fill(path: FilePath, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
+    """Replaces the arrays of `like` by those of a file."""
+    wanted = dict(_named_leaves(like))
     if wanted.keys() != arrays.keys():
         odd = sorted(wanted.keys() ^ arrays.keys())
         raise ValueError(f"{path} does not fit: {odd[0]} is in the one and not in the other")
@@ -143,11 +144,11 @@ def filled(path: str | os.PathLike, like: PyTree, arrays: dict[str, np.ndarray])
             raise ValueError(f"{path} does not fit: {name} is {have.dtype}{have.shape}, not {want.dtype}{want.shape}")
     leaves, structure = jax.tree.flatten(like)
     filled = []
-    for (name, _), leaf in zip(_named(like), leaves, strict=True):
+    for (name, _), leaf in zip(_named_leaves(like), leaves, strict=True):
         array = jnp.asarray(arrays[name])
         filled.append(jax.random.wrap_key_data(array) if _is_key(leaf) else array)
     tables = jax.tree.map(
-        functools.partial(_restored, path), like, jax.tree.unflatten(structure, filled), is_leaf=_is_table
+        functools.partial(_restore_table, path), like, jax.tree.unflatten(structure, filled), is_leaf=_is_table
     )
     return jax.tree.unflatten(structure, jax.tree.leaves(tables))
 
@@ -156,8 +157,8 @@ def _is_table(thing: Any) -> bool:
     return isinstance(thing, (Buffer, Facts))
 
 
-def _restored(path: str | os.PathLike, like: Any, found: Any) -> Any:
-    """A buffer or a table out of a file, if its arrays belong together; where its rows lie is computed anew."""
+def _restore_table(path: FilePath, like: Any, found: Any) -> Any:
+    """Checks that the arrays of a buffer or table belong together, and recomputes where its rows lie."""
     if not _is_table(like):
         return found
     axis = jnp.ndim(like.count)
@@ -172,18 +173,18 @@ def _restored(path: str | os.PathLike, like: Any, found: Any) -> Any:
     least, most = int(jnp.min(found.count)), int(jnp.max(found.count))
     if len(lengths) > 1 or least < 0 or most > min(lengths) - spare:
         raise ValueError(f"{path} does not fit: a table in it has {sorted(lengths)} rows, of which {most} are taken")
-    return found if isinstance(found, Buffer) else found.reindexed()
+    return found if isinstance(found, Buffer) else found.reindex()
 
 
 def _in_buffer(name: str) -> bool:
-    return any(part in name for part in (".buffer", ".facts", ".kept", ".tally"))
+    return any(part in name for part in (".buffer", ".facts", ".best", ".tally"))
 
 
 def _is_key(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _named(tree: PyTree) -> list[tuple[str, Any]]:
+def _named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
     """The arrays of a tree with the names of their places; keys as the words they are made of."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent import checkpoint
-from uamcts.agent.backend import IterationBudget, all_or_nothing, grouped, match_structure, pad_sample
+from uamcts.agent.backend import (
+    FilePath,
+    IterationBudget,
+    Sample,
+    all_or_nothing,
+    match_structure,
+    pad_sample,
+    split_groups,
+)
+from uamcts.agent.domain_transitions import compare, infer_terminal, state_bytes
 from uamcts.agent.experience import Experience, Measure, Outcome
 from uamcts.agent.report import Report, build_report
 from uamcts.arguments import action_number, flag, real, refuse_beyond_memory, search_bytes
@@ -25,12 +35,12 @@ from uamcts.presets import online_settings, search_config
 from uamcts.types import PyTree, Transition
 from uamcts.uncertainty import Estimator, make_estimator
 from uamcts.uncertainty.calibration import Calibrated
-from uamcts.uncertainty.learner import AgentState, finish_on_host, fresh_learner, goes_on, plan, seen, train
+from uamcts.uncertainty.learner import AgentState, finish_on_host, fresh_learner, goes_on, observe, plan, train
 from uamcts.uncertainty.schedule import Schedule
 
 
 class DomainBackend:
-    """Plans in the domain's model; learns U with what the paper uses there, unless told otherwise."""
+    """Plans in the domain's model; by default it learns U with the paper's estimator for this domain."""
 
     def __init__(
         self,
@@ -84,37 +94,17 @@ class DomainBackend:
             static_argnames="iterations",
         )
         self._seen = jax.jit(
-            lambda knowledge, state, action, real, copies: seen(knowledge, self.domain, state, action, real, copies)
+            lambda knowledge, state, action, real, copies: observe(knowledge, self.domain, state, action, real, copies)
         )
-        self._taught = jax.jit(lambda knowledge, key: train(knowledge, key, self.schedule))
-        self._compared = jax.jit(self._features)
-        self._over = jax.jit(self._ended)
+        self._train = jax.jit(lambda knowledge, key: train(knowledge, key, self.schedule))
+        self._compare = jax.jit(functools.partial(compare, self.domain))
+        self._over = jax.jit(functools.partial(infer_terminal, self.domain))
 
     def twin(self) -> DomainBackend:
-        """A copy that can learn on its own."""
+        """A copy that learns on its own."""
         twin = copy.copy(self)
         twin.experience = self.experience.copy()
         return twin
-
-    def _ended(self, state: PyTree, action: jax.Array, following: PyTree) -> jax.Array:
-        """Whether a step that nobody said it of was the last of its episode.
-
-        It was where the model says so of the very state that followed, and where the domain says so of that state: by
-        `arrival`, or because no action leads out of it, which is how a domain marks the end.
-        """
-        believed = self.domain.model(state, action)
-        told = believed.terminal & _equal(believed.state, following)
-        try:
-            return told | self.domain.arrival(following)[1]
-        except NotImplementedError:
-            onward = jax.vmap(self.domain.model, (None, 0))(following, jnp.arange(self.domain.num_actions))
-            stays = jax.vmap(_equal, (0, None))(onward.state, following)
-            return told | jnp.all(onward.terminal & stays)
-
-    def _features(self, state: PyTree, action: jax.Array, following: PyTree) -> tuple:
-        """The features of a state, of what followed and of what the model says; what that pays; whether it ends."""
-        features, believed = self.domain.features, self.domain.model(state, action)
-        return features(state), features(following), features(believed.state), believed.reward, believed.terminal
 
     def _fresh_memory(self) -> PyTree:
         _, uncertainty = self.knowledge.learner.planner(self.domain)
@@ -122,13 +112,18 @@ class DomainBackend:
 
     @property
     def estimator(self) -> Estimator:
-        return self._asked.inner if isinstance(self._asked, Calibrated) else self._asked
+        return (
+            self._planning_estimator.inner
+            if isinstance(self._planning_estimator, Calibrated)
+            else self._planning_estimator
+        )
 
     @property
-    def _asked(self) -> Estimator:
-        """The estimator as searches ask it."""
+    def _planning_estimator(self) -> Estimator:
+        """The estimator that searches use."""
         learner = self.knowledge.learner
-        return (learner.learner if isinstance(learner, Patched) else learner).estimator
+        estimator: Estimator = (learner.learner if isinstance(learner, Patched) else learner).estimator
+        return estimator
 
     @property
     def tau(self) -> float:
@@ -144,16 +139,17 @@ class DomainBackend:
         return loss if np.isfinite(loss) else None
 
     def act(self, state: PyTree) -> SearchResult:
-        state = self._checked(state, "state")
+        state = self._check_state(state, "state")
         key = jax.random.fold_in(self.key, 2 * self.acts)
 
         def search(iterations: int) -> SearchResult:
-            return self._plan(self.knowledge, key, state, self._memory, iterations)
+            found: SearchResult = self._plan(self.knowledge, key, state, self._memory, iterations)
+            return found
 
         try:
             found = search(self.config.iterations) if self.pace is None else self.pace.run(search)
         except BaseException:
-            self._memory = self._fresh_memory()  # the old one went into the search that did not end
+            self._memory = self._fresh_memory()  # the old one was donated to the search that failed
             raise
         self._memory = found.memory
         raise_flags(found)
@@ -163,36 +159,38 @@ class DomainBackend:
     def observe(
         self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None
     ) -> bool:
-        return all_or_nothing(self, lambda backend: backend._live(state, action, following, reward, terminal))
+        return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
-    def _live(self, state: PyTree, action: Any, following: PyTree, reward: Any, terminal: Any) -> bool:
-        state, following = self._checked(state, "state"), self._checked(following, "next_state")
+    def _observe(self, state: PyTree, action: Any, following: PyTree, reward: Any, terminal: Any) -> bool:
+        state, following = self._check_state(state, "state"), self._check_state(following, "next_state")
         number = jnp.int32(self._number(action))
-        told = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
+        known = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
         ended = bool(self._over(state, number, following)) if over is None else over
         knowledge = self.knowledge
         roomy = knowledge.learner.reserve(1)
         if roomy is not knowledge.learner:
             knowledge = AgentState(roomy, knowledge.tau, knowledge.steps, knowledge.loss)
-        paid = self.domain.model(state, number).reward if told is None and self._remembers else told or 0.0
+        paid = self.domain.model(state, number).reward if known is None and self._remembers else known or 0.0
         outcome = Transition(following, jnp.float32(paid), jnp.bool_(ended))
         self.knowledge = self._seen(knowledge, state, number, outcome, self.terminal_copies if ended else 1)
-        self._note(state, int(number), following, told, over)
+        self._record(state, int(number), following, known, over)
         return self._learn() if self.schedule.due(self.steps) else False
 
     def _number(self, action: Any) -> int:
         number = action_number(action, self.domain.num_actions, self.name)
         return int(self.domain._action(number))
 
-    def _note(self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None) -> None:
-        """Keeps the transition for the report; its inputs are the bytes of the state."""
-        compared = self._compared(state, jnp.int32(action), following)
+    def _record(
+        self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None
+    ) -> None:
+        """Records the transition for the report; its inputs are the bytes of the state."""
+        compared = self._compare(state, jnp.int32(action), following)
         here, after, believed = (np.asarray(part, np.float64) for part in compared[:3])
-        words = _words(state)
-        said = Outcome(believed, float(compared[3]), bool(compared[4]))
+        inputs = state_bytes(state)
+        predicted = Outcome(believed, float(compared.reward), bool(compared.terminal))
         unscaled = float(np.mean((after - believed) ** 2))
-        self.experience.add(here, words, int(action), said, Outcome(after, reward, terminal), unscaled)
+        self.experience.add(here, inputs, int(action), predicted, Outcome(after, reward, terminal), unscaled)
 
     def learn(self) -> bool:
         return all_or_nothing(self, lambda backend: backend._learn())
@@ -201,26 +199,26 @@ class DomainBackend:
         if not bool(goes_on(self.knowledge, self.schedule)):
             return False
         key = jax.random.fold_in(self.key, 2 * self.steps + 1)
-        self.knowledge = finish_on_host(jax.block_until_ready(self._taught(self.knowledge, key)))
+        self.knowledge = finish_on_host(jax.block_until_ready(self._train(self.knowledge, key)))
         self._memory = self._fresh_memory()
         return True
 
-    def seed_with(self, samples: Iterable[tuple]) -> int:
-        """Observes what is known already; all of it or nothing."""
+    def preload(self, samples: Iterable[Sample]) -> int:
+        """Observes transitions that are known already; all of them or none."""
         return all_or_nothing(self, lambda backend: backend._preload(samples))
 
-    def _preload(self, samples: Iterable[tuple]) -> int:
+    def _preload(self, samples: Iterable[Sample]) -> int:
         count = 0
         for count, sample in enumerate(samples, 1):
-            self._live(*pad_sample(count - 1, sample))
+            self._observe(*pad_sample(count - 1, sample))
         return count
 
     def report(self, most: int) -> Report:
         measure = Measure(("state",), lambda real, believed: 0.0)  # the paper's U, noted with every transition
         memory = self.knowledge.learner.facts.recurrence() if self._remembers else None
-        return build_report(self.experience, measure, self._predicted, most, self.steps, self.action_names, memory)
+        return build_report(self.experience, measure, self._predict, most, self.steps, self.action_names, memory)
 
-    def _predicted(self, places: np.ndarray) -> np.ndarray:
+    def _predict(self, places: np.ndarray) -> np.ndarray:
         """U-hat of some of the transitions."""
         leaves, structure = jax.tree.flatten(jax.eval_shape(self.domain.reset, self.key))
         sizes = [leaf.size * leaf.dtype.itemsize for leaf in leaves]
@@ -232,25 +230,27 @@ class DomainBackend:
                 for piece, leaf in zip(pieces, leaves, strict=True)
             ]
             action = jnp.int32(self.experience.rows["action"][place])
-            learned.append(float(self._asked.predict(jax.tree.unflatten(structure, arrays), action)))
+            learned.append(float(self._planning_estimator.predict(jax.tree.unflatten(structure, arrays), action)))
         return np.array(learned)
 
-    def save(self, path: Any) -> None:
-        checkpoint.save(path, {"mind": self._saved(), "experience": self.experience.arrays()}, "agent", self._about())
+    def save(self, path: FilePath) -> None:
+        checkpoint.save(
+            path, {"agent": self._saved_tree(), "experience": self.experience.arrays()}, "agent", self._about()
+        )
 
-    def load(self, path: Any) -> None:
+    def load(self, path: FilePath) -> None:
         found = checkpoint.read(path, "agent", self._about())
         try:
-            backend, noted = grouped(found, ("mind", "experience"))
-            knowledge, key, acts = checkpoint.filled("it", self._saved(), backend)
+            backend, noted = split_groups(found, ("agent", "experience"))
+            knowledge, key, acts = checkpoint.fill("it", self._saved_tree(), backend)
             experience = Experience.of({name[2:-2]: array for name, array in noted.items()}, self.domain.num_actions)
-            all_or_nothing(self, lambda twin: twin._recall(knowledge, key, acts, experience))
+            all_or_nothing(self, lambda twin: twin._restore(knowledge, key, acts, experience))
         except (ValueError, TypeError, KeyError) as error:
             words = str(error).removeprefix("it does not fit: ")
             raise ValueError(f"{path} does not fit this agent: {words}") from None
 
-    def _recall(self, knowledge: AgentState, key: jax.Array, acts: jax.Array, experience: Experience) -> None:
-        """Takes over what was in a file; whatever is wrong with it is an error."""
+    def _restore(self, knowledge: AgentState, key: jax.Array, acts: jax.Array, experience: Experience) -> None:
+        """Restores what was in a file; raises an error for anything that is wrong with it."""
         counters = {"steps": int(knowledge.steps), "acts": int(acts), "tau": float(knowledge.tau)}
         for name, number in counters.items():
             if not 0 <= number < np.inf or (name == "tau" and number == 0):
@@ -258,7 +258,7 @@ class DomainBackend:
         if np.isnan(float(knowledge.loss)):
             raise ValueError("loss is nan")
         example = self.domain.reset(self.key)
-        sizes = {"features": self.domain.features(example).size, "inputs": _words(example).size}
+        sizes = {"features": self.domain.features(example).size, "inputs": state_bytes(example).size}
         if experience.count and experience.rows["inputs"].dtype != np.uint8:
             raise ValueError(f"its inputs are {experience.rows['inputs'].dtype}")
         for name, size in sizes.items():
@@ -271,7 +271,7 @@ class DomainBackend:
                 raise ValueError(f"its estimator says that U is {guess}")
         self._memory = self._fresh_memory()
 
-    def _saved(self) -> PyTree:
+    def _saved_tree(self) -> PyTree:
         return self.knowledge, self.key, jnp.int32(self.acts)
 
     def _about(self) -> dict[str, Any]:
@@ -282,17 +282,7 @@ class DomainBackend:
     def _remembers(self) -> bool:
         return isinstance(self.knowledge.learner, Patched)
 
-    def _checked(self, state: PyTree, argument: str) -> PyTree:
-        """`state`, or an error if it is no state of the domain."""
+    def _check_state(self, state: PyTree, argument: str) -> PyTree:
+        """`state` as arrays; raises an error if it is not a state of the domain."""
         like = jax.eval_shape(self.domain.reset, self.key)
         return match_structure(state, like, argument, self.name, f"it is not a state of {self.name} (see domain.reset)")
-
-
-def _equal(one: PyTree, other: PyTree) -> jax.Array:
-    """Whether two states of one form are the same."""
-    return jnp.all(jnp.stack([jnp.all(a == b) for a, b in zip(*map(jax.tree.leaves, (one, other)), strict=True)]))
-
-
-def _words(state: PyTree) -> np.ndarray:
-    """The bytes of a state."""
-    return np.frombuffer(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(state)), np.uint8)

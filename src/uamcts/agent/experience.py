@@ -1,4 +1,4 @@
-"""What really happened, beside what the simulator had said: the samples that doubt is learned from."""
+"""Real transitions beside what the simulator predicted: the samples that U is learned from."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from uamcts.arguments import function, real, shown
 
 PARTS = ("state", "reward", "terminal")
-"""What a simulator may be wrong about. The paper looks at the state alone."""
+"""What a simulator may be wrong about. The paper compares states only."""
 
 GREATEST = 1e30
-"""What a greater U counts as, so that numbers of 32 bits hold it."""
+"""A larger U counts as this, so that it fits into 32 bits."""
 
 
 class Outcome(NamedTuple):
-    """What a step led to: the features of the state, what it paid, whether the episode was over; None: not known."""
+    """The outcome of a step: features of the next state, reward, and whether the episode ended; None is unknown."""
 
     features: np.ndarray
     reward: float | None
@@ -27,10 +27,10 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Measure:
-    """How far apart two outcomes are: U, the sum of the `parts` that count.
+    """How far apart two outcomes are: U, the sum of its `parts`.
 
     state     mean over the features of (difference / scale)^2, a feature's scale its standard deviation so far; or
-              what a function of your own says
+              the user's own function
     reward    (difference / spread)^2, the spread of rewards from the least to the greatest one seen
     terminal  1 if the one is the end of the episode and the other is not
     """
@@ -39,7 +39,7 @@ class Measure:
     own: Callable[[Any, Any], float] | None = None
     """Instead of the first part: a function of the real and the believed next state, at least 0."""
     tolerance: float = 1e-6
-    """A U up to this counts as none: simulators round."""
+    """A U up to this counts as 0: simulators round."""
 
     def __post_init__(self) -> None:
         known = ", ".join(map(repr, PARTS))
@@ -68,7 +68,7 @@ class Experience:
     _places: dict[bytes, int] = field(default_factory=dict)
 
     def copy(self) -> Self:
-        """The same experience, which can grow on its own."""
+        """A copy that grows on its own."""
         rows = {name: array.copy() for name, array in self.rows.items()}
         moments = None if self.moments is None else self.moments.copy()
         return type(self)(rows, self.count, moments, self.rewards.copy(), dict(self._places))
@@ -76,7 +76,7 @@ class Experience:
     def add(
         self, features: np.ndarray, inputs: np.ndarray, action: int, believed: Outcome, real: Outcome, own: float
     ) -> None:
-        """One more real transition; `own` is what the user's function said of it (not a number without one)."""
+        """Adds a real transition; `own` is the value of the user's own function (NaN without one)."""
         place = self._places.setdefault(_key(features, inputs, action), self.count)
         if place == self.count:
             self._begin(features, inputs, action)
@@ -93,15 +93,15 @@ class Experience:
             rows[f"{kind}_features"][place] = outcome.features
             rows[f"{kind}_reward"][place] = np.nan if outcome.reward is None else outcome.reward
             rows[f"{kind}_terminal"][place] = np.nan if outcome.terminal is None else outcome.terminal
-        self._note(features)
-        self._note(real.features)
+        self._record(features)
+        self._record(real.features)
         known = [outcome.reward for outcome in (believed, real) if outcome.reward is not None]
         least, greatest, paid, steps = self.rewards
         self.rewards = np.array([min(least, *known), max(greatest, *known), paid + known[-1], steps + 1])
 
     @property
     def mean_reward(self) -> float:
-        """What a step has paid on average, or was believed to where that is not known."""
+        """The mean reward of a step; the predicted reward counts where the real one is unknown."""
         return float(self.rewards[2] / max(self.rewards[3], 1))
 
     def _begin(self, features: np.ndarray, inputs: np.ndarray, action: int) -> None:
@@ -121,7 +121,7 @@ class Experience:
         self.rows["action"][self.count] = action
         self.count += 1
 
-    def _note(self, features: np.ndarray) -> None:
+    def _record(self, features: np.ndarray) -> None:
         """Welford's running mean and variance of the features."""
         if self.moments is None:
             self.moments = np.zeros((3, features.size))
@@ -139,23 +139,23 @@ class Experience:
         deviation = np.sqrt(self.moments[2] / np.maximum(self.moments[0], 1))
         return np.where(deviation > 1e-9, deviation, 1.0)
 
-    def seen(self, name: str) -> np.ndarray:
-        """The rows of one of the arrays."""
+    def column(self, name: str) -> np.ndarray:
+        """The used rows of one of the arrays."""
         return self.rows[name][: self.count]
 
-    def errors(self, measure: Measure) -> np.ndarray:
-        """U of every transition, as it was seen on average."""
+    def uncertainties(self, measure: Measure) -> np.ndarray:
+        """The mean observed U of every transition."""
         if not self.count:
             return np.zeros(0)
         total = np.zeros(self.count)
         if "state" in measure.parts:
-            standardised = np.mean(self.seen("square") / self.scales**2, axis=1) if self.scales.size else total
-            total = total + (standardised if measure.own is None else self.seen("own"))
+            standardised = np.mean(self.column("square") / self.scales**2, axis=1) if self.scales.size else total
+            total = total + (standardised if measure.own is None else self.column("own"))
         if "reward" in measure.parts:
             spread = self.rewards[1] - self.rewards[0]
-            total = total + self.seen("reward_square") / (spread**2 if spread > 0 else 1.0)
+            total = total + self.column("reward_square") / (spread**2 if spread > 0 else 1.0)
         if "terminal" in measure.parts:
-            total = total + self.seen("terminal_square")
+            total = total + self.column("terminal_square")
         return np.where(total > measure.tolerance, np.minimum(total, GREATEST), 0.0)
 
     def outcome(self, kind: str, place: int) -> Outcome:
@@ -164,14 +164,14 @@ class Experience:
         return Outcome(features, None if np.isnan(reward) else reward, None if np.isnan(over) else bool(over))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything, to be saved."""
+        """All arrays, to be saved."""
         moments = np.zeros((3, 0)) if self.moments is None else self.moments
         return {**{name: rows[: self.count] for name, rows in self.rows.items()}, "moments": moments,
                 "rewards": self.rewards}  # fmt: skip
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray], num_actions: int) -> Self:
-        """What `arrays` gave; a ValueError that says what is wrong with arrays that it cannot have given."""
+        """Restores what `arrays` returned; raises a ValueError that says what is wrong with other arrays."""
         _check(arrays, num_actions)
         rows = {name: array.copy() for name, array in arrays.items() if name not in ("moments", "rewards")}
         count = len(rows["times"]) if rows else 0
@@ -197,9 +197,9 @@ def _check(arrays: dict[str, np.ndarray], num_actions: int) -> None:
         odd = min(wanted ^ arrays.keys())
         raise ValueError(f"{odd} is {'missing' if odd in wanted else 'not part of it'}")
     count, size = arrays["features"].shape if len(wanted) > 2 and arrays["features"].ndim == 2 else (0, 0)
-    shapes: dict[str, tuple] = {"moments": (3, size), "rewards": (4,), "action": (count,), "times": (count,)}
+    shapes: dict[str, tuple[int, ...]] = {"moments": (3, size), "rewards": (4,), "action": (count,), "times": (count,)}
     shapes |= dict.fromkeys(WIDE, (count, size)) | dict.fromkeys(THIN, (count,))
-    kinds: dict[str, tuple] = dict.fromkeys(("action", "times"), (np.int64,))
+    kinds: dict[str, tuple[type[np.generic], ...]] = dict.fromkeys(("action", "times"), (np.int64,))
     kinds["inputs"] = (np.uint8, np.float32, np.float64)
     for name, array in arrays.items():
         shape = shapes.get(name, (count, *array.shape[1:2]))
@@ -232,10 +232,10 @@ def _check_ranges(arrays: dict[str, np.ndarray], num_actions: int) -> None:
 
 
 class Returns:
-    """The least that life has paid from any moment on, never more than 0: rewards discounted by `gamma`.
+    """The worst discounted return seen from any moment on, never more than 0.
 
-    A moment counts once its episode has ended or `depth` steps have followed it. In the latter case it is taken to go
-    on like that for `span` steps, as far as a search looks.
+    A moment counts once its episode has ended or `depth` steps have followed it. In the latter case the return is
+    extrapolated to `span` steps, as far as a search looks ahead.
     """
 
     def __init__(self, gamma: float, depth: int, span: int):
@@ -246,7 +246,7 @@ class Returns:
         self._place: Hashable = None
 
     def add(self, before: Hashable, after: Hashable, reward: float, terminal: bool) -> None:
-        """One more step between two places; one that does not start where the last one ended begins an episode."""
+        """Adds a step between two places; one that does not start where the last one ended begins an episode."""
         if before != self._place:
             self._recent = []
         self._recent = [*self._recent, reward][-self.depth :]
@@ -261,5 +261,5 @@ class Returns:
 
 
 def _key(features: np.ndarray, inputs: np.ndarray, action: int) -> bytes:
-    """What tells samples of U apart: what it is measured in and what it is learned from."""
+    """What tells samples of U apart: features, inputs and action."""
     return features.tobytes() + inputs.tobytes() + int(action).to_bytes(8, "little")

@@ -1,43 +1,43 @@
-"""Doubt about somebody's own simulator: an estimator of U fitted to all that was experienced, and how planners ask it.
+"""The uncertainty of a user's own simulator: an estimator of U fitted to all experience, and how planners use it.
 
-It is fitted anew from the whole experience every time, so it depends on nothing but what was seen and a key.
+It is refitted to the whole experience every time, so it depends on nothing but the experience and a key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.agent.experience import Experience, Measure
 from uamcts.mcts.config import SearchConfig
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty import Estimator, make_estimator
-from uamcts.uncertainty.calibration import LATEST, applies, cut_between
+from uamcts.uncertainty.calibration import LATEST, applies, threshold_between
+from uamcts.uncertainty.estimator import Action, Inputs, Scalar
 from uamcts.uncertainty.prediction_cache import PredictionCache
 
 RADIUS = 0.5
-"""How near a sample must be to say something, for `nearest`: in standard deviations; one-hot inputs must be equal."""
+"""The radius of `nearest`, in standard deviations: one-hot inputs must be equal."""
 PLACES = 1024
-"""How many samples it keeps at most: half of them right ones and half wrong ones."""
+"""The most samples that `nearest` keeps: half of them with U = 0 and half with U > 0."""
 LARGEST_TABLE = 200_000
-"""States whose doubt a plain search remembers; then it forgets them all."""
+"""States in the prediction cache of a plain search; it is cleared when it is full."""
 
 
 class Vectors:
-    """What an estimator must know of a domain, for states that are vectors of `size` numbers."""
-
-    name = "simulator"
+    """A `Space` whose states are vectors of `size` numbers."""
 
     def __init__(self, size: int, num_actions: int):
         self.size, self.num_actions = size, num_actions
 
     def reset(self, key: jax.Array) -> jax.Array:
-        """One state, as an example."""
         del key
         return jnp.zeros(self.size, jnp.float32)
 
@@ -52,15 +52,15 @@ class FittedUncertainty(eqx.Module):
     """A fitted estimator of U. Inputs are standardised, but not those that are 0 or 1; U is scaled to at most 1."""
 
     estimator: Estimator
-    centre: jax.Array
-    spread: jax.Array
-    scale: jax.Array
-    """The greatest U seen."""
-    cut: jax.Array
-    """What is not above this share of it counts as 0 (see `calibration`)."""
+    centre: Float[Array, " inputs"]
+    spread: Float[Array, " inputs"]
+    scale: Scalar
+    """The largest U seen."""
+    threshold: Scalar
+    """A prediction counts as 0 unless it is above this share of the largest U (see `calibration`)."""
 
     @classmethod
-    def fitted(
+    def fit(
         cls,
         estimator: str | Estimator,
         experience: Experience,
@@ -70,54 +70,60 @@ class FittedUncertainty(eqx.Module):
         minibatches: int,
         config: SearchConfig,
     ) -> Self | None:
-        """None as long as the simulator was never wrong: there is nothing to doubt. `config` is the searches'."""
-        errors = experience.errors(measure)
-        if not errors.any():
+        """Fits an estimator; None as long as the simulator was never wrong. `config` is that of the searches."""
+        observed = experience.uncertainties(measure)
+        if not observed.any():
             return None
-        inputs = experience.seen("inputs")
+        inputs = experience.column("inputs")
         deviation = inputs.std(axis=0)
-        names = np.all((inputs == 0) | (inputs == 1), axis=0)  # one-hot: that two differ is all that there is to know
+        names = np.all((inputs == 0) | (inputs == 1), axis=0)  # one-hot inputs are not scaled
         centre = np.where(names, 0.0, inputs.mean(axis=0))
         spread = np.where(names | (deviation < 1e-9), 1.0, deviation)
         standard = jnp.asarray(centre, jnp.float32), jnp.asarray(spread, jnp.float32)
-        room = 1 << max(3, (len(errors) - 1).bit_length())  # sizes double: few programs, each compiled once
+        room = 1 << max(3, (len(observed) - 1).bit_length())  # sizes double, so that few programs are compiled
         padded = [
             jnp.asarray(np.concatenate([rows, np.zeros((room - len(rows), *rows.shape[1:]), rows.dtype)]))
-            for rows in (inputs, experience.seen("action").astype(np.int32), (errors / errors.max()).astype(np.float32))
+            for rows in (
+                inputs,
+                experience.column("action").astype(np.int32),
+                (observed / observed.max()).astype(np.float32),
+            )
         ]
         first, second = jax.random.split(key)
         if isinstance(estimator, str):
-            space: Any = Vectors(inputs.shape[1], num_actions)
+            space = Vectors(inputs.shape[1], num_actions)
             options: dict[str, Any] = (
                 {"radius": RADIUS, "places": min(2 * room, PLACES)} if estimator.startswith("nearest") else {}
             )
             estimator = make_estimator(estimator, first, space, capacity=room, minibatches=minibatches, **options)
         estimator = estimator.reserve(room)
-        learned = _learned(estimator, second, (padded[0] - standard[0]) / standard[1], *padded[1:], len(errors))
-        everything = cls(learned.finish_on_host(), *standard, jnp.float32(errors.max()), jnp.float32(0))
-        return everything._calibrated(inputs, padded[1], errors) if applies(config, estimator) else everything
+        learned = _fit_estimator(estimator, second, (padded[0] - standard[0]) / standard[1], *padded[1:], len(observed))
+        everything = cls(learned.finish_on_host(), *standard, jnp.float32(observed.max()), jnp.float32(0))
+        return everything._calibrate(inputs, padded[1], observed) if applies(config, estimator) else everything
 
-    def _calibrated(self, inputs: np.ndarray, actions: jax.Array, errors: np.ndarray) -> Self:
-        """With the cut that belongs to what the estimator says of the transitions seen."""
-        places = np.concatenate([np.flatnonzero(errors == 0)[-LATEST:], np.flatnonzero(errors > 0)[-LATEST:]])
-        rows = np.resize(places, 1 << (len(places) - 1).bit_length())  # a program a power of two
+    def _calibrate(self, inputs: np.ndarray, actions: jax.Array, observed: np.ndarray) -> Self:
+        """Chooses the threshold by the predictions for the transitions seen."""
+        places = np.concatenate([np.flatnonzero(observed == 0)[-LATEST:], np.flatnonzero(observed > 0)[-LATEST:]])
+        rows = np.resize(places, 1 << (len(places) - 1).bit_length())  # one program per power of two
         there = np.arange(len(rows)) < len(places)
-        cut = _cut(self, inputs[rows], actions[rows], there & (errors[rows] == 0), there & (errors[rows] > 0))
-        return eqx.tree_at(lambda doubt: doubt.cut, self, cut)
+        threshold = _threshold(
+            self, inputs[rows], actions[rows], there & (observed[rows] == 0), there & (observed[rows] > 0)
+        )
+        return replace(self, threshold=threshold)
 
-    def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
-        """U-hat of an action where these are the inputs, at least 0."""
-        said = self.said(inputs, action)
-        return jnp.where(said > self.cut, said, 0.0) * self.scale
+    def __call__(self, inputs: Inputs, action: Action) -> Scalar:
+        """U-hat, at least 0."""
+        predicted = self.raw_prediction(inputs, action)
+        return jnp.where(predicted > self.threshold, predicted, 0.0) * self.scale
 
-    def said(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
-        """The estimator's answer as it is, as a share of `scale`."""
+    def raw_prediction(self, inputs: Inputs, action: Action) -> Scalar:
+        """The estimator's own prediction, as a share of `scale`."""
         return jnp.maximum(self.estimator.predict((inputs - self.centre) / self.spread, action), 0.0)
 
     def uncertainty(self, inputs: Callable[[PyTree], jax.Array], num_actions: int) -> Uncertainty | BatchedUncertainty:
-        """What the compiled search is given."""
+        """The uncertainty that the compiled search is given."""
 
-        def predict(state: PyTree, action: jax.Array) -> jax.Array:
+        def predict(state: PyTree, action: Action) -> Scalar:
             return self(inputs(state), action)
 
         return (
@@ -128,39 +134,50 @@ class FittedUncertainty(eqx.Module):
 
 
 @jax.jit
-def _learned(
-    estimator: Estimator, key: jax.Array, inputs: jax.Array, actions: jax.Array, errors: jax.Array, count: int
+def _fit_estimator(
+    estimator: Estimator,
+    key: jax.Array,
+    inputs: Float[Array, "rows inputs"],
+    actions: Int[Array, " rows"],
+    observed: Float[Array, " rows"],
+    count: int,
 ) -> Estimator:
-    """The estimator after it has absorbed the first `count` samples and learned from them."""
-    absorbed = jax.lax.fori_loop(
-        0, count, lambda place, before: before.absorb(inputs[place], actions[place], errors[place]), estimator
+    """Absorbs the first `count` samples and learns from them."""
+    absorbed: Estimator = jax.lax.fori_loop(
+        0, count, lambda place, before: before.absorb(inputs[place], actions[place], observed[place]), estimator
     )
     return absorbed.learn(key)[0]
 
 
 @jax.jit
-def _cut(
-    doubt: FittedUncertainty, inputs: jax.Array, actions: jax.Array, right: jax.Array, wrong: jax.Array
-) -> jax.Array:
-    """The cut, by what the estimator says of rows of inputs [n, d] and actions [n]."""
-    answers = jax.lax.map(lambda row: doubt.said(*row), (inputs, actions), batch_size=64)
-    return cut_between(answers, right, wrong)
+def _threshold(
+    fitted: FittedUncertainty,
+    inputs: Float[Array, "rows inputs"],
+    actions: Int[Array, " rows"],
+    right: Bool[Array, " rows"],
+    wrong: Bool[Array, " rows"],
+) -> Scalar:
+    """The threshold, by the predictions for rows of transitions."""
+    answers = jax.lax.map(lambda row: fitted.raw_prediction(*row), (inputs, actions), batch_size=64)
+    return threshold_between(answers, right, wrong)
 
 
 @jax.jit
-def _every_action(doubt: FittedUncertainty, inputs: jax.Array, actions: jax.Array) -> jax.Array:
-    """U-hat of all actions [a] for rows of inputs [n, d]: [n, a]."""
-    return jax.vmap(jax.vmap(doubt, (None, 0)), (0, None))(inputs, actions)
+def _every_action(
+    fitted: FittedUncertainty, inputs: Float[Array, "rows inputs"], actions: Int[Array, " actions"]
+) -> Float[Array, "rows actions"]:
+    """U-hat of all actions for rows of inputs."""
+    return jax.vmap(jax.vmap(fitted, (None, 0)), (0, None))(inputs, actions)
 
 
 class CachedUncertainty:
-    """Doubt as the plain search asks for it, with a table of the answers: all actions of a state at once.
+    """The uncertainty that the plain search is given, with a prediction cache: all actions of a state at once.
 
-    What is `known` to be so is not doubted.
+    Transitions that are `known` have U = 0.
     """
 
-    def __init__(self, doubt: FittedUncertainty, simulator: Any, known: Callable[[Any, int], bool] | None = None):
-        self.doubt, self.simulator, self.known = doubt, simulator, known
+    def __init__(self, fitted: FittedUncertainty, simulator: Any, known: Callable[[Any, int], bool] | None = None):
+        self.fitted, self.simulator, self.known = fitted, simulator, known
         self.actions = jnp.arange(simulator.num_actions)
         self.table: dict[Any, list[float]] = {}
 
@@ -168,7 +185,7 @@ class CachedUncertainty:
         return self.many([state], [action])[0]
 
     def many(self, states: Sequence[Any], actions: Sequence[int]) -> list[float]:
-        """U-hat of many transitions; those of states that are new are computed together."""
+        """U-hat of many transitions; new states are evaluated together."""
         if len(self.table) > LARGEST_TABLE:
             self.table.clear()
         keys = [self.simulator.key(state) for state in states]
@@ -183,7 +200,7 @@ class CachedUncertainty:
 
     def _fill(self, states: dict[Any, Any]) -> None:
         inputs = np.stack([np.asarray(self.simulator.inputs(state), np.float32) for state in states.values()])
-        rows = 1 << (len(inputs) - 1).bit_length()  # a program a power of two
+        rows = 1 << (len(inputs) - 1).bit_length()  # one program per power of two
         padded = np.concatenate([inputs, np.repeat(inputs[-1:], rows - len(inputs), axis=0)])
-        answers = np.asarray(_every_action(self.doubt, padded, self.actions))[: len(inputs)].tolist()
+        answers = np.asarray(_every_action(self.fitted, padded, self.actions))[: len(inputs)].tolist()
         self.table.update(zip(states, answers, strict=True))

@@ -61,7 +61,8 @@ class Identity:
         if array.dtype == object:
             return "array", array.shape, tuple(self._key(part) for part in array.ravel())
         if array.ndim == 0 and array.dtype.kind in "biufc":
-            return self._key(array.item()) if type(array.item()) in PLAIN else array.item()
+            number: float | complex = array.item()
+            return self._key(number) if type(number) in PLAIN else number
         if array.dtype.kind in "bi" or (array.dtype.kind == "u" and array.dtype.itemsize < 8):
             array = array.astype(np.int64)
         elif array.dtype.kind in "f" and array.dtype.itemsize <= 8:
@@ -70,7 +71,8 @@ class Identity:
 
     def _object(self, thing: Any, kind: type) -> Hashable:
         if isinstance(thing, (type, types.ModuleType)) or callable(thing):
-            return thing
+            key: Hashable = thing
+            return key
         if isinstance(thing, random.Random):
             return "random", thing.getstate()
         if isinstance(thing, np.random.Generator):
@@ -82,7 +84,8 @@ class Identity:
         if hasattr(kind, "__dataclass_fields__"):
             compared = [field.name for field in kind.__dataclass_fields__.values() if field.compare]
             return kind, tuple(self._key(getattr(thing, name)) for name in compared)
-        if kind.__hash__ not in (None, object.__hash__):
+        own_hash: Any = kind.__hash__
+        if own_hash not in (None, object.__hash__):
             if new:
                 with contextlib.suppress(TypeError):
                     self._key(attributes(thing))  # for the classes inside

@@ -1,4 +1,4 @@
-"""`JaxSimulator`: a simulator that JAX can compile, and the checks that it has the right form."""
+"""`JaxSimulator`: a simulator that JAX can compile, and checks of its functions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,35 @@ from uamcts.types import Legal, Model, PyTree
 
 @dataclass(frozen=True, eq=False)
 class JaxSimulator:
-    """A simulator that JAX can compile: `step(state, action)` gives a `Transition`, pure, absorbing at terminals.
+    """A simulator that JAX can compile, for the compiled search.
 
-    `features` and `inputs` are functions of a state that give vectors; by default all its numbers. `example` is any one
-    state: it tells what states look like. `legal(state)` gives conditions [num_actions].
+    Args:
+        step: A pure function `(state, action) -> uamcts.Transition`, absorbing in terminal states.
+        num_actions: The number of actions.
+        example: Any state; it defines the structure, shapes and dtypes of states.
+        features: A function of a state that returns the vector in which simulator and reality are compared. By default
+            all numbers of the state.
+        inputs: A function of a state that returns the vector that U is learned from. By default the features.
+        legal: A function of a state that returns which actions are legal, bool [num_actions].
+        name: A name for messages.
+        action_names: Names of the actions for reports.
+        identity: A function of a state that returns the part, a pytree of arrays, that tells it from other states, for
+            an agent's memory. By default the whole state. Leave out a clock that nothing depends on; otherwise no
+            state is ever seen again.
 
-    `identity(state)` gives the part of a state, a pytree of arrays, that tells it from others, for an agent's memory:
-    by default all of it. Where a state carries a clock that nothing depends on, leave the clock out, else no state ever
-    comes again and nothing that was seen is ever recognised.
+    Raises:
+        TypeError: A function cannot be compiled, or returns something of the wrong shape or type.
+        ValueError: `num_actions` or `action_names` is not legal.
+
+    Example:
+        ```python
+        def step(state, action):
+            following = jnp.clip(state + 2 * action - 1, 0, 4)
+            following = jnp.where(state == 4, state, following)  # terminal states are absorbing
+            return uamcts.Transition(following, jnp.where(state == 4, 0.0, 1.0 * (following == 4)), following == 4)
+
+        agent = uamcts.Agent(uamcts.JaxSimulator(step, num_actions=2, example=jnp.int32(0)))
+        ```
     """
 
     step: Model
@@ -51,9 +72,9 @@ class JaxSimulator:
         self._check_forms()
 
     def _check_forms(self) -> None:
-        """Refuses functions whose results have the wrong form, before they are compiled into anything."""
+        """Refuses functions whose results have the wrong shapes or types, before anything is compiled."""
         example = jax.tree.map(jnp.asarray, self.example)
-        found = self._traced("step", self.step, example, jnp.int32(0))
+        found = self._trace("step", self.step, example, jnp.int32(0))
         if not isinstance(found, tuple) or len(found) != 3:
             raise TypeError(f"step returns {shown(found)}; it must return a uamcts.Transition(state, reward, terminal)")
         after, reward, terminal = found
@@ -66,11 +87,11 @@ class JaxSimulator:
             if getattr(value, "shape", None) != ():
                 raise TypeError(f"step returns {shown(value)} as {field}; it must be one number, without axes")
         if self.legal is not None:
-            allowed = self._traced("legal", self.legal, example)
+            allowed = self._trace("legal", self.legal, example)
             if getattr(allowed, "shape", None) != (self.num_actions,) or allowed.dtype != bool:
                 raise TypeError(f"legal returns {shown(allowed)}; it must return conditions, bool[{self.num_actions}]")
 
-    def _traced(self, name: str, call: Callable, *arguments: Any) -> Any:
+    def _trace(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return jax.eval_shape(call, *arguments)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""How an agent plans in a Python simulator: with the plain engine, and with what it remembers."""
+"""How an agent plans in a Python simulator: with the plain engine, and with facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from uamcts.agent.fitted_uncertainty import CachedUncertainty, FittedUncertainty
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.states import UnknownType, as_json, from_json
 from uamcts.arguments import flag, integer, real, refuse_beyond_memory, shown
-from uamcts.corrections.facts import PatchedModel, Recurrence, Seen
+from uamcts.corrections.facts import Recurrence
+from uamcts.corrections.patched_model import OutcomeCount, PatchedModel
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
 
@@ -35,32 +36,32 @@ class PlainPlanner:
         self.simulator, self.budget_seconds = simulator, budget_seconds
         self.patched = PatchedModel(simulator, simulator.key) if memory else None
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
-        self.asked: CachedUncertainty | None = None
+        self.uncertainty: CachedUncertainty | None = None
         self._probed = False
-        self._said: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
+        self._answers: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
         self._waiting: list[Any] = []
         self._sizes: dict[str, int] = {}
 
     def twin(self) -> PlainPlanner:
-        """A copy that can learn on its own."""
+        """A copy that learns on its own."""
         twin = copy.copy(self)
-        twin._said, twin._waiting = dict(self._said), list(self._waiting)
+        twin._answers, twin._waiting = dict(self._answers), list(self._waiting)
         if self.patched is not None:
             twin.patched = self.patched.twin()
-        twin.asked = copy.copy(self.asked)
-        if twin.asked is not None and twin.patched is not None:
-            twin.asked.known = twin.patched.knows
+        twin.uncertainty = copy.copy(self.uncertainty)
+        if twin.uncertainty is not None and twin.patched is not None:
+            twin.uncertainty.known = twin.patched.knows
         return twin
 
     def check(self, config: SearchConfig) -> None:
-        """Refuses settings with which no search would ever come to an end."""
+        """Refuses settings with which no search would ever finish."""
         if self.budget_seconds is None:
             needed = config.iterations * self.num_actions * NODE + config.rollouts * WALK
             what = f"a search of {config.iterations:,} iterations and {config.rollouts:,} rollouts"
             refuse_beyond_memory(needed, what, "give fewer iterations or rollouts, or budget_seconds=...")
 
     def accept(self, state: Any, argument: str) -> Any:
-        """A state of the simulator out of what the user gave."""
+        """Turns what the user gave into a state of the simulator."""
         state = self.simulator.accept(state)
         try:
             self.simulator.features(state)
@@ -68,11 +69,11 @@ class PlainPlanner:
         except SimulatorError as error:
             raise ValueError(f"{argument} is {shown(state)}; {error}") from None
         if self._waiting and self.patched is not None:
-            self._waiting = [row for row in self._waiting if not self._placed(row)]
+            self._waiting = [row for row in self._waiting if not self._restore_fact(row)]
         return state
 
     def probe(self, state: Any, config: SearchConfig) -> None:
-        """Tries the simulator out before it is used for the first time."""
+        """Checks the simulator before it is used for the first time."""
         if not self._probed:
             steps = config.iterations * (self.num_actions + config.rollouts * config.depth)
             self.simulator.probe(state, config.depth, steps, self.budget_seconds)
@@ -85,18 +86,18 @@ class PlainPlanner:
     def recurrence(self) -> Recurrence | None:
         return None if self.patched is None else self.patched.recurrence()
 
-    def believe(self, doubt: FittedUncertainty | None) -> None:
-        """Plans with this doubt from now on."""
+    def set_uncertainty(self, fitted: FittedUncertainty | None) -> None:
+        """Plans with this uncertainty from now on."""
         known = None if self.patched is None else self.patched.knows
-        self.asked = None if doubt is None else CachedUncertainty(doubt, self.simulator, known)
+        self.uncertainty = None if fitted is None else CachedUncertainty(fitted, self.simulator, known)
 
     def remember(self, state: Any, action: int, following: Any, reward: float, terminal: bool) -> None:
-        """Plans with this transition as it really was, from now on, if there is a memory."""
+        """Adds a fact, if there is a memory."""
         if self.patched is not None:
             self.patched.remember(state, action, following, reward, terminal)
 
     def facts(self) -> dict[str, np.ndarray]:
-        """What is remembered, to be saved: JSON in bytes."""
+        """The facts, to be saved: JSON in bytes."""
         rows, lost = list(self._waiting), None
         for (_, action), fact in ({} if self.patched is None else self.patched.facts).items():
             try:
@@ -114,8 +115,8 @@ class PlainPlanner:
             )
         return {"json": np.frombuffer(json.dumps(rows).encode(), np.uint8)}
 
-    def recall(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over what `facts` gave. Facts with classes that were not met yet wait until they are."""
+    def load_facts(self, arrays: dict[str, np.ndarray]) -> None:
+        """Restores what `facts` returned. Facts about states of classes not met yet wait until they are."""
         if arrays.keys() != {"['json']"} or arrays["['json']"].dtype != np.uint8 or arrays["['json']"].ndim != 1:
             raise ValueError(f"facts are {sorted(arrays)}")
         try:
@@ -124,16 +125,16 @@ class PlainPlanner:
             raise ValueError("facts are nested too deeply") from None
         if self.patched is None:
             if rows:
-                raise ValueError("there are facts in it, and here is no memory")
+                raise ValueError("it holds facts, but this agent has no memory")
             return
         if not isinstance(rows, list):
             raise ValueError("facts are not a list")
         self.patched = PatchedModel(self.simulator, self.simulator.key)
-        self._waiting, self._said = [], {}
-        self._waiting = [row for row in rows if not self._placed(row)]
+        self._waiting, self._answers = [], {}
+        self._waiting = [row for row in rows if not self._restore_fact(row)]
 
-    def _placed(self, row: Any) -> bool:
-        """Whether a saved fact could be rebuilt and is planned with now; a ValueError if it is none."""
+    def _restore_fact(self, row: Any) -> bool:
+        """Restores a saved fact; returns False while a class in it is unknown, raises a ValueError if it is no fact."""
         if not isinstance(row, list) or len(row) != 3 or not isinstance(row[2], list) or not row[2]:
             raise ValueError("a fact is not (state, action, outcomes)")
         action = integer(row[1])
@@ -141,7 +142,7 @@ class PlainPlanner:
             raise ValueError(f"a fact is about the action {shown(row[1])}")
         types = self.simulator.whole.types
         try:
-            seen = [self._seen(one, types) for one in row[2]]
+            seen = [self._parse_outcome(one, types) for one in row[2]]
             state = from_json(row[0], types)
         except UnknownType:
             return False
@@ -155,7 +156,7 @@ class PlainPlanner:
         return True
 
     @staticmethod
-    def _seen(found: Any, types: dict[str, type]) -> Seen:
+    def _parse_outcome(found: Any, types: dict[str, type]) -> OutcomeCount:
         if not isinstance(found, list) or len(found) != 5:
             raise ValueError("an outcome is not (state, end, times, reward, varied)")
         following, terminal, times, reward, varied = found
@@ -163,32 +164,32 @@ class PlainPlanner:
         if number is None or number < 1:
             raise ValueError(f"an outcome was seen {shown(times)} times")
         terminal, varied = flag("terminal", terminal), flag("varied", varied)
-        return Seen(from_json(following, types), terminal, number, real("reward", reward), varied)
+        return OutcomeCount(from_json(following, types), terminal, number, real("reward", reward), varied)
 
     def plan(self, seed: int, number: int, state: Any, config: SearchConfig) -> reference.Result:
-        before, words = (self.simulator.key(state), self.simulator.features(state).tobytes()), shown(state)
+        before, text = (self.simulator.key(state), self.simulator.features(state).tobytes()), shown(state)
         if self.budget_seconds is not None:
             config = replace(config, iterations=UNLIMITED)
         rng = random.Random(f"{seed} {number}")  # noqa: S311 (planning, not secrets)
         try:
             model = self.simulator if self.patched is None else self.patched
-            found = reference.search(rng, state, model, self.asked, config, self.budget_seconds)
+            found = reference.search(rng, state, model, self.uncertainty, config, self.budget_seconds)
         except SimulatorError:
             raise
         except (ValueError, TypeError) as error:  # a reward that is no number is met in a sum
             raise SimulatorError(f"{self.name}: {error}") from error
         if (self.simulator.key(state), self.simulator.features(state).tobytes()) != before:
             raise SimulatorError(
-                f"{self.name}: planning changed the state it started from ({words} became {shown(state)}); step must "
+                f"{self.name}: planning changed the state it started from ({text} became {shown(state)}); step must "
                 "return a new state and leave the old one alone"
             )
         return found
 
-    def believed(self, state: Any, action: int) -> tuple[Any, Outcome]:
-        """What the simulator says of a transition, which must be what it has said before."""
-        said = self.simulator.checked(state, action)
+    def predict(self, state: Any, action: int) -> tuple[Any, Outcome]:
+        """What the simulator predicts for a transition, which must be what it predicted before."""
+        said = self.simulator.checked_step(state, action)
         place = (self.simulator.key(state), action)
-        self.simulator.refuse_chance(state, action, self._said.setdefault(place, said), said)
+        self.simulator.refuse_chance(state, action, self._answers.setdefault(place, said), said)
         return said[0], Outcome(self.simulator.features(said[0]), *said[1:])
 
     def key(self, state: Any) -> Hashable:

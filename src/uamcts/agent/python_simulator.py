@@ -1,9 +1,9 @@
-"""Simulators that people bring: what one must offer, and a clear word at the first moment that one cannot be used.
+"""Simulators that users bring: what one must offer, and clear errors as soon as one cannot be used.
 
 A simulator is a JAX one (`JaxSimulator`, planned in by the compiled search) or any Python object (planned in by
 `uamcts.reference`). Of a Python object only `step(state, action) -> (state, reward, terminal)` and `num_actions` are
 needed. It may also offer `legal_actions(state)`; `features(state)`, the numbers in which it is compared with reality;
-`inputs(state)`, the numbers from which doubt is learned; `identity(state)`, what tells a state from others;
+`inputs(state)`, the numbers that U is learned from; `identity(state)`, what tells a state from others;
 `action_names`; and `accept(thing)`, which makes a state of what a user has in hand, such as an observation.
 """
 
@@ -14,7 +14,7 @@ import random
 import time
 import warnings
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -35,8 +35,14 @@ passes 100 pairs with a probability of 0.82^100, about 2e-9; if only every fifth
 """
 
 
+State: TypeAlias = Any
+"""A state of the user's own simulator: any object."""
+Outcome: TypeAlias = tuple[State, float, bool]
+"""The next state, the reward and whether the episode is over."""
+
+
 class PythonSimulator:
-    """A Python object or function as the planner sees it: every step is looked at, and an error says what is wrong."""
+    """A Python object or function as the planner sees it: every step is checked, and errors say what is wrong."""
 
     def __init__(
         self,
@@ -63,7 +69,7 @@ class PythonSimulator:
         own = action_count(getattr(owner, "num_actions", num_actions))
         named = names("action_names", getattr(owner, "action_names", ()), own)
         self.action_names = named[: self.num_actions] if len(named) >= self.num_actions else ()
-        self._features = features or getattr(owner, "features", None) or flattened
+        self._features = features or getattr(owner, "features", None) or flatten
         self._inputs = getattr(owner, "inputs", None) if features is None else None
         self._identity = identity or getattr(owner, "identity", None)
         self._accept = getattr(owner, "accept", None)
@@ -76,8 +82,8 @@ class PythonSimulator:
         if legal is not None:
             self.legal_actions = lambda state: self._legal(legal, state)
 
-    def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
-        """One step as the simulator believes it."""
+    def step(self, state: State, action: int) -> Outcome:
+        """One step of the simulator."""
         try:
             outcome = self._step(state, action)
         except Exception as error:
@@ -89,18 +95,18 @@ class PythonSimulator:
             raise SimulatorError(_not_three(self.name, outcome))
         return outcome
 
-    def features(self, state: Any) -> np.ndarray:
-        """The numbers in which a state is compared with another, always as many, all finite."""
+    def features(self, state: State) -> np.ndarray:
+        """The numbers in which states are compared: always equally many, all finite."""
         return self._vector(self._features, state, "features")
 
-    def inputs(self, state: Any) -> np.ndarray:
-        """The numbers that doubt is learned from; the features where the simulator says nothing else."""
+    def inputs(self, state: State) -> np.ndarray:
+        """The numbers that U is learned from; by default the features."""
         if self._inputs is None:
             return self.features(state)
         return self._vector(self._inputs, state, "inputs").astype(np.float32)
 
-    def key(self, state: Any) -> Hashable:
-        """What tells a state from others: what the simulator's `identity` says, or all that is in it."""
+    def key(self, state: State) -> Hashable:
+        """What tells a state from others: the simulator's `identity`, or the whole state."""
         try:
             return self.whole(state if self._identity is None else self._identity(state))
         except Exception as error:
@@ -110,10 +116,10 @@ class PythonSimulator:
             ) from error
 
     def accept(self, thing: Any) -> Any:
-        """A state out of what the user has in hand."""
+        """Turns what the user has in hand into a state."""
         return thing if self._accept is None else self._accept(thing)
 
-    def _vector(self, function: Callable[[Any], Any], state: Any, what: str) -> np.ndarray:
+    def _vector(self, function: Callable[[Any], Any], state: State, what: str) -> np.ndarray:
         try:
             vector = np.asarray(function(state), np.float64).reshape(-1)
         except SimulatorError:
@@ -130,16 +136,14 @@ class PythonSimulator:
             )
         return vector
 
-    def _legal(self, legal: Callable[[Any], Any], state: Any) -> list[int]:
+    def _legal(self, legal: Callable[[Any], Any], state: State) -> list[int]:
         try:
             return legal_actions(legal(state), self.num_actions)
         except Exception as error:
             what = error if isinstance(error, ValueError) else f"legal_actions raised {type(error).__name__}: {error}"
             raise SimulatorError(f"{self.name}: {what} (in state {shown(state)})") from error
 
-    # Before it is trusted
-
-    def probe(self, state: Any, depth: int, steps_a_move: int, budget_seconds: float | None) -> None:
+    def probe(self, state: State, depth: int, steps_a_move: int, budget_seconds: float | None) -> None:
         """Tries every action in `state` twice, and then steps on the way of random walks from there.
 
         Raises an error for what cannot be planned with, and warns of slowness.
@@ -150,47 +154,48 @@ class PythonSimulator:
         begin = time.perf_counter()
         for action in actions:
             start = time.perf_counter()
-            first = self.repeated(state, action, 1)
+            first = self.repeat_step(state, action, 1)
             seconds = time.perf_counter() - start
             if seconds > SLOW:
                 self._warn(seconds, steps_a_move, budget_seconds)
                 return
-            self.refuse_chance(state, action, first, self.repeated(state, action, 1))
+            self.refuse_chance(state, action, first, self.repeat_step(state, action, 1))
         rng, here, walked = random.Random(0), state, 0  # noqa: S311 (any walk will do)
         for _ in range(TRIES):
             if time.perf_counter() - begin > SECONDS:
                 return
             choices = self._choices(here)
-            following, _, over = self.repeated(here, rng.choice(choices), 2) if choices else (state, 0.0, True)
+            following, _, over = self.repeat_step(here, rng.choice(choices), 2) if choices else (state, 0.0, True)
             walked += 1
             here, walked = (state, 0) if over or walked >= depth else (following, walked)
 
-    def _choices(self, state: Any) -> Any:
+    def _choices(self, state: State) -> Any:
         legal = getattr(self, "legal_actions", None)
         return range(self.num_actions) if legal is None else legal(state)
 
-    def repeated(self, state: Any, action: int, times: int) -> tuple[Any, float, bool]:
-        """The outcome of a step, which is taken several times and must be the same every time."""
-        before, words, numbers = self.key(state), shown(state), self.features(state)
-        first: Any = None
+    def repeat_step(self, state: State, action: int, times: int) -> Outcome:
+        """Takes a step several times; its outcome must be the same every time."""
+        before, text, numbers = self.key(state), shown(state), self.features(state)
+        first = None
         for _ in range(times):
-            outcome = self.checked(state, action)
+            outcome = self.checked_step(state, action)
             if self.key(state) != before or not np.array_equal(numbers, self.features(state)):
                 raise SimulatorError(
-                    f"{self.name}: step changed the state it was given ({words} became {shown(state)} after "
+                    f"{self.name}: step changed the state it was given ({text} became {shown(state)} after "
                     f"action {action}); return a new state and leave the old one alone"
                 )
             first = outcome if first is None else first
             self.refuse_chance(state, action, first, outcome)
+        assert first is not None  # noqa: S101 (it is taken at least once)
         return first
 
-    def refuse_chance(self, state: Any, action: int, first: tuple, second: tuple) -> None:
+    def refuse_chance(self, state: State, action: int, first: Outcome, second: Outcome) -> None:
         """Raises an error if two outcomes of one step differ, in the whole state, in the reward or in the end."""
         if first[1:] != second[1:] or self.key(first[0]) != self.key(second[0]):
-            raise SimulatorError(random_sentence(self.name, state, action, first, second))
+            raise SimulatorError(randomness_message(self.name, state, action, first, second))
 
-    def checked(self, state: Any, action: int) -> tuple[Any, float, bool]:
-        """One step whose reward, end and new state were looked at."""
+    def checked_step(self, state: State, action: int) -> Outcome:
+        """One step whose reward, end and next state were checked."""
         following, reward, terminal = self.step(state, action)
         where = f"(state {shown(state)}, action {action})"
         try:
@@ -216,7 +221,7 @@ class PythonSimulator:
         warnings.warn(f"{self.name}: one step took {seconds:.1f} s; {remedy}", SlowSimulator, stacklevel=4)
 
 
-def flattened(state: Any) -> np.ndarray:
+def flatten(state: State) -> np.ndarray:
     """All numbers in a state that is made of numbers, arrays, tuples, lists, dictionaries and dataclasses."""
     if isinstance(state, (bool, int, float, np.ndarray, np.generic)):
         return np.asarray(state, np.float64).reshape(-1)
@@ -228,10 +233,10 @@ def flattened(state: Any) -> np.ndarray:
         return np.asarray(state, np.float64).reshape(-1)
     if not isinstance(state, (list, tuple)):
         raise TypeError(f"a {type(state).__name__} is not a number, an array, a tuple, a list, a dict or a dataclass")
-    return np.concatenate([flattened(part) for part in state]) if state else np.zeros(0)
+    return np.concatenate([flatten(part) for part in state]) if state else np.zeros(0)
 
 
-def flattened_jax(state: PyTree) -> jax.Array:
+def flatten_jax(state: PyTree) -> jax.Array:
     """All numbers in a state, as a vector."""
     return jnp.concatenate([jnp.ravel(jnp.asarray(leaf)).astype(jnp.float32) for leaf in jax.tree.leaves(state)])
 
@@ -243,8 +248,8 @@ def duration(seconds: float) -> str:
     raise AssertionError
 
 
-def random_sentence(name: str, state: Any, action: int, first: tuple, second: tuple) -> str:
-    """What is said of a simulator that gave two outcomes for one step."""
+def randomness_message(name: str, state: State, action: int, first: Outcome, second: Outcome) -> str:
+    """The message about a simulator that gave two outcomes for one step."""
     return (
         f"{name}: the simulator is random: the same step gave two results (state {shown(state)}, action {action}: "
         f"{shown(first)} and {shown(second)}); a simulator to plan with must be deterministic and must not remember "

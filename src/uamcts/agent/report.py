@@ -1,7 +1,8 @@
-"""Where a simulator was wrong, in words: what `uamcts.Agent.report` returns."""
+"""What `uamcts.Agent.report` returns: where the simulator was wrong."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,50 +16,61 @@ ENOUGH, NEARLY_ALL = 20, 0.8
 
 
 class ModelError(NamedTuple):
-    """One transition that the simulator is wrong about."""
+    """A transition that the simulator is wrong about."""
 
     features: np.ndarray
-    """Of the state it started from."""
+    """The features of the state."""
     action: int
     times: int
     """How often it was seen."""
     believed: Outcome
+    """What the simulator predicts."""
     real: Outcome
-    """The last one seen."""
+    """What really happened, the last time."""
     error: float
-    """U as it was seen, on average."""
+    """The mean observed U."""
     learned: float
-    """U-hat."""
+    """U-hat, as the estimator predicts it."""
 
 
 class Report:
-    """Where a simulator lies: the transitions it is wrong about, the worst first. Print it, or go through it.
+    """Where a simulator was wrong: a sequence of `ModelError`, the largest U first. Print it, or iterate over it.
 
-    An entry is a `Lie`. `seen` different transitions were met in `steps` real steps; `wrong` of them were lies.
-    `memory` says how many transitions are remembered, how often they were seen, and how many had several outcomes; it
-    is None without a memory.
+    Attributes:
+        errors: The entries.
+        seen: How many different transitions were observed.
+        steps: In how many real steps.
+        wrong: In how many of the transitions the simulator was wrong.
+        memory: How many transitions are remembered as facts, how often they were seen, and how many had several
+            outcomes; None without a memory.
     """
 
     def __init__(
         self,
-        lies: Sequence[ModelError],
+        errors: Sequence[ModelError],
         seen: int,
         steps: int,
         wrong: int,
         action_names: Sequence[str] = (),
         memory: Recurrence | None = None,
     ):
-        self.lies, self.seen, self.steps, self.wrong = tuple(lies), seen, steps, wrong
+        self.errors, self.seen, self.steps, self.wrong = tuple(errors), seen, steps, wrong
         self.action_names, self.memory = tuple(action_names), memory
 
+    @property
+    def lies(self) -> tuple[ModelError, ...]:
+        """Deprecated: use `errors`."""
+        warnings.warn("Report.lies is deprecated; use Report.errors", DeprecationWarning, stacklevel=2)
+        return self.errors
+
     def __iter__(self) -> Iterator[ModelError]:
-        return iter(self.lies)
+        return iter(self.errors)
 
     def __len__(self) -> int:
-        return len(self.lies)
+        return len(self.errors)
 
     def __getitem__(self, index: int) -> ModelError:
-        return self.lies[index]
+        return self.errors[index]
 
     def __str__(self) -> str:
         if not self.seen:
@@ -66,25 +78,25 @@ class Report:
         head = f"the simulator was wrong in {self.wrong} of {self.seen} different transitions ({self.steps} real steps)"
         if self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
             head += (
-                "; where nearly all is doubtful there is no elsewhere, and doubt may harm: correct the simulator, "
-                "or leave small differences out with features=, discrepancy= or tolerance="
+                "; where nearly every transition is doubtful, avoiding doubtful ones may harm: correct the simulator, "
+                "or ignore small differences with features=, discrepancy= or tolerance="
             )
         head += "".join(f"\n{sentence}" for sentence in self._of_memory())
-        if not self.lies:
+        if not self.errors:
             return head
         table = [("learned U", "seen U", "times", "state", "action", "the simulator says", "really")]
-        for lie in self.lies:
-            name = self.action_names[lie.action] if self.action_names else str(lie.action)
+        for error in self.errors:
+            name = self.action_names[error.action] if self.action_names else str(error.action)
             table.append(
-                (f"{lie.learned:.3g}", f"{lie.error:.3g}", str(lie.times), _vector(lie.features), name,
-                 *_told(lie.believed, lie.real))
+                (f"{error.learned:.3g}", f"{error.error:.3g}", str(error.times), _vector(error.features), name,
+                 *_describe(error.believed, error.real))
             )  # fmt: skip
         widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
         return "\n".join([head, *(line.rstrip() for line in lines)])
 
     def _of_memory(self) -> Iterator[str]:
-        """What is worth saying about the memory."""
+        """Sentences about the memory."""
         memory = self.memory
         if memory is None:
             return
@@ -103,7 +115,7 @@ class Report:
     __repr__ = __str__
 
 
-def _told(believed: Outcome, real: Outcome) -> tuple[str, str]:
+def _describe(believed: Outcome, real: Outcome) -> tuple[str, str]:
     """Two outcomes in words; reward and end only where they differ."""
     words = [[_vector(believed.features)], [_vector(real.features)]]
     if real.reward is not None and believed.reward is not None and real.reward != believed.reward:
@@ -129,12 +141,12 @@ def build_report(
     action_names: Sequence[str],
     memory: Recurrence | None = None,
 ) -> Report:
-    """A report on the transitions with the largest U, learned or seen; `predicted` gives U-hat by their places."""
-    errors = experience.errors(measure)
+    """A report on the transitions with the largest U, learned or observed; `predicted` gives U-hat of some rows."""
+    errors = experience.uncertainties(measure)
     wrong = np.flatnonzero(errors)
     learned = predicted(wrong)
     order = np.lexsort((-errors[wrong], -learned))[:most]
-    lies = [
+    entries = [
         ModelError(
             experience.rows["features"][place].copy(),
             int(experience.rows["action"][place]),
@@ -146,4 +158,4 @@ def build_report(
         )
         for rank, place in ((rank, wrong[rank]) for rank in order)
     ]
-    return Report(lies, experience.count, steps, len(wrong), action_names, memory)
+    return Report(entries, experience.count, steps, len(wrong), action_names, memory)

@@ -1,9 +1,9 @@
-"""The backend for a simulator that somebody brings, in plain Python or in JAX."""
+"""The backend for a user's own simulator, in plain Python or in JAX."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent import checkpoint
-from uamcts.agent.backend import all_or_nothing, counter, grouped, pad_sample
+from uamcts.agent.backend import Arrays, FilePath, Sample, all_or_nothing, counter, pad_sample, split_groups
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.experience import Experience, Measure, Outcome, Returns
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
@@ -33,8 +33,8 @@ def _returns(config: SearchConfig) -> Returns:
     return Returns(float(config.gamma), config.depth, _span(config))
 
 
-class Sample(NamedTuple):
-    """A real transition beside what the simulator says of it."""
+class Compared(NamedTuple):
+    """A real transition beside what the simulator predicts."""
 
     state: Any
     action: int
@@ -47,13 +47,13 @@ class Sample(NamedTuple):
     own: float
     """What the user's own function says of the difference."""
     paid: tuple[float, bool]
-    """Reward and end, as they are believed to be where they are not known."""
+    """Reward and end, as predicted where they are unknown."""
     whole: bool
-    """Whether reward and end are known: told, or believed of the very state that really followed."""
+    """Whether reward and end are known: given, or predicted together with the very state that followed."""
 
 
 class SimulatorBackend:
-    """Learns where a simulator is wrong from all that was seen, and plans with that."""
+    """Learns where a simulator is wrong from all experience, and plans with that."""
 
     def __init__(
         self,
@@ -71,17 +71,17 @@ class SimulatorBackend:
         self.seed, self.minibatches, self.measure = seed, minibatches, measure
         self.experience = Experience()
         self.returns = _returns(config)
-        self.doubt: FittedUncertainty | None = None
+        self.uncertainty: FittedUncertainty | None = None
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts = 0, 0
         self.loss: float | None = None
 
     @property
     def estimator(self) -> Estimator | None:
-        return None if self.doubt is None else self.doubt.estimator
+        return None if self.uncertainty is None else self.uncertainty.estimator
 
     def twin(self) -> SimulatorBackend:
-        """A copy that can learn on its own."""
+        """A copy that learns on its own."""
         twin = copy.copy(self)
         twin.planner, twin.experience, twin.returns = (
             self.planner.twin(),
@@ -91,7 +91,7 @@ class SimulatorBackend:
         return twin
 
     def act(self, state: Any) -> Any:
-        state = self._accepted(state, "state")
+        state = self._accept_state(state, "state")
         self.planner.probe(state, self.config)
         config = self.config.with_tau(self.tau)
         if config.worst is None and config.reads("worst"):
@@ -100,7 +100,7 @@ class SimulatorBackend:
         self.acts += 1
         return found
 
-    def _accepted(self, state: Any, argument: str) -> Any:
+    def _accept_state(self, state: Any, argument: str) -> Any:
         """A state of the simulator, with as many numbers as the states that were seen."""
         state = self.planner.accept(state, argument)
         known = {name: self.experience.rows[name].shape[1] for name in ("features", "inputs") if self.experience.count}
@@ -114,50 +114,49 @@ class SimulatorBackend:
         return state
 
     def _worst(self) -> float:
-        """What is expected beyond a doubtful transition, never more than 0: as on average, or as badly as it ever went.
+        """The return expected beyond a doubtful transition, never more than 0: the mean or the worst return seen.
 
-        It must lie below all that a search can find, else what is doubtful looks better than what is known to be bad.
+        It must lie below all that a search can find, else doubtful transitions look better than known bad ones.
         """
         steps, gamma = range(_span(self.config)), float(self.config.gamma)
         return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
 
     def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
-        return all_or_nothing(self, lambda backend: backend._live(state, action, following, reward, terminal))
+        return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
-    def _live(self, *given: Any) -> bool:
-        sample = self._compared(*given)
+    def _observe(self, *given: Any) -> bool:
+        sample = self._compare(*given)
         self._keep(sample)
         self.returns.add(self.planner.key(sample.state), self.planner.key(sample.following), *sample.paid)
         self.steps += 1
         due = self.schedule is None or self.schedule.due(self.steps)
         return self._learn() if due else False
 
-    def _compared(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> Sample:
-        """One transition beside what the simulator says."""
+    def _compare(
+        self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
+    ) -> Compared:
+        """Compares a transition with what the simulator predicts."""
         number = action_number(action, self.planner.num_actions, self.name)
         paid = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
-        state, following = self._accepted(state, "state"), self._accepted(following, "next_state")
+        state, following = self._accept_state(state, "state"), self._accept_state(following, "next_state")
         self.planner.probe(state, self.config)
-        after, believed = self.planner.believed(state, number)
+        after, believed = self.planner.predict(state, number)
         assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
         own = np.nan
         if self.measure.own is not None:
             remedy = "it must be a finite number of at least 0"
             own = real("discrepancy", self.measure.own(following, after), remedy, lambda u: u >= 0, "returned")
         whole = paid is not None and over is not None
-        return Sample(
+        return Compared(
             state, number, following, self.planner.features(state), self.planner.inputs(state), believed,
             Outcome(self.planner.features(following), paid, over), own,
             (believed.reward if paid is None else paid, believed.terminal if over is None else over),
             whole or self.planner.key(following) == self.planner.key(after),
         )  # fmt: skip
 
-    def _keep(self, sample: Sample) -> None:
-        """Learns from it later, and plans with it if there is a memory.
-
-        What was not told of a transition on which the simulator was wrong is not known: that is doubted, and no fact.
-        """
+    def _keep(self, sample: Compared) -> None:
+        """Keeps a transition to learn from, and as a fact if all of it is known."""
         self.experience.add(sample.here, sample.inputs, sample.action, sample.believed, sample.real, sample.own)
         if sample.whole:
             self.planner.remember(sample.state, sample.action, sample.following, *sample.paid)
@@ -166,63 +165,63 @@ class SimulatorBackend:
         return all_or_nothing(self, lambda backend: backend._learn())
 
     def _learn(self) -> bool:
-        """Fits doubt anew; tau goes down if there is a schedule."""
+        """Refits the uncertainty; lowers tau if there is a schedule."""
         self._fit()
         if self.schedule is not None:
-            self.tau = float(self.schedule.decayed(jnp.float32(self.tau)))
+            self.tau = float(self.schedule.decay(jnp.float32(self.tau)))
         return True
 
     def _fit(self) -> None:
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
-        self.doubt = FittedUncertainty.fitted(
+        self.uncertainty = FittedUncertainty.fit(
             self.chosen, self.experience, self.measure, key, self.planner.num_actions,
             self.minibatches, self.config,
         )  # fmt: skip
-        self.planner.believe(self.doubt)
+        self.planner.set_uncertainty(self.uncertainty)
 
-    def seed_with(self, samples: Iterable[tuple]) -> int:
-        """Takes in what is known already; all of it or nothing."""
+    def preload(self, samples: Iterable[Sample]) -> int:
+        """Takes in transitions that are known already; all of them or none."""
         return all_or_nothing(self, lambda backend: backend._preload(samples))
 
-    def _preload(self, samples: Iterable[tuple]) -> int:
+    def _preload(self, samples: Iterable[Sample]) -> int:
         count = 0
         for count, sample in enumerate(samples, 1):
-            self._keep(self._compared(*pad_sample(count - 1, sample)))
+            self._keep(self._compare(*pad_sample(count - 1, sample)))
         self._fit()
         return count
 
     def report(self, most: int) -> Report:
         memory = self.planner.recurrence()
-        return build_report(self.experience, self.measure, self._predicted, most, self.steps, self.action_names, memory)
+        return build_report(self.experience, self.measure, self._predict, most, self.steps, self.action_names, memory)
 
-    def _predicted(self, places: np.ndarray) -> np.ndarray:
-        if self.doubt is None:
+    def _predict(self, places: np.ndarray) -> np.ndarray:
+        if self.uncertainty is None:
             return np.zeros(len(places))
-        ask: Callable = self.doubt
+        predict = self.uncertainty
         rows = self.experience.rows
-        return np.array([float(ask(jnp.asarray(rows["inputs"][p]), jnp.int32(rows["action"][p]))) for p in places])
+        return np.array([float(predict(jnp.asarray(rows["inputs"][p]), jnp.int32(rows["action"][p]))) for p in places])
 
-    def save(self, path: Any) -> None:
+    def save(self, path: FilePath) -> None:
         counters = {"steps": np.int64(self.steps), "acts": np.int64(self.acts), "tau": np.float64(self.tau)}
         counters["least"] = np.float64(self.returns.least)
         tree = {"experience": self.experience.arrays(), "counters": counters, "facts": self.planner.facts()}
         checkpoint.save(path, tree, "agent", self._about())
 
-    def load(self, path: Any) -> None:
+    def load(self, path: FilePath) -> None:
         found = checkpoint.read(path, "agent", self._about())
         try:
-            arrays = grouped(found, ("experience", "counters", "facts"))
-            all_or_nothing(self, lambda backend: backend._recall(*arrays))
+            arrays = split_groups(found, ("experience", "counters", "facts"))
+            all_or_nothing(self, lambda backend: backend._restore(*arrays))
         except (ValueError, TypeError, KeyError) as error:
             words = str(error).removeprefix("it does not fit: ")
             raise ValueError(f"{path} does not fit this agent: {words}") from None
 
-    def _recall(self, experience: dict, counters: dict, facts: dict) -> None:
-        """Takes over the arrays of a file; whatever is wrong with them is an error."""
+    def _restore(self, experience: Arrays, counters: Arrays, facts: Arrays) -> None:
+        """Restores the arrays of a file; raises an error for anything that is wrong with them."""
         if counters.keys() != {"['steps']", "['acts']", "['tau']", "['least']"}:
             raise ValueError(f"it holds the counters {sorted(counters)}")
         self.experience = Experience.of({name[2:-2]: array for name, array in experience.items()}, self._num_actions)
-        self.planner.recall(facts)
+        self.planner.load_facts(facts)
         self._check_sizes()
         self.steps, self.acts = (counter(counters, name, np.int64) for name in ("steps", "acts"))
         self.tau = counter(counters, "tau", np.float64, lambda tau: tau > 0)

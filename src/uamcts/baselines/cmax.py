@@ -1,4 +1,4 @@
-"""CMAX, CMAX++ and A-CMAX++: to the goal with a wrong model, by real-time search, without ever changing the model.
+"""CMAX, CMAX++ and A-CMAX++: reaching a goal with a wrong model, by real-time search, without changing the model.
 
 Vemula et al., "Planning and Execution using Inaccurate Models with Provable Guarantees", RSS 2020, and "CMAX++:
 Leveraging Experience in Planning and Execution using Inaccurate Models", AAAI 2021. Written from the papers, in their
@@ -64,11 +64,11 @@ def lookahead(problem: Problem, start: int, values: np.ndarray, edges: Edges, ex
             elif onward < reached.get(following, math.inf):
                 reached[following] = onward
                 push(onward + values[following], onward, following, begun)
-    raise ValueError(f"state {start} has no way to the goal in the model; give a model in which every state has one")
+    raise ValueError(f"state {start} has no way to the goal in the model; use a model in which every state has one")
 
 
 class Agent(Protocol):
-    """Acts in a problem, step by step, and is told what came of it."""
+    """Acts in a problem, step by step, and observes the outcome."""
 
     def begin(self, repetition: int) -> None: ...
 
@@ -78,13 +78,17 @@ class Agent(Protocol):
 
 
 class PlainAstar:
-    """A* in the model to the very goal before each step; nothing is learned, so it may try the same thing forever."""
+    """Plans to the goal with A* in the model before each step. It learns nothing, so it may repeat a mistake forever.
+
+    Args:
+        problem: The problem to solve.
+    """
 
     def __init__(self, problem: Problem):
         self.problem = problem
 
     def begin(self, repetition: int) -> None:
-        """Every repetition is like the first."""
+        """Nothing changes."""
 
     def act(self, state: int) -> int:
         return lookahead(self.problem, state, self.problem.heuristic, self.edges, math.inf).action
@@ -94,11 +98,16 @@ class PlainAstar:
             yield action, following, 1.0
 
     def observe(self, state: int, action: int, following: int) -> None:
-        """It does not look."""
+        """It learns nothing."""
 
 
 class Cmax:
-    """CMAX: transitions seen to be wrong cost |S|. Reaches the goal if there is always a way without any of them."""
+    """CMAX: transitions seen to be wrong cost |S|. Reaches the goal if there is always a way without any of them.
+
+    Args:
+        problem: The problem to solve.
+        expansions: States expanded before each real step.
+    """
 
     def __init__(self, problem: Problem, expansions: int = 10):
         _check(expansions)
@@ -126,11 +135,15 @@ class Cmax:
 
 
 class CmaxPlus:
-    """CMAX++: transitions seen to be wrong are worth what was learned about them. Needs a way to the goal, no more.
+    """CMAX++: transitions seen to be wrong have a learned value. It needs no more than a way to the goal.
 
     Over repetitions the cost falls to the optimum if the model is optimistic: whatever part of X has been found, no
-    state must look further from the goal than it is. Where an unknown transition is better than the model says of it,
-    it may never be tried.
+    state must look further from the goal than it is. An unknown transition that is better than the model predicts may
+    never be tried.
+
+    Args:
+        problem: The problem to solve.
+        expansions: States expanded before each real step.
     """
 
     def __init__(self, problem: Problem, expansions: int = 10):
@@ -159,17 +172,32 @@ class CmaxPlus:
             self.q[state, action] = 1.0 + float(self.values[following])
 
 
-def falling(start: float = 10.0, factor: float = 0.5) -> Callable[[int], float]:
-    """alpha_i = 1 + (start - 1) * factor^i: from `start` down to 1, so that CMAX++ has the last word."""
+def alpha_schedule(start: float = 10.0, factor: float = 0.5) -> Callable[[int], float]:
+    """A schedule of alpha for A-CMAX++ that decays to 1, so that CMAX++ decides in the end.
+
+    Args:
+        start: alpha in repetition 0.
+        factor: What alpha - 1 is multiplied by after each repetition.
+
+    Returns:
+        The function i -> 1 + (start - 1) * factor^i.
+    """
     return lambda repetition: 1.0 + (start - 1.0) * factor**repetition
 
 
 class AdaptiveCmaxPlus:
-    """A-CMAX++: like CMAX as long as its way seems not much longer, like CMAX++ otherwise."""
+    """A-CMAX++: acts like CMAX while its way seems not much longer, and like CMAX++ otherwise.
+
+    Args:
+        problem: The problem to solve.
+        expansions: States expanded before each real step.
+        alpha: How much longer CMAX's way may be in repetition i, as a factor of at least 1. By default
+            `alpha_schedule()`.
+    """
 
     def __init__(self, problem: Problem, expansions: int = 10, alpha: Callable[[int], float] | None = None):
         self.cautious, self.learned = Cmax(problem, expansions), CmaxPlus(problem, expansions)
-        self.schedule = falling() if alpha is None else alpha
+        self.schedule = alpha_schedule() if alpha is None else alpha
         self.alpha = self.schedule(0)
         self.chosen = {"cmax": 0, "cmax_plus": 0}
         """How often each of the two decided."""
@@ -191,14 +219,24 @@ class AdaptiveCmaxPlus:
 
 
 class Repetition(NamedTuple):
-    """One way from the start: its steps, and whether it came to the goal before it was cut."""
+    """One attempt: its steps, and whether it reached the goal within the limit."""
 
     steps: int
     reached: bool
 
 
 def repetitions(agent: Agent, problem: Problem, count: int, limit: int = 100_000) -> list[Repetition]:
-    """The same task `count` times by the same agent, each cut after `limit` real steps."""
+    """Lets the same agent solve the same problem several times.
+
+    Args:
+        agent: One of the planners of this module.
+        problem: The problem.
+        count: The number of repetitions.
+        limit: The most real steps of a repetition.
+
+    Returns:
+        One `Repetition` for each.
+    """
     done = []
     for repetition in range(count):
         agent.begin(repetition)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.corrections.facts import CAPACITY, Facts
+from uamcts.corrections.fact_table import CAPACITY, Facts
 from uamcts.domains.base import Domain
 from uamcts.mcts.api import no_uncertainty
 from uamcts.mcts.config import SearchConfig
@@ -33,7 +33,7 @@ NEIGHBOURS = 512
 
 
 class NoTraining(eqx.Module):
-    """What a learner without rounds of training has to offer: nothing changes in them."""
+    """The methods of a learner without rounds of training: they change nothing."""
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         del key
@@ -48,10 +48,10 @@ class NoTraining(eqx.Module):
 
 
 class CmaxMcts(NoTraining):
-    """CMAX for MCTS: the set X of transitions seen to be wrong; planning in the model, where they end at the worst."""
+    """CMAX for MCTS: plans in the model, where transitions seen to be wrong end the episode at the worst value."""
 
     facts: Facts
-    """X: who is in it; there is nothing else to say."""
+    """X, the transitions seen to be wrong. There are no values."""
 
     @classmethod
     def fresh(cls, state: PyTree, capacity: int = CAPACITY) -> Self:
@@ -64,7 +64,7 @@ class CmaxMcts(NoTraining):
 
         return model, no_uncertainty
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         del copies
         wrong = differ(real, domain.model(state, action))
         return type(self)(self.facts.put(state, action, (), wanted=wrong))
@@ -97,7 +97,7 @@ class CmaxPlusMcts(NoTraining):
 
         return model, no_uncertainty
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         del copies
         wrong = differ(real, domain.model(state, action))
         value = jax.lax.cond(wrong, lambda: real.reward + self.value(domain, real), lambda: jnp.float32(0))
@@ -119,24 +119,25 @@ class CmaxPlusMcts(NoTraining):
 class Penalised(eqx.Module):
     """Plain MCTS where every transition pays r - weight * U-hat(s, a), with U-hat of another learner.
 
-    Below 0 the weight is a bonus: the planner seeks what it doubts. Inside of `Patched` facts pay what they paid.
+    A negative weight is a bonus: the planner seeks uncertain transitions. Inside of `Patched`, facts keep their reward.
     """
 
     learner: Any
+    """The `Learner` whose U-hat it is."""
     weight: Any
     """lambda, a number of either sign."""
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
-        model, doubt = self.learner.planner(domain)
+        model, uncertainty = self.learner.planner(domain)
 
-        def penalised(state: PyTree, action: jax.Array) -> Transition:
+        def step(state: PyTree, action: jax.Array) -> Transition:
             believed = model(state, action)
-            return believed._replace(reward=believed.reward - self.weight * doubt(state, action))
+            return believed._replace(reward=believed.reward - self.weight * uncertainty(state, action))
 
-        return penalised, no_uncertainty
+        return step, no_uncertainty
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
-        return self._with(self.learner.seen(domain, state, action, real, copies))
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+        return self._with(self.learner.observe(domain, state, action, real, copies))
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
         learner, loss = self.learner.learn(key)
@@ -185,9 +186,9 @@ class NearestResidual(NoTraining):
         return cls(Facts.empty(state, nothing, min(capacity, NEIGHBOURS)), radius)
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
-        return lambda state, action: self.believed(domain, state, action), no_uncertainty
+        return lambda state, action: self.predict(domain, state, action), no_uncertainty
 
-    def believed(self, domain: Domain, state: PyTree, action: jax.Array) -> Transition:
+    def predict(self, domain: Domain, state: PyTree, action: jax.Array) -> Transition:
         """One step in the corrected model."""
         given, seen = domain.model(state, action), self.facts.values
         apart = jnp.sum(jnp.square(seen.features - domain.features(state)), axis=1)
@@ -204,7 +205,7 @@ class NearestResidual(NoTraining):
             corrected = Transition(following, given.reward, seen.terminal[nearest])
         return jax.tree.map(lambda a, b: jnp.where(corrects, a, b), corrected, given)
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         del copies
         features = domain.features(state).astype(jnp.float32)
         residual = domain.features(real.state) - domain.features(domain.model(state, action).state)

@@ -1,4 +1,4 @@
-"""A deterministic way to a goal at a cost of 1 a step, as tables: what CMAX and its kin are made for."""
+"""Deterministic shortest-path problems as tables: what CMAX and its relatives are made for."""
 
 from __future__ import annotations
 
@@ -14,29 +14,41 @@ from uamcts.domains.base import Domain
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """States are numbers 0 .. states - 1, and so are actions. Every step costs 1; at the goal nothing does."""
+    """A shortest-path problem whose model may be wrong. States and actions are numbers; every step costs 1.
+
+    Raises:
+        ValueError: There is no goal, or the heuristic is not 0 there.
+    """
 
     world: np.ndarray
-    """Where an action really leads, int [states, actions]."""
+    """The real next states, int [states, actions]."""
     model: np.ndarray
-    """Where the planner believes that it leads."""
+    """The next states that the planner predicts."""
     goal: np.ndarray
-    """Conditions [states]."""
+    """Whether a state is a goal, bool [states]."""
     start: int
     heuristic: np.ndarray
-    """A guess of the steps to the goal, float [states], 0 at the goal. The papers want it consistent in the model."""
+    """An estimate of the steps to the goal, float [states], 0 at the goal. The papers require that it is consistent in
+    the model."""
 
     def __post_init__(self) -> None:
         if not self.goal.any():
-            raise ValueError("goal holds nowhere; there must be a state to go to")
+            raise ValueError("goal is False everywhere; at least one state must be a goal")
         if np.any(self.heuristic[self.goal] != 0):
-            raise ValueError("heuristic is not 0 at the goal, where no step is left to be made")
+            raise ValueError("heuristic is not 0 at the goal; no steps are left there")
 
     @classmethod
     def of(cls, domain: Domain) -> Self:
-        """The problem of a gridworld: two features, row and column, and an end that is the goal.
+        """The problem of a gridworld. The heuristic is the Manhattan distance to the goal.
 
-        The heuristic is the number of rows and columns between: consistent where no believed move crosses two.
+        Args:
+            domain: A domain with two features, row and column, whose terminal states are the goal.
+
+        Returns:
+            The problem.
+
+        Raises:
+            ValueError: The domain does not have two features.
         """
         if domain.random:
             raise ValueError(f"domain is {domain.name}, whose steps are random; give a deterministic gridworld")
@@ -67,7 +79,14 @@ class Problem:
         return self.world.shape[0]
 
     def cost_to_go(self, table: np.ndarray) -> np.ndarray:
-        """The fewest steps from each state to the goal by `table` (`world` or `model`); infinite without a way."""
+        """The fewest steps from each state to the goal in a table.
+
+        Args:
+            table: `world` or `model`.
+
+        Returns:
+            Steps, float [states]; infinite where there is no way.
+        """
         before: list[list[int]] = [[] for _ in range(self.states)]
         for state, row in enumerate(table.tolist()):
             for following in row:

@@ -5,6 +5,7 @@ The paper's comparison on 2-Way GridWorld: a network predicts the features of th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import equinox as eqx
@@ -49,9 +50,9 @@ class TransitionLearner(eqx.Module):
         return cls(Regression.fresh(network, buffer, raw_features(domain), _as_it_is, minibatches), residual)
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
-        return lambda state, action: self.believed(domain, state, action), no_uncertainty
+        return lambda state, action: self.predict(domain, state, action), no_uncertainty
 
-    def believed(self, domain: Domain, state: PyTree, action: jax.Array) -> Transition:
+    def predict(self, domain: Domain, state: PyTree, action: jax.Array) -> Transition:
         """One step in the learned model: the network's answer, rounded, within the bounds of the features."""
         given = domain.model(state, action)
         answer = self.regression(state, action)
@@ -65,15 +66,15 @@ class TransitionLearner(eqx.Module):
         learned = Transition(following, reward, terminal)
         return jax.tree.map(lambda a, b: jnp.where(keep, a, b), given, learned)
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
         target = domain.features(real.state)
         if self.residual:
             target = target - domain.features(domain.model(state, action).state)
         buffer = self.regression.buffer.append(state, action, target.astype(jnp.float32), copies)
-        return eqx.tree_at(lambda learner: learner.regression.buffer, self, buffer)
+        return replace(self, regression=replace(self.regression, buffer=buffer))
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
-        fitted, loss = self.regression.fitted(key)
+        fitted, loss = self.regression.fit(key)
         return type(self)(fitted, self.residual), loss
 
     def finish_on_host(self) -> Self:
@@ -85,7 +86,7 @@ class TransitionLearner(eqx.Module):
 
     def reserve(self, samples: int) -> Self:
         buffer = self.regression.buffer.reserve(samples)
-        return eqx.tree_at(lambda learner: learner.regression.buffer, self, buffer)
+        return replace(self, regression=replace(self.regression, buffer=buffer))
 
 
 def _as_it_is(answer: jax.Array) -> jax.Array:

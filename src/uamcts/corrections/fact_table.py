@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Self, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int, UInt32
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.state_hash import fingerprint, words_of
@@ -16,30 +18,33 @@ CAPACITY = 1024
 NOWHERE = -1
 """In `slots`: nothing lies here."""
 
+Key: TypeAlias = UInt32[Array, " words"]
+Slots: TypeAlias = Int[Array, "*runs slots"]
+
 
 class Facts(eqx.Module):
-    """A hash table from (state, action) to a tree of arrays; the last value that was put there is the one that counts.
+    """A hash table from (state, action) to a tree of arrays; a new value replaces the old one.
 
     States are compared in full, word for word: there are no false matches. (Where states hold floats, a state that was
-    computed in another way and differs in the last bit is another state.) Rows lie in the order they came; `slots`, at
-    least twice as many, say where, by linear probing from a hash.
+    computed in another way and differs in the last bit is another state.) Rows are in order of arrival; `slots`, at
+    least twice as many, point to them, by linear probing from a hash.
     """
 
-    keys: jax.Array
-    """The words of state and action. uint32 [capacity + 1, words]; the last row takes what there is no room for."""
+    keys: UInt32[Array, "*runs rows words"]
+    """The words of state and action in capacity + 1 rows; the last row takes what there is no room for."""
     values: PyTree
     """[capacity + 1, ...]."""
-    slots: jax.Array
-    """The row of a key, or NOWHERE. int32, a power of two of them."""
-    count: jax.Array
-    """Rows that are taken. int32."""
+    slots: Slots
+    """The row of a key, or NOWHERE; a power of two of them."""
+    count: Int[Array, "*runs"]
+    """Rows that are taken."""
 
     @classmethod
     def empty(cls, state: PyTree, value: PyTree, capacity: int = CAPACITY) -> Self:
         """Room for `capacity` different transitions from states like `state`, each with a value like `value`."""
         width = jax.eval_shape(lambda state: _key(state, jnp.int32(0)), state).size
 
-        def rows(leaf: Any) -> jax.Array:
+        def rows(leaf: PyTree) -> jax.Array:
             return jnp.zeros((capacity + 1, *jnp.shape(leaf)), jnp.asarray(leaf).dtype)
 
         keys = jnp.zeros((capacity + 1, width), jnp.uint32)
@@ -49,15 +54,15 @@ class Facts(eqx.Module):
     def capacity(self) -> int:
         return self.keys.shape[0] - 1
 
-    def find(self, state: PyTree, action: jax.Array) -> tuple[PyTree, jax.Array]:
+    def find(self, state: PyTree, action: Int[Array, ""]) -> tuple[PyTree, Bool[Array, ""]]:
         """The value of a transition, and whether there is one; where there is none the value means nothing."""
         row = self.slots[_probe(self.keys, self.slots, _key(state, action))]
         return jax.tree.map(lambda leaf: leaf[jnp.maximum(row, 0)], self.values), row != NOWHERE
 
-    def put(self, state: PyTree, action: jax.Array, value: PyTree, wanted: Any = True) -> Self:
-        """With this value for a transition, if it is `wanted`.
+    def put(self, state: PyTree, action: Int[Array, ""], value: PyTree, wanted: bool | Bool[Array, ""] = True) -> Self:
+        """Stores a value for a transition, if it is `wanted`.
 
-        Where there is no room left for a new transition, nothing is kept: call `reserve` before.
+        Where there is no room left for a new transition, nothing is stored: call `reserve` first.
         """
         key = _key(state, action)
         slot = _probe(self.keys, self.slots, key)
@@ -72,7 +77,7 @@ class Facts(eqx.Module):
         )
 
     def reserve(self, transitions: int) -> Self:
-        """The same with room for this many more; at least twice as large if larger.
+        """Makes room for this many more; a table that grows at least doubles.
 
         Not for use under `jit`. The arrays may have leading axes for runs.
         """
@@ -86,29 +91,29 @@ class Facts(eqx.Module):
         def longer(rows: jax.Array) -> jax.Array:
             return jnp.pad(rows, [(0, capacity - have if place == axis else 0) for place in range(rows.ndim)])
 
-        return type(self)(longer(self.keys), jax.tree.map(longer, self.values), self.slots, self.count).reindexed()
+        return type(self)(longer(self.keys), jax.tree.map(longer, self.values), self.slots, self.count).reindex()
 
-    def reindexed(self) -> Self:
-        """The same rows with slots that were computed anew. Not for use under `jit`; axes for runs may lead."""
+    def reindex(self) -> Self:
+        """Recomputes the slots. Not for use under `jit`; axes for runs may lead."""
         axis = jnp.ndim(self.count)
-        place = _placed
+        place: Callable[..., jax.Array] = _fill_slots
         for _ in range(axis):
             place = jax.vmap(place, (0, 0, None))
         slots = jax.jit(place)(self.keys, self.count, _no_slots(self.keys.shape[axis] - 1))
         return type(self)(self.keys, self.values, slots, self.count)
 
 
-def _no_slots(capacity: int) -> jax.Array:
+def _no_slots(capacity: int) -> Slots:
     """Empty slots, so many that never more than half of them are taken."""
     return jnp.full(2 ** math.ceil(math.log2(2 * capacity + 2)), NOWHERE, jnp.int32)
 
 
-def _key(state: PyTree, action: jax.Array) -> jax.Array:
-    """The words of a state and an action, [words]."""
+def _key(state: PyTree, action: Int[Array, ""]) -> Key:
+    """The words of a state and an action."""
     return jnp.stack(words_of((state, jnp.asarray(action, jnp.int32))))
 
 
-def _probe(keys: jax.Array, slots: jax.Array, key: jax.Array) -> jax.Array:
+def _probe(keys: UInt32[Array, "rows words"], slots: Slots, key: Key) -> Int[Array, ""]:
     """The slot of a key: where it is, or where it would go."""
     start = (fingerprint(key)[0] & jnp.uint32(slots.size - 1)).astype(jnp.int32)
 
@@ -116,13 +121,15 @@ def _probe(keys: jax.Array, slots: jax.Array, key: jax.Array) -> jax.Array:
         row = slots[slot]
         return (row != NOWHERE) & jnp.any(keys[jnp.maximum(row, 0)] != key)
 
-    return jax.lax.while_loop(elsewhere, lambda slot: (slot + 1) & (slots.size - 1), start)
+    slot: jax.Array = jax.lax.while_loop(elsewhere, lambda slot: (slot + 1) & (slots.size - 1), start)
+    return slot
 
 
-def _placed(keys: jax.Array, count: jax.Array, slots: jax.Array) -> jax.Array:
-    """Empty `slots` with the first `count` of `keys` in them."""
+def _fill_slots(keys: UInt32[Array, "rows words"], count: Int[Array, ""], slots: Slots) -> Slots:
+    """Puts the first `count` of `keys` into empty `slots`."""
 
     def place(row: jax.Array, slots: jax.Array) -> jax.Array:
         return slots.at[_probe(keys, slots, keys[row])].set(row)
 
-    return jax.lax.fori_loop(0, count, place, slots)
+    filled: jax.Array = jax.lax.fori_loop(0, count, place, slots)
+    return filled

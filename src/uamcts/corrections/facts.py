@@ -1,114 +1,107 @@
-"""What was really seen is a fact: an exact memory (s, a) -> (s', r, terminal) that overrides the model in planning.
+"""Facts: real transitions (s, a) -> (s', r, terminal) that override the model in planning.
 
-`Facts` is the table and `Outcomes` counts in it how often each outcome was seen. `Patched` is a learner that plans in
-the given model with the facts in the places of its guesses, and `PatchedModel` does the same for models of
-`uamcts.reference`.
+`Outcomes` counts how often each outcome was seen. `Patched` is a learner that plans in the given model, corrected by
+the facts; `uamcts.corrections.patched_model` does the same for models of `uamcts.reference`.
 
-Where one transition had several outcomes, the most frequent one is planned with, the latest of equally frequent ones.
-Outcomes that differ in their reward alone count as one, which pays their mean.
+Where a transition had several outcomes, the search plans with the most frequent one, the latest of equally frequent
+ones. Outcomes that differ in their reward alone count as one, which pays their mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
-from uamcts.arguments import flag, integer, real
 from uamcts.corrections.fact_table import CAPACITY, Facts
 from uamcts.domains.base import Domain
-from uamcts.reference import PythonModel
 from uamcts.types import BatchedUncertainty, Model, PyTree, Transition, Uncertainty
-from uamcts.uncertainty.estimator import ZeroUncertainty
+from uamcts.uncertainty.estimator import Action, Copies, Scalar, ZeroUncertainty
 from uamcts.uncertainty.learner import Learner, UncertaintyLearner
 
 
-def no_transition(state: PyTree) -> Transition:
-    """A transition of the form that a table of transitions keeps."""
-    return Transition(state, jnp.float32(0), jnp.bool_(False))
-
-
-class Kept(NamedTuple):
-    """What is planned with for one (state, action)."""
+class BestOutcome(NamedTuple):
+    """The outcome of one (state, action) that a search plans with."""
 
     outcome: Transition
-    times: jax.Array
-    """How often this outcome was seen. int32."""
-    varied: jax.Array
-    """Whether any other outcome was seen as well. bool."""
+    times: Int[Array, "*rows"]
+    """How often this outcome was seen."""
+    varied: Bool[Array, "*rows"]
+    """Whether any other outcome was seen as well."""
 
 
 class Tally(NamedTuple):
     """How often one outcome of one (state, action) was seen, and what it paid on average."""
 
-    times: jax.Array
-    reward: jax.Array
+    times: Int[Array, "*rows"]
+    reward: Float[Array, "*rows"]
 
 
 class Outcomes(eqx.Module):
     """Facts about transitions: how often each outcome was seen, and which one is the most frequent.
 
-    States are looked up by their identity, which is the state itself unless a simulator says otherwise.
+    States are looked up by their identity, which is the state itself unless a simulator defines another.
     """
 
-    kept: Facts
-    """(state, action) -> Kept."""
+    best: Facts
+    """(state, action) -> BestOutcome."""
     tally: Facts
     """((state, next state, end), action) -> Tally."""
 
     @classmethod
     def empty(cls, state: PyTree, capacity: int = CAPACITY, identity: PyTree = None) -> Self:
-        """Nothing seen yet; `state` is one state as an example, `identity` its identity if that is not itself."""
+        """No facts yet; `state` is an example of a state, `identity` its identity if that is not the state itself."""
         identity = state if identity is None else identity
-        kept = Kept(no_transition(state), jnp.int32(0), jnp.bool_(False))
+        best = BestOutcome(Transition(state, jnp.float32(0), jnp.bool_(False)), jnp.int32(0), jnp.bool_(False))
         pair = (identity, identity, jnp.bool_(False))
         return cls(
-            Facts.empty(identity, kept, capacity),
+            Facts.empty(identity, best, capacity),
             Facts.empty(pair, Tally(jnp.int32(0), jnp.float32(0)), capacity),
         )
 
     def find(self, identity: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
-        """What is planned with, and whether there is any such fact; without one the transition means nothing."""
-        kept, known = self.kept.find(identity, action)
-        return kept.outcome, known
+        """The outcome to plan with, and whether there is one; without one the transition means nothing."""
+        best, known = self.best.find(identity, action)
+        return best.outcome, known
 
     def put(self, identity: PyTree, action: jax.Array, real: Transition, following: PyTree = None) -> Self:
-        """With one more real transition; `following` is the identity of its next state if that is not itself."""
+        """Adds a real transition; `following` is the identity of its next state if that is not the state itself."""
         pair = (identity, real.state if following is None else following, jnp.asarray(real.terminal, bool))
         tally, seen = self.tally.find(pair, action)
         times = jnp.where(seen, tally.times, 0) + 1
         mean = jnp.where(seen, tally.reward + (real.reward - tally.reward) / times, real.reward)
-        kept, known = self.kept.find(identity, action)
+        best, known = self.best.find(identity, action)
         same = seen & (real.reward == tally.reward)
-        varied = known & (kept.varied | ~same)
+        varied = known & (best.varied | ~same)
         outcome = Transition(real.state, mean, real.terminal)
-        best = ~known | (times >= kept.times)
+        replaces = ~known | (times >= best.times)
         chosen = jax.tree.map(
-            lambda new, old: jnp.where(best, jnp.asarray(new, old.dtype), old), (outcome, times), kept[:2]
+            lambda new, old: jnp.where(replaces, jnp.asarray(new, old.dtype), old), (outcome, times), best[:2]
         )
         return type(self)(
-            self.kept.put(identity, action, Kept(chosen[0], chosen[1], varied)),
+            self.best.put(identity, action, BestOutcome(chosen[0], chosen[1], varied)),
             self.tally.put(pair, action, Tally(times, mean)),
         )
 
     def reserve(self, transitions: int) -> Self:
-        """The same with room for this many more. Not for use under `jit`."""
-        kept, tally = self.kept.reserve(transitions), self.tally.reserve(transitions)
-        return self if kept is self.kept and tally is self.tally else type(self)(kept, tally)
+        """Makes room for this many more. Not for use under `jit`."""
+        best, tally = self.best.reserve(transitions), self.tally.reserve(transitions)
+        return self if best is self.best and tally is self.tally else type(self)(best, tally)
 
     def recurrence(self) -> Recurrence:
-        """What there is to say in a report. Not for use under `jit`."""
-        count = int(self.kept.count)
+        """Counts for a report. Not for use under `jit`."""
+        count = int(self.best.count)
         times = int(jnp.sum(self.tally.values.times[: int(self.tally.count)]))
-        return Recurrence(count, times, int(jnp.sum(self.kept.values.varied[:count])))
+        return Recurrence(count, times, int(jnp.sum(self.best.values.varied[:count])))
 
 
 class Recurrence(NamedTuple):
-    """What a memory knows: different transitions, how often they were seen, and how many had several outcomes."""
+    """How many different transitions are known, how often they were seen, and how many had several outcomes."""
 
     facts: int
     times: int
@@ -117,39 +110,39 @@ class Recurrence(NamedTuple):
 
 def identity_of(owner: Any) -> Callable[[PyTree], PyTree]:
     """What tells the states of a domain or a simulator apart: its own `identity(state)`, or the state itself."""
-    own = getattr(owner, "identity", None)
+    own: Callable[[PyTree], PyTree] | None = getattr(owner, "identity", None)
     return (lambda state: state) if own is None else own
 
 
 class Patched(eqx.Module):
-    """Plans in another learner's model with facts in the places of its guesses, and doubts only what was not seen.
+    """Plans in another learner's model, corrected by facts; only transitions that were not seen are uncertain.
 
-    With an estimator that says 0 everywhere this is MCTS in the patched model.
+    With `ZeroUncertainty` this is MCTS in the patched model.
     """
 
     facts: Outcomes
     learner: Any
-    """What answers where there is no fact; it learns from everything that is seen, too."""
+    """A `Learner` for transitions without facts; it learns from everything that is seen, too."""
 
     @classmethod
     def fresh(
         cls, state: PyTree, learner: Learner | None = None, capacity: int = CAPACITY, identity: PyTree = None
     ) -> Self:
-        """Nothing seen yet; `state` is one state as an example, `identity` its identity if that is not itself."""
+        """No facts yet; `state` is an example of a state, `identity` its identity if that is not the state itself."""
         learner = UncertaintyLearner(ZeroUncertainty()) if learner is None else learner
         return cls(Outcomes.empty(state, capacity, identity), learner)
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty | BatchedUncertainty]:
-        model, doubt = self.learner.planner(domain)
+        model, uncertainty = self.learner.planner(domain)
         find = finder(self.facts, identity_of(domain))
-        return patched(model, find), undoubted(doubt, find)
+        return patch_model(model, find), patch_uncertainty(uncertainty, find)
 
-    def seen(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
-        learner = self.learner.seen(domain, state, action, real, copies)
+    def observe(self, domain: Domain, state: PyTree, action: Action, real: Transition, copies: Copies) -> Self:
+        learner = self.learner.observe(domain, state, action, real, copies)
         identity = identity_of(domain)
         return type(self)(self.facts.put(identity(state), action, real, identity(real.state)), learner)
 
-    def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
+    def learn(self, key: jax.Array) -> tuple[Self, Scalar]:
         learner, loss = self.learner.learn(key)
         return type(self)(self.facts, learner), loss
 
@@ -161,12 +154,13 @@ class Patched(eqx.Module):
         return self if facts is self.facts and learner is self.learner else type(self)(facts, learner)
 
     @property
-    def surprised(self) -> jax.Array:
-        return self.learner.surprised
+    def surprised(self) -> Bool[Array, "*runs"]:
+        surprised: jax.Array = self.learner.surprised
+        return surprised
 
 
-Find = Callable[[PyTree, jax.Array], tuple[Transition, jax.Array]]
-"""What is known of an action in a state, and whether anything is."""
+Find: TypeAlias = Callable[[PyTree, Action], tuple[Transition, Bool[Array, ""]]]
+"""The known outcome of an action in a state, and whether there is one."""
 
 
 def finder(facts: Outcomes, identity: Callable[[PyTree], PyTree]) -> Find:
@@ -174,145 +168,50 @@ def finder(facts: Outcomes, identity: Callable[[PyTree], PyTree]) -> Find:
     return lambda state, action: facts.find(identity(state), action)
 
 
-def patched(model: Model, find: Find) -> Model:
-    """`model`, and what is known in the place of its guesses."""
+def patch_model(model: Model, find: Find) -> Model:
+    """`model`, corrected by what is known."""
 
-    def step(state: PyTree, action: jax.Array) -> Transition:
+    def step(state: PyTree, action: Action) -> Transition:
         fact, known = find(state, action)
-        return jax.tree.map(lambda real, guess: jnp.where(known, real, guess), fact, model(state, action))
+        after: Transition = jax.tree.map(lambda real, guess: jnp.where(known, real, guess), fact, model(state, action))
+        return after
 
     return step
 
 
-def undoubted(doubt: Uncertainty | BatchedUncertainty, find: Find) -> Uncertainty | BatchedUncertainty:
-    """`doubt`, and 0 about what is known."""
-    if isinstance(doubt, BatchedUncertainty):
-        return UndoubtedMany(doubt, find)
+def patch_uncertainty(uncertainty: Uncertainty | BatchedUncertainty, find: Find) -> Uncertainty | BatchedUncertainty:
+    """`uncertainty`, and 0 for what is known."""
+    if isinstance(uncertainty, BatchedUncertainty):
+        return PatchedUncertainty(uncertainty, find)
 
-    def one(state: PyTree, action: jax.Array) -> jax.Array:
-        return jnp.where(find(state, action)[1], 0.0, doubt(state, action))
+    def patched(state: PyTree, action: Action) -> Scalar:
+        return jnp.where(find(state, action)[1], 0.0, uncertainty(state, action))
 
-    return one
+    return patched
 
 
 @dataclass(frozen=True, eq=False)
-class UndoubtedMany:
-    """The same for an uncertainty that is asked for many transitions at once; what it remembers stays its own."""
+class PatchedUncertainty:
+    """The same for an uncertainty that is evaluated in batches; it keeps its own prediction cache."""
 
-    doubt: Any
+    uncertainty: Any
+    """A `BatchedUncertainty` that is an `Uncertainty` as well."""
     find: Find
 
-    def __call__(self, state: PyTree, action: jax.Array) -> jax.Array:
-        return jnp.where(self.find(state, action)[1], 0.0, self.doubt(state, action))
+    def __call__(self, state: PyTree, action: Action) -> Scalar:
+        return jnp.where(self.find(state, action)[1], 0.0, self.uncertainty(state, action))
 
     def memory(self) -> PyTree:
-        return self.doubt.memory()
+        return self.uncertainty.memory()
 
-    def glance(self, memory: PyTree, state: PyTree, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def glance(self, memory: PyTree, state: PyTree, action: Action) -> tuple[Scalar, Bool[Array, ""]]:
         fact = self.find(state, action)[1]
-        found, known = self.doubt.glance(memory, state, action)
+        found, known = self.uncertainty.glance(memory, state, action)
         return jnp.where(fact, 0.0, found), fact | known
 
-    def many(self, memory: PyTree, states: PyTree, actions: jax.Array, wanted: jax.Array) -> tuple[jax.Array, PyTree]:
+    def many(
+        self, memory: PyTree, states: PyTree, actions: Int[Array, " batch"], wanted: Bool[Array, " batch"]
+    ) -> tuple[Float[Array, " batch"], PyTree]:
         fact = jax.vmap(self.find)(states, actions)[1]
-        found, memory = self.doubt.many(memory, states, actions, wanted & ~fact)
+        found, memory = self.uncertainty.many(memory, states, actions, wanted & ~fact)
         return jnp.where(fact, 0.0, found), memory
-
-
-class Seen(NamedTuple):
-    """One outcome of a transition of a Python simulator."""
-
-    following: Any
-    terminal: bool
-    times: int
-    reward: float
-    """What it paid, on average."""
-    varied: bool
-    """Whether it did not always pay the same."""
-
-
-@dataclass(frozen=True)
-class Fact:
-    """All that was seen of one (state, action)."""
-
-    state: Any
-    outcomes: dict[Hashable, Seen]
-    """The latest one is the last."""
-
-    @property
-    def varied(self) -> bool:
-        return len(self.outcomes) > 1 or any(seen.varied for seen in self.outcomes.values())
-
-    def planned(self) -> tuple[Any, float, bool]:
-        """The most frequent outcome, the latest of equally frequent ones."""
-        best = max(reversed(self.outcomes.values()), key=lambda seen: seen.times)
-        return best.following, best.reward, best.terminal
-
-
-class PatchedModel:
-    """A model for `uamcts.reference.search` in which what was seen overrides what another model says.
-
-    `key` makes something hashable of a state; by default the state itself is it.
-    """
-
-    def __init__(self, model: PythonModel, key: Callable[[Any], Hashable] | None = None):
-        self.model = model
-        self.num_actions = model.num_actions
-        self.key = key if key is not None else lambda state: state
-        self.facts: dict[tuple[Hashable, int], Fact] = {}
-        self._planned: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
-        if hasattr(model, "legal_actions"):
-            self.legal_actions = model.legal_actions
-
-    def remember(self, state: Any, action: int, next_state: Any, reward: float, terminal: bool) -> None:
-        """Takes in what really happened. Where outcomes differ, the most frequent one is planned with."""
-        number, paid, over = integer(action), real("reward", reward), flag("terminal", terminal)
-        if number is None or not 0 <= number < self.num_actions:
-            raise ValueError(f"action is {action!r}; it must be a whole number from 0 to {self.num_actions - 1}")
-        place, kind = self._place(state, number), (self._place(next_state, 0)[0], over)
-        before = self.facts.get(place)
-        outcomes = {} if before is None else dict(before.outcomes)
-        seen = outcomes.pop(kind, None) or Seen(next_state, over, 0, paid, False)
-        times = seen.times + 1
-        mean, varied = seen.reward + (paid - seen.reward) / times, seen.varied or paid != seen.reward
-        outcomes[kind] = Seen(next_state, over, times, mean, varied)
-        self.place(state if before is None else before.state, number, outcomes)
-
-    def place(self, state: Any, action: int, outcomes: dict[Hashable, Seen]) -> None:
-        """Puts all that was seen of one transition where it is found again."""
-        place = self._place(state, action)
-        fact = Fact(state, outcomes)
-        self.facts[place], self._planned[place] = fact, fact.planned()
-
-    def twin(self) -> PatchedModel:
-        """A copy that can learn more on its own."""
-        other = PatchedModel(self.model, self.key)
-        other.facts, other._planned = dict(self.facts), dict(self._planned)
-        return other
-
-    def recurrence(self) -> Recurrence:
-        facts = self.facts.values()
-        times = sum(seen.times for fact in facts for seen in fact.outcomes.values())
-        return Recurrence(len(facts), times, sum(fact.varied for fact in facts))
-
-    def knows(self, state: Any, action: int) -> bool:
-        return self._place(state, action) in self._planned
-
-    def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
-        fact = self._planned.get(self._place(state, action))
-        return self.model.step(state, action) if fact is None else fact
-
-    def undoubted(self, uncertainty: Callable[[Any, int], float]) -> Callable[[Any, int], float]:
-        """`uncertainty`, and 0 about what is known."""
-        return lambda state, action: 0.0 if self.knows(state, action) else uncertainty(state, action)
-
-    def _place(self, state: Any, action: int) -> tuple[Hashable, int]:
-        place = (self.key(state), int(action))
-        try:
-            hash(place)
-        except TypeError:
-            raise TypeError(
-                f"state is {state!r}, which cannot be a key of a dictionary; give PatchedModel a `key` that makes "
-                "something hashable of a state, for example key=lambda state: state.tobytes()"
-            ) from None
-        return place

@@ -7,6 +7,7 @@ never inside them: under `vmap` a condition would train at every step.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 import equinox as eqx
@@ -20,7 +21,7 @@ from uamcts.mcts.search import SearchResult
 from uamcts.mcts.tree import UNEXPANDED
 from uamcts.presets import refuse_random
 from uamcts.types import PyTree
-from uamcts.uncertainty.learner import AgentState, Learner, plan, seen, train
+from uamcts.uncertainty.learner import AgentState, Learner, observe, plan, train
 from uamcts.uncertainty.schedule import Schedule
 from uamcts.uncertainty.true import true_uncertainty
 
@@ -79,7 +80,7 @@ def step(
     found = plan(knowledge, purpose(run.key, SEARCHES, knowledge.steps), run.state, domain, config, memory)
     after = domain.world(run.state, found.action)
     copies = jnp.where(after.terminal, terminal_copies, 1)
-    knowledge = seen(knowledge, domain, run.state, found.action, after, copies)
+    knowledge = observe(knowledge, domain, run.state, found.action, after, copies)
 
     length, reward = run.length + 1, run.reward + after.reward
     ended = after.terminal | (length >= (domain.time_limit or LONGEST))
@@ -121,7 +122,7 @@ def advance(
 def train_run(run: Run, schedule: Schedule) -> Run:
     """One run after a round of training."""
     knowledge = train(run.knowledge, purpose(run.key, ROUNDS, run.knowledge.steps), schedule)
-    return eqx.tree_at(lambda run: run.knowledge, run, knowledge)
+    return replace(run, knowledge=knowledge)
 
 
 def online(
@@ -143,8 +144,8 @@ def online(
 def over_runs(function: Callable) -> Callable:
     """`function` of one run as one of many, [runs] in front of all arguments.
 
-    On a CPU one after the other: then the searches of a run look only at what they need (see `uncertainty.recall`),
-    and a run's numbers do not depend on those beside it. On a GPU side by side.
+    On a CPU they run one after the other: the searches of a run then compute only what they need (see
+    `uncertainty.prediction_cache`), and its numbers do not depend on other runs. On a GPU they run side by side.
     """
     if jax.default_backend() == "cpu":
         return lambda *arguments: jax.lax.map(lambda each: function(*each), arguments)
@@ -165,9 +166,9 @@ def deletions(result: SearchResult, domain: Domain) -> Deletions:
     tree = result.tree
     children = tree.children.reshape(-1)
     states = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), tree.state)
-    doubt = true_uncertainty(domain)
+    uncertainty = true_uncertainty(domain)
     every_action = jnp.arange(domain.num_actions)
-    errs = jax.vmap(lambda state: jnp.any(jax.vmap(doubt, (None, 0))(state, every_action) > 0))(states)
+    errs = jax.vmap(lambda state: jnp.any(jax.vmap(uncertainty, (None, 0))(state, every_action) > 0))(states)
     faultless = (children != UNEXPANDED) & ~errs
     fired = faultless & ~jnp.all(tree.exists[children], axis=1)
     return Deletions(jnp.sum(faultless), jnp.sum(fired))

@@ -17,7 +17,7 @@ MOST_ACTIONS = 4096
 
 
 def env_actions(space: Any, actions: Sequence[Any] | None) -> list[Any]:
-    """What there is to choose from."""
+    """The actions to choose from."""
     if actions is not None:
         if isinstance(actions, (str, bytes, dict)) or not hasattr(actions, "__iter__"):
             raise Unfit("actions", f"actions is {shown(actions)}; give a list of actions of the space {space}")
@@ -54,19 +54,37 @@ def _flattened_actions(space: Any) -> list[Any]:
 
 
 def grid(space: spaces.Box, points: int | Sequence[int]) -> list[np.ndarray]:
-    """Actions at even distances, `points` along every dimension of a bounded Box (or one number for each), ends in."""
+    """A grid of actions for a continuous action space.
+
+    Args:
+        space: A bounded Box.
+        points: The number of points along every dimension, or one number for each dimension.
+
+    Returns:
+        The actions, evenly spaced, with both bounds included.
+
+    Raises:
+        TypeError: `space` is not a Box.
+        ValueError: The space is unbounded, or the grid would have more than 4096 actions.
+
+    Example:
+        ```python
+        env = gymnasium.make("Pendulum-v1")
+        simulator = uamcts.gym.Simulator(env, actions=uamcts.gym.grid(env.action_space, 5))
+        ```
+    """
     if not isinstance(space, spaces.Box):
         raise TypeError(f"space is {space!r}; a grid is laid over a gymnasium.spaces.Box")
     low, high = np.ravel(space.low).astype(float), np.ravel(space.high).astype(float)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise ValueError(f"space is {space}; a grid needs finite bounds (write the actions down yourself)")
+        raise ValueError(f"space is {space}; a grid needs finite bounds; list the actions yourself")
     one = integer(points)
     given = [one] * len(low) if one is not None else list(points) if isinstance(points, Sequence | np.ndarray) else []
     counts = [integer(point) or 0 for point in given]
     if len(counts) != len(low) or min(counts) < 1 or math.prod(counts) > MOST_ACTIONS:
         raise ValueError(
-            f"points is {shown(points)}; give a whole number of at least 1 for each of {len(low)} dimensions, of which "
-            f"at most {MOST_ACTIONS} actions come"
+            f"points is {shown(points)}; give a whole number of at least 1 for each of {len(low)} dimensions, "
+            f"{MOST_ACTIONS} actions in all at most"
         )
     lines = [
         np.linspace(a, b, count) if count > 1 else [(a + b) / 2] for a, b, count in zip(low, high, counts, strict=True)

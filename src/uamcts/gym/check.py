@@ -1,4 +1,4 @@
-"""`check_simulator`: is an environment fit to plan with? In plain words, and from trying it."""
+"""`check_simulator`: whether an environment can be planned with, found out by trying it."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ ROUNDING = 1e-4
 
 @dataclass(frozen=True)
 class Report:
-    """What `check_simulator` found. `None` means that it could not be tried."""
+    """What `check_simulator` found. None means that it could not be tried. Print it for a summary."""
 
     name: str
     num_actions: int | None = None
     restorable: bool | None = None
     deterministic: bool | None = None
     observation_is_state: bool | None = None
-    """Whether a state can be had from an observation, so that planning from it predicts what really happens."""
+    """Whether an observation determines the state, so that planning from it predicts what really happens."""
     exact_observation: bool = False
-    """Whether it says the state bit for bit, not up to rounding."""
+    """Whether it determines the state bit for bit, not up to rounding."""
     finite_rewards: bool | None = None
     steps: int = 0
     terminals: int = 0
     how: str | None = None
     seconds_per_step: float | None = None
     advice: tuple[str, ...] = field(default=())
-    """What to do about what is not fine."""
+    """What to do about each problem."""
 
     @property
     def ok(self) -> bool:
+        """Whether it can be planned with."""
         return bool(self.num_actions and self.restorable and self.deterministic and self.finite_rewards)
 
     def __str__(self) -> str:
@@ -73,7 +74,23 @@ class Report:
 
 
 def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
-    """Tries `env` as a simulator. `options` are those of `uamcts.gym.Simulator`."""
+    """Checks whether an environment can be planned with, by trying it on random episodes.
+
+    Args:
+        env: The environment.
+        **options: Options of `uamcts.gym.Simulator`.
+
+    Returns:
+        A report: `report.ok` says whether it can, `print(report)` why not and what to do.
+
+    Raises:
+        TypeError: `env` is not a Gymnasium environment.
+
+    Example:
+        ```python
+        print(uamcts.gym.check_simulator(gymnasium.make("FrozenLake-v1")))
+        ```
+    """
     advice: list[str] = []
     if not isinstance(env, gymnasium.Env):
         raise TypeError(f"env is {shown(env)}; give a gymnasium.Env (vector environments cannot be planned with)")
@@ -89,6 +106,11 @@ def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
             "restore": {"restorable": False},
         }.get(problem.kind, {})
         return Report(name, advice=(*advice, str(problem)), **found)
+    return _report(simulator, name, advice)
+
+
+def _report(simulator: Simulator, name: str, advice: list[str]) -> Report:
+    """What can be said of a simulator that repeats its trial."""
     trial = simulator.trial
     finite = bool(np.isfinite([step.reward for step in trial.steps]).all())
     if not finite:
@@ -138,7 +160,7 @@ def _observation_is_state(simulator: Simulator) -> tuple[bool | None, bool]:
         compared += 1
         exact &= same(state, step.before)
         after, reward, terminal = simulator.step(state, step.action)
-        predicted, real = simulator.shown(after), simulator.shown(step.after)
+        predicted, real = simulator.observation(after), simulator.observation(step.after)
         if terminal != step.terminal or abs(reward - step.reward) > ROUNDING:
             return False, False
         if not np.allclose(predicted, real, rtol=ROUNDING, atol=ROUNDING):
@@ -148,7 +170,7 @@ def _observation_is_state(simulator: Simulator) -> tuple[bool | None, bool]:
 
 def _follows(simulator: Simulator, earlier: Step, step: Step) -> bool:
     """Whether no reset lies between two steps of the trial."""
-    if simulator._way.whole:
+    if simulator._access.whole:
         return same(earlier.after, step.before)
     return fingerprint(getattr(earlier.after, "data", earlier.after)) == fingerprint(
         getattr(step.before, "data", step.before)

@@ -113,7 +113,7 @@ def acrobot(env: AcrobotEnv, actions: Sequence[Any]) -> PlainStep | None:
     half, sixth = dt / 2.0, dt / 6.0
     turn, fast1, fast2, cos = math.pi, env.MAX_VEL_1, env.MAX_VEL_2, math.cos
 
-    def wrapped(angle: float) -> float:
+    def wrap(angle: float) -> float:
         while angle > turn:
             angle -= turn - -turn
         while angle < -turn:
@@ -127,8 +127,8 @@ def acrobot(env: AcrobotEnv, actions: Sequence[Any]) -> PlainStep | None:
         p2, q2, v2, w2 = slope(p + half * p1, q + half * q1, v + half * v1, w + half * w1, torque)
         p3, q3, v3, w3 = slope(p + half * p2, q + half * q2, v + half * v2, w + half * w2, torque)
         p4, q4, v4, w4 = slope(p + dt * p3, q + dt * q3, v + dt * v3, w + dt * w3, torque)
-        p = wrapped(p + sixth * (p1 + 2 * p2 + 2 * p3 + p4))
-        q = wrapped(q + sixth * (q1 + 2 * q2 + 2 * q3 + q4))
+        p = wrap(p + sixth * (p1 + 2 * p2 + 2 * p3 + p4))
+        q = wrap(q + sixth * (q1 + 2 * q2 + 2 * q3 + q4))
         v = min(max(v + sixth * (v1 + 2 * v2 + 2 * v3 + v4), -fast1), fast1)
         w = min(max(w + sixth * (w1 + 2 * w2 + 2 * w3 + w4), -fast2), fast2)
         up = -cos(p) - cos(q + p) > 1.0

@@ -1,15 +1,16 @@
-"""gymnax's environments for the compiled search."""
+"""gymnax's environments for the compiled search. JAX is imported when one is made, not with `uamcts.gym`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from uamcts.arguments import shown, switch, whole
 
 if TYPE_CHECKING:
     from uamcts.agent.jax_simulator import JaxSimulator
+    from uamcts.types import Transition
 
 
 def from_gymnax(
@@ -20,22 +21,33 @@ def from_gymnax(
     time_limit: bool = False,
     trial_steps: int = 50,
 ) -> JaxSimulator:
-    """A gymnax environment as a simulator for `uamcts.search`, absorbing where `env.is_terminal` says so.
+    """A gymnax environment as a simulator for `uamcts.search` and `uamcts.Agent`. States are gymnax's own.
 
+    Args:
+        env: The environment.
+        params: Its rules. Other rules are another world, or a wrong model of it. By default `env.default_params`.
+        actions: The actions to choose from, where the action space is continuous.
+        time_limit: Whether `max_steps_in_episode` is part of the model.
+        trial_steps: Random steps from 16 starts on which it is tried; 0 skips the trial.
+
+    Returns:
+        The simulator, absorbing in terminal states.
+
+    Raises:
+        TypeError: `env` is not a gymnax environment.
+        ValueError: The environment is stochastic, its actions are continuous, or an end does not show in its state.
+
+    Example:
+        ```python
         env, params = gymnax.make("CartPole-v1")
         simulator = uamcts.gym.from_gymnax(env, params)
-        uamcts.search(key, state, simulator.step, None, config, num_actions=simulator.num_actions)
-
-    `params` are the rules: other ones are another world, or a wrong model of it. States are gymnax's own. The time
-    limit (`max_steps_in_episode`) is no part of the model unless `time_limit`. `actions`: what to choose from where the
-    action space is continuous. A stochastic environment is refused, after `trial_steps` random steps from 16 starts (0:
-    it is not tried).
+        agent = uamcts.Agent(simulator)
+        ```
     """
     import jax
     import jax.numpy as jnp
 
     from uamcts.agent.jax_simulator import JaxSimulator
-    from uamcts.types import Transition
 
     for method in ("step_env", "reset_env", "is_terminal", "default_params", "action_space"):
         if not hasattr(env, method):
@@ -45,41 +57,80 @@ def from_gymnax(
     params = env.default_params if params is None else params
     menu = None if actions is None else jnp.asarray(actions)
     num_actions = _count(env, params, menu)
-    key = jax.random.key(0)
+    made = _GymnaxModel(env, params, menu, time_limit, jax.random.key(0))
+    if trial_steps > 0:
+        _try(env, params, made.sample, num_actions, trial_steps)
+    return JaxSimulator(
+        made.step, num_actions, made.start(), made.features, made.inputs, name=env.name, identity=made.identity
+    )
 
-    def over(state: Any) -> Any:
-        ended = jnp.asarray(env.is_terminal(state, params), bool)
-        return ended | env.is_truncated(state, params) if time_limit else ended
 
-    def raw(key: Any, state: Any, action: Any) -> Transition:
-        chosen = action if menu is None else menu[action]
-        _, after, reward, done, _ = env.step_env(key, state, chosen, params)
+@dataclass(frozen=True, eq=False)
+class _GymnaxModel:
+    """The functions of a gymnax environment that a simulator consists of."""
+
+    env: Any
+    params: Any
+    menu: Any
+    """The actions to choose from, [actions, ...]; None: the environment's own."""
+    time_limit: bool
+    key: Any
+    """Any key: the environment is deterministic."""
+
+    def start(self) -> Any:
+        """A start state, with arrays that are not weakly typed."""
+        import jax
+        import jax.numpy as jnp
+
+        state = jax.jit(lambda: self.env.reset_env(self.key, self.params)[1])()
+        return jax.tree.map(lambda leaf: jnp.array(leaf, leaf.dtype), state)
+
+    def is_over(self, state: Any) -> Any:
+        import jax.numpy as jnp
+
+        ended = jnp.asarray(self.env.is_terminal(state, self.params), bool)
+        return ended | self.env.is_truncated(state, self.params) if self.time_limit else ended
+
+    def sample(self, key: Any, state: Any, action: Any) -> Transition:
+        """One step of the environment itself."""
+        import jax
+        import jax.numpy as jnp
+
+        from uamcts.types import Transition
+
+        chosen = action if self.menu is None else self.menu[action]
+        _, after, reward, done, _ = self.env.step_env(key, state, chosen, self.params)
         after = jax.tree.map(lambda new, old: jnp.asarray(new, jnp.asarray(old).dtype), after, state)
         return Transition(after, jnp.asarray(reward, jnp.float32), jnp.asarray(done, bool))
 
-    def step(state: Any, action: Any) -> Transition:
-        ended = over(state)
-        after, reward, _ = raw(key, state, action)
-        kept = jax.tree.map(lambda new, old: jnp.where(ended, old, new), after, state)
-        return Transition(kept, jnp.where(ended, 0.0, reward), over(kept))
+    def step(self, state: Any, action: Any) -> Transition:
+        """One step of the simulator, absorbing where the episode is over."""
+        import jax
+        import jax.numpy as jnp
 
-    def features(state: Any) -> Any:
+        from uamcts.types import Transition
+
+        ended = self.is_over(state)
+        after, reward, _ = self.sample(self.key, state, action)
+        following = jax.tree.map(lambda new, old: jnp.where(ended, old, new), after, state)
+        return Transition(following, jnp.where(ended, 0.0, reward), self.is_over(following))
+
+    def identity(self, state: Any) -> Any:
+        """All of a state but its clock."""
+        return [getattr(state, part.name) for part in fields(state) if self.time_limit or part.name != "time"]
+
+    def features(self, state: Any) -> Any:
         """All numbers of a state but its clock."""
-        leaves = jax.tree.leaves(identity(state))
+        import jax
+        import jax.numpy as jnp
+
+        leaves = jax.tree.leaves(self.identity(state))
         return jnp.concatenate([jnp.ravel(jnp.asarray(leaf, jnp.float32)) for leaf in leaves])
 
-    def inputs(state: Any) -> Any:
-        return jnp.ravel(jnp.asarray(env.observe(key, state, None, params), jnp.float32))
+    def inputs(self, state: Any) -> Any:
+        import jax.numpy as jnp
 
-    def identity(state: Any) -> Any:
-        """All of a state but its clock."""
-        return [getattr(state, part.name) for part in fields(state) if time_limit or part.name != "time"]
-
-    start = jax.jit(lambda: env.reset_env(key, params)[1])()
-    example = jax.tree.map(lambda leaf: jnp.array(leaf, leaf.dtype), start)  # an array of the same kind, not weakly so
-    if trial_steps > 0:
-        _try(env, params, raw, num_actions, trial_steps)
-    return JaxSimulator(step, num_actions, example, features, inputs, name=env.name, identity=identity)
+        return jnp.ravel(jnp.asarray(self.env.observe(self.key, state, None, self.params), jnp.float32))
 
 
 def _count(env: Any, params: Any, menu: Any) -> int:
@@ -92,13 +143,13 @@ def _count(env: Any, params: Any, menu: Any) -> int:
 
 
 def _try(env: Any, params: Any, raw: Any, num_actions: int, steps: int) -> None:
-    """Refuses an environment in which chance decides, or whose ends do not show in its state."""
+    """Refuses an environment that is stochastic, or whose ends do not show in its state."""
     import jax
     import jax.numpy as jnp
 
     def one(state: Any, given: tuple) -> tuple[Any, Any]:
         action, first, second = given
-        after, again = (raw(luck, state, action) for luck in (first, second))
+        after, again = (raw(key, state, action) for key in (first, second))
         pairs = zip(jax.tree.leaves(after), jax.tree.leaves(again), strict=True)
         chance = jnp.any(jnp.stack([jnp.any(a != b) for a, b in pairs]))
         hidden = after.terminal != env.is_terminal(after.state, params)

@@ -13,10 +13,10 @@ from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_Mo
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 from uamcts.gym.classic import CLASSIC
-from uamcts.gym.state_access import STATE_HOOKS, Attributes, DeepCopy, Hooks, Saved, Way
+from uamcts.gym.state_access import STATE_HOOKS, Attributes, DeepCopy, Hooks, Saved, StateAccess
 
 
-class Number(Way):
+class Number(StateAccess):
     """Toy text: the state is the number `s`."""
 
     how = "the state's number, stepped through the table of transitions"
@@ -38,7 +38,7 @@ class Number(Way):
         return int(observation) if self.is_state(observation) else None
 
 
-class Classic(Way):
+class Classic(StateAccess):
     """Classic control: the few numbers in `state`, as a tuple."""
 
     whole = True
@@ -96,7 +96,7 @@ class ClassicArray(Classic):
         return observation.copy() if self.is_state(observation) else None
 
 
-class Mujoco(Way):
+class Mujoco(StateAccess):
     """MuJoCo's own vector of the state, with what was computed from it where a step reads that before it is renewed."""
 
     DERIVED = ("xpos", "xquat", "xipos", "cvel", "cinert", "subtree_com", "cfrc_ext", "qfrc_actuator", "site_xpos")
@@ -130,7 +130,7 @@ class Mujoco(Way):
         return (state.data[0][1:], *state.data[1:])  # all but the time: the solver starts from its last solution
 
 
-class MujocoData(Way):
+class MujocoData(StateAccess):
     """All of MuJoCo's data, copied."""
 
     how = "a copy of all of MuJoCo's data"
@@ -148,7 +148,7 @@ class MujocoData(Way):
         return np.concatenate([state.data.qpos, state.data.qvel, state.data.act])
 
 
-class Atari(Way):
+class Atari(StateAccess):
     """The emulator's own clone of its state; the 128 bytes of memory stand for it where numbers are wanted."""
 
     how = "the emulator's clone of its state"
@@ -163,7 +163,7 @@ class Atari(Way):
         return state.data[1].astype(float)
 
 
-def candidates(env: Any, get: Any, put: Any, attributes: Sequence[str] | None, plain: bool) -> list[Way]:
+def candidates(env: Any, get: Any, put: Any, attributes: Sequence[str] | None, plain: bool) -> list[StateAccess]:
     """The ways to try, best first."""
     base = env.unwrapped
     if get is not None:

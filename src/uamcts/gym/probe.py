@@ -13,7 +13,7 @@ import numpy as np
 
 from uamcts.errors import SimulatorError
 
-LUCK = (np.random.Generator, np.random.RandomState, random.Random)
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 class Unfit(SimulatorError):
@@ -28,7 +28,8 @@ class Step(NamedTuple):
     """One step that the environment itself took."""
 
     before: Any
-    luck: list
+    rng_state: list[Any]
+    """Where the random generators stood before the step."""
     action: int
     observation: Any
     reward: float
@@ -53,7 +54,7 @@ class Trial(NamedTuple):
 def generators(env: Any) -> Iterator[Any]:
     """Every source of random numbers in sight: the environment's own attributes, Python's and NumPy's global ones."""
     for value in vars(env).values():
-        if isinstance(value, LUCK):
+        if isinstance(value, GENERATORS):
             yield value
     yield random._inst
     yield np.random.mtrand._rand
@@ -76,8 +77,8 @@ def _legacy(source: np.random.RandomState) -> tuple:
     return (name, words.tobytes(), *rest)
 
 
-def set_luck(env: Any, luck: list) -> None:
-    for source, state in zip(generators(env), luck, strict=True):
+def set_rng_state(env: Any, states: list[Any]) -> None:
+    for source, state in zip(generators(env), states, strict=True):
         if isinstance(source, np.random.Generator):
             source.bit_generator.state = state
         elif isinstance(source, random.Random):
@@ -86,7 +87,7 @@ def set_luck(env: Any, luck: list) -> None:
             source.set_state((state[0], np.frombuffer(state[1], np.uint32), *state[2:]))
 
 
-def other_luck(env: Any, seed: int) -> None:
+def reseed(env: Any, seed: int) -> None:
     """Puts the random generators anywhere else."""
     for source in generators(env):
         if isinstance(source, np.random.Generator):
@@ -110,28 +111,30 @@ def play(
         if over:
             env.reset(seed=episode)
             episode += 1
-        before, luck, old = save(), rng_state(base), _looked_at(base) if look else {}
+        before, generators_at, old = save(), rng_state(base), _fingerprints(base) if look else {}
         action = rng.randrange(len(actions))
         observation, reward, terminated, truncated, _ = env.step(actions[action])
         over = bool(terminated or truncated)
         if look:
-            changing |= {name for name, value in _looked_at(base).items() if old.get(name) != value}
-        draws = draws or any(a != b for a, b in zip(luck, rng_state(base), strict=True))
+            changing |= {name for name, value in _fingerprints(base).items() if old.get(name) != value}
+        draws = draws or any(a != b for a, b in zip(generators_at, rng_state(base), strict=True))
         terminal = bool(terminated or (ends and truncated))
-        taken.append(Step(before, luck, action, copied(observation), float(reward), terminal, save()))
+        taken.append(
+            Step(before, generators_at, action, copy_observation(observation), float(reward), terminal, save())
+        )
     return Trial(taken, draws, frozenset(changing))
 
 
-def _looked_at(env: Any) -> dict[str, Any]:
+def _fingerprints(env: Any) -> dict[str, Any]:
     """Something to compare for every attribute that may belong to the state."""
-    return {name: fingerprint(value) for name, value in vars(env).items() if not isinstance(value, LUCK)}
+    return {name: fingerprint(value) for name, value in vars(env).items() if not isinstance(value, GENERATORS)}
 
 
 def fingerprint(value: Any, above: tuple[int, ...] = ()) -> Any:
     """Plain data that differ where two values, or anything inside of them, differ."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return value.shape, value.tobytes()
-    if id(value) in above or isinstance(value, (*LUCK, gymnasium.Env)) or len(above) > 6:
+    if id(value) in above or isinstance(value, (*GENERATORS, gymnasium.Env)) or len(above) > 6:
         return None
     above = (*above, id(value))
     if isinstance(value, dict):
@@ -143,7 +146,7 @@ def fingerprint(value: Any, above: tuple[int, ...] = ()) -> Any:
     return repr(value)
 
 
-def copied(observation: Any) -> Any:
+def copy_observation(observation: Any) -> Any:
     return observation.copy() if isinstance(observation, np.ndarray) else observation
 
 

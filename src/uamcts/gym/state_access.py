@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from uamcts.gym.probe import LUCK, fingerprint
+from uamcts.gym.probe import GENERATORS, fingerprint
 
 STATE_HOOKS = ("uamcts_state", "uamcts_restore")
 """Methods that an environment may offer: its state, and the way back to it."""
@@ -28,7 +28,7 @@ class Saved:
         self.observation = observation
 
 
-class Way:
+class StateAccess:
     """Reads and restores the state of environments of one kind.
 
     `save` copies. `take` may keep what the environment holds, if the next thing that happens to it is a `restore`.
@@ -64,7 +64,7 @@ class Way:
         return getattr(state, "data", state) if numbers is None else numbers
 
 
-class Hooks(Way):
+class Hooks(StateAccess):
     """Functions of the user's, or the environment's own methods."""
 
     def __init__(self, get: Callable[[Any], Any], put: Callable[[Any, Any], None], how: str):
@@ -90,7 +90,7 @@ class Hooks(Way):
         return vector.astype(float) if vector.dtype.kind in "biuf" else None
 
 
-class Attributes(Way):
+class Attributes(StateAccess):
     """The attributes that the user names."""
 
     def __init__(self, env: Any, names: Sequence[str]):
@@ -117,7 +117,7 @@ class Attributes(Way):
             return None
 
 
-class DeepCopy(Way):
+class DeepCopy(StateAccess):
     """A deep copy of all attributes: for environments that nothing is known of."""
 
     how = "a deep copy of its attributes"
@@ -136,20 +136,20 @@ class DeepCopy(Way):
         vectors = [self.numbers(home, state) for state in states]
         self.fixed = len({None if vector is None else len(vector) for vector in vectors}) == 1
 
-    def _held(self, env: Any) -> dict[str, Any]:
-        return {k: v for k, v in vars(env).items() if k not in self.SKIPPED and not isinstance(v, LUCK)}
+    def _attributes(self, env: Any) -> dict[str, Any]:
+        return {k: v for k, v in vars(env).items() if k not in self.SKIPPED and not isinstance(v, GENERATORS)}
 
     def save(self, env: Any, observation: Any = None) -> Saved:
         base = env.unwrapped
-        held = self._held(base)
+        held = self._attributes(base)
         if self.home is not None and base is not self.home:
-            held = self._translated(held)
-        observation = observed(base) if observation is None else observation
+            held = self._translate(held)
+        observation = current_observation(base) if observation is None else observation
         return Saved(copy.deepcopy(held, {id(base): self.home or base}), observation)
 
-    def _translated(self, theirs: dict[str, Any]) -> dict[str, Any]:
+    def _translate(self, theirs: dict[str, Any]) -> dict[str, Any]:
         """Somebody else's state with our parameters: an attribute that was never seen to change is a parameter."""
-        ours = self._held(self.home)
+        ours = self._attributes(self.home)
         other = [n for n in ours if n in theirs and n not in self.changing]
         other = [name for name in other if fingerprint(ours[name]) != fingerprint(theirs[name])]
         if other and not self.warned:
@@ -162,11 +162,11 @@ class DeepCopy(Way):
         return ours | {name: theirs[name] for name in self.changing if name in theirs}
 
     def take(self, env: Any, observation: Any) -> Saved:
-        return Saved(self._held(env.unwrapped), observation)
+        return Saved(self._attributes(env.unwrapped), observation)
 
     def restore(self, env: Any, state: Saved) -> None:
         base = env.unwrapped
-        for name in self._held(base):
+        for name in self._attributes(base):
             if name not in state.data:
                 del base.__dict__[name]
         base.__dict__.update(copy.deepcopy(state.data, {id(base): base}))
@@ -201,10 +201,10 @@ def collect(value: Any, found: list[float]) -> bool:
     return value is None
 
 
-class Layered(Way):
+class Layered(StateAccess):
     """A way for the bare environment, and what the wrappers around it remember."""
 
-    def __init__(self, inner: Way, kept: Sequence[Any]):
+    def __init__(self, inner: StateAccess, kept: Sequence[Any]):
         self.inner, self.kinds = inner, [type(wrapper) for wrapper in kept]
         names = ", ".join(kind.__name__ for kind in self.kinds)
         self.how = f"{inner.how}, and what the wrappers remember ({names})"
@@ -238,7 +238,7 @@ class Layered(Way):
         return self.inner.identity(env, state.data[0]), state.data[1]
 
 
-def observed(env: Any) -> Any:
+def current_observation(env: Any) -> Any:
     """What a bare environment shows now, if it has a method for that; None if it has not."""
     observer = next((getattr(env, name) for name in OBSERVERS if hasattr(env, name)), None)
     return observer() if observer is not None else None

@@ -1,7 +1,4 @@
-"""The worlds of this package as Gymnasium environments.
-
-`import uamcts.gym` registers them: `gymnasium.make("uamcts/Breakout-v0")`.
-"""
+"""The worlds of this package as Gymnasium environments."""
 
 from __future__ import annotations
 
@@ -11,38 +8,25 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-ENVIRONMENTS = {
-    "SpaceInvaders-v0": ("space_invaders", 300),
-    "Freeway-v0": ("freeway", None),
-    "Breakout-v0": ("breakout", None),
-    "TwoWay-v0": ("two_way", 50),
-    "IcyTwoWay-v0": ("two_way_icy", 50),
-}
-"""Gymnasium's name, behind `uamcts/`; the domain's name and its time limit in real steps.
-
-The limits are the domains' own, written here again so that registering does not load JAX; a test compares them.
-"""
-
-
-def _register() -> None:
-    """Tells Gymnasium of the environments, when this module is imported; JAX is loaded when one is made."""
-    for name, (domain, time_limit) in ENVIRONMENTS.items():
-        identifier = f"uamcts/{name}"
-        if identifier not in gymnasium.registry:
-            gymnasium.register(
-                identifier,
-                entry_point="uamcts.gym:WorldEnv",
-                max_episode_steps=time_limit,
-                kwargs={"domain": domain},
-            )
-
 
 class WorldEnv(gymnasium.Env[np.ndarray, Any]):
-    """The real, broken world of a domain.
+    """The real, broken world of a domain as a Gymnasium environment.
 
-    An observation is the full state, the domain's feature vector; with `observation="board"` it is MinAtar's board of
-    conditions [rows, columns, channels], which hides timers and speeds. Other keyword arguments go to `uamcts.make`:
-    `gymnasium.make("uamcts/Breakout-v0", broken=(2, 4))`.
+    Args:
+        domain: The name of a domain, for example `"breakout"`.
+        render_mode: `"rgb_array"`, `"ansi"` or None.
+        observation: `"features"` observes the full state, the domain's feature vector; `"board"` observes MinAtar's
+            board, a boolean array [rows, columns, channels] that hides timers and speeds.
+        **options: Options of `uamcts.make`.
+
+    Raises:
+        ValueError: An argument is not one of these.
+
+    Example:
+        ```python
+        env = gymnasium.make("uamcts/Breakout-v0", broken=(2, 4))
+        observation, info = env.reset(seed=0)
+        ```
     """
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}
@@ -53,9 +37,9 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
         import uamcts
 
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"render_mode is {render_mode!r}; there are None, 'rgb_array' and 'ansi'")
+            raise ValueError(f"render_mode is {render_mode!r}; it must be None, 'rgb_array' or 'ansi'")
         if observation not in ("features", "board"):
-            raise ValueError(f"observation is {observation!r}; there are 'features' and 'board'")
+            raise ValueError(f"observation is {observation!r}; it must be 'features' or 'board'")
         self.domain = uamcts.make(domain, **options)
         self.action_names = self.domain.action_names
         self.render_mode = render_mode
@@ -117,6 +101,3 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
     def _require_state(self, method: str) -> None:
         if self.state is None:
             raise RuntimeError(f"{method} was called before reset; call env.reset() first")
-
-
-_register()

@@ -11,59 +11,70 @@ from typing import Any
 
 import jax
 
-from uamcts.domains.base import Domain
 from uamcts.uncertainty.bayes import Bayes
 from uamcts.uncertainty.conformal_gate import Gated
 from uamcts.uncertainty.dropout import Dropout
 from uamcts.uncertainty.ensemble import Ensemble
-from uamcts.uncertainty.estimator import Estimator, ZeroUncertainty
+from uamcts.uncertainty.estimator import Estimator, Space, ZeroUncertainty
 from uamcts.uncertainty.nearest import Nearest
-from uamcts.uncertainty.network import LinearEstimator, NetworkEstimator, raw_features
+from uamcts.uncertainty.network import LinearEstimator, NetworkEstimator
 from uamcts.uncertainty.trees import Trees
 from uamcts.uncertainty.true import TrueEstimator, true_uncertainty
 from uamcts.uncertainty.two_part import TwoPart
 
 __all__ = ["ESTIMATORS", "GATED", "Estimator", "make_estimator", "true_uncertainty"]
 
-
-def _keyed(fresh: Callable[..., Estimator]) -> Callable[..., Estimator]:
-    """Of a class whose start is random."""
-    return lambda key, domain, **options: fresh(key, domain.reset(key), domain.inputs, domain.num_actions, **options)
-
-
-def _fixed(fresh: Callable[..., Estimator], *unused: str) -> Callable[..., Estimator]:
-    """Of a class whose start is not; `unused` are options that others have and that mean nothing to it."""
-
-    def make(key: jax.Array, domain: Domain, **options: Any) -> Estimator:
-        used = {name: value for name, value in options.items() if name not in unused}
-        return fresh(domain.reset(key), domain.inputs, domain.num_actions, **used)
-
-    return make
-
-
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "true": lambda key, domain, **_: TrueEstimator(domain),
-    "network": _keyed(NetworkEstimator.fresh),
-    "linear": lambda key, domain, **options: LinearEstimator.fresh(
-        key, domain.reset(key), raw_features(domain), domain.num_actions, **options
-    ),
-    "two_part": _keyed(TwoPart.fresh),
-    "bayes": _fixed(Bayes.fresh, "capacity", "minibatches", "most_copies"),
-    "trees": _fixed(Trees.fresh, "minibatches"),
-    "nearest": _fixed(Nearest.fresh, "minibatches"),
-    "ensemble": _keyed(Ensemble.fresh),
-    "dropout": _keyed(Dropout.fresh),
+    "network": NetworkEstimator.fresh,
+    "linear": LinearEstimator.fresh,
+    "two_part": TwoPart.fresh,
+    "bayes": Bayes.fresh,
+    "trees": Trees.fresh,
+    "nearest": Nearest.fresh,
+    "ensemble": Ensemble.fresh,
+    "dropout": Dropout.fresh,
     "none": lambda key, domain, **_: ZeroUncertainty(),
 }
-"""Estimators by name: functions of a key, a domain and options (`capacity`, `minibatches`, `most_copies`)."""
+"""Estimators by name: functions `(key, domain, **options)` that return an untrained estimator.
+
+All of them accept the options `capacity` (samples to make room for), `minibatches` (of a round of training) and
+`most_copies` (how often a sample may count), and ignore those that mean nothing to them. `docs/estimators.md` compares
+them and lists the options that each one has of its own.
+
+Example:
+    ```python
+    domain = uamcts.make("two_way")
+    estimator = uamcts.ESTIMATORS["nearest"](jax.random.key(0), domain, radius=1.0)
+    ```
+"""
 
 GATE = "+gate"
 GATED = tuple(f"{name}{GATE}" for name in ESTIMATORS if name not in ("true", "none"))
-"""Names of estimators behind a conformal gate (`conformal_gate.py`); options `level` and `every` are the gate's."""
+"""Names of estimators behind a conformal gate, which has the options `level` and `every`."""
 
 
-def make_estimator(name: str, key: jax.Array, domain: Domain, **options: Any) -> Estimator:
-    """An estimator that has learned nothing yet."""
+def make_estimator(name: str, key: jax.Array, domain: Space, **options: Any) -> Estimator:
+    """Creates an untrained estimator.
+
+    Args:
+        name: A name out of `ESTIMATORS`, with `+gate` behind it for a conformal gate.
+        key: Randomness for its initial weights.
+        domain: The domain to learn about.
+        **options: Options of the estimator and of the gate.
+
+    Returns:
+        The estimator.
+
+    Raises:
+        ValueError: There is no estimator of this name, or an option is out of range.
+        TypeError: The estimator has no such option.
+
+    Example:
+        ```python
+        estimator = make_estimator("network+gate", jax.random.key(0), uamcts.make("two_way"), level=0.05)
+        ```
+    """
     check_name(name)
     if name in GATED:
         gate = {option: options.pop(option) for option in ("level", "every") if option in options}

@@ -1,30 +1,35 @@
-"""The samples <s, a, target> that an estimator has absorbed, all of them."""
+"""The samples (s, a, target) that an estimator has absorbed, all of them."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 
 from uamcts.types import PyTree
+from uamcts.uncertainty.estimator import Action, Copies
+
+Target: TypeAlias = Any
+"""What is learned: U, or the features of the next state. An array, or in a buffer [rows] of them."""
 
 
 class Buffer(eqx.Module):
-    """Samples in the order they came: the first `count` rows of arrays that have some room left behind them."""
+    """Samples in order of arrival: the first `count` rows of arrays that have some room left behind them."""
 
     states: PyTree
-    actions: jax.Array
-    targets: PyTree
-    count: jax.Array
+    actions: Int[Array, "*runs rows"]
+    targets: Target
+    count: Int[Array, "*runs"]
     most_copies: int = eqx.field(static=True)
 
     @classmethod
-    def empty(cls, state: PyTree, target: PyTree, capacity: int, most_copies: int = 1) -> Self:
+    def empty(cls, state: PyTree, target: Target, capacity: int, most_copies: int = 1) -> Self:
         """Room for `capacity` samples like (`state`, an action, `target`), each counted at most `most_copies` times."""
 
-        def rows(leaf: Any) -> jax.Array:
+        def rows(leaf: PyTree) -> jax.Array:
             return jnp.zeros((capacity + most_copies, *jnp.shape(leaf)), jnp.asarray(leaf).dtype)
 
         return cls(jax.tree.map(rows, state), rows(jnp.int32(0)), jax.tree.map(rows, target), jnp.int32(0), most_copies)
@@ -33,15 +38,15 @@ class Buffer(eqx.Module):
     def capacity(self) -> int:
         return self.actions.shape[0] - self.most_copies
 
-    def append(self, state: PyTree, action: jax.Array, target: PyTree, copies: Any = 1) -> Self:
-        """With one more sample, in `copies` rows (at most `most_copies`).
+    def append(self, state: PyTree, action: Action, target: Target, copies: Copies = 1) -> Self:
+        """Adds a sample in `copies` rows (at most `most_copies`).
 
-        `most_copies` rows are written and `copies` of them counted; the next sample is written over the others. Where
-        there is no room left, nothing is counted (the rows behind the last are for that): call `reserve` before.
+        `most_copies` rows are written and `copies` of them counted; the next sample overwrites the others. Where there
+        is no room left, nothing is counted (the rows behind the last exist for that): call `reserve` first.
         """
         copies = jnp.where(self.count + copies <= self.capacity, copies, 0)
 
-        def put(rows: jax.Array, row: Any) -> jax.Array:
+        def put(rows: jax.Array, row: PyTree) -> jax.Array:
             block = jnp.broadcast_to(jnp.asarray(row, rows.dtype), (self.most_copies, *rows.shape[1:]))
             return jax.lax.dynamic_update_slice_in_dim(rows, block, self.count, 0)
 
@@ -53,16 +58,17 @@ class Buffer(eqx.Module):
             self.most_copies,
         )
 
-    def sample(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-        """Numbers of samples, each as likely, drawn independently."""
+    def sample(self, key: jax.Array, shape: tuple[int, ...]) -> Int[Array, "*shape"]:
+        """Draws row numbers, each equally likely, independently."""
         return jax.random.randint(key, shape, 0, jnp.maximum(self.count, 1))
 
-    def rows(self, numbers: jax.Array) -> tuple[PyTree, jax.Array, PyTree]:
+    def rows(self, numbers: Int[Array, "*shape"]) -> tuple[PyTree, Int[Array, "*shape"], Target]:
         """The states, actions and targets of some samples."""
-        return jax.tree.map(lambda leaf: leaf[numbers], (self.states, self.actions, self.targets))
+        states, actions, targets = jax.tree.map(lambda leaf: leaf[numbers], (self.states, self.actions, self.targets))
+        return states, actions, targets
 
     def reserve(self, samples: int) -> Self:
-        """The same samples with room for `samples` more, each in `most_copies` rows; at least twice as large if larger.
+        """Makes room for `samples` more, each in `most_copies` rows; a buffer that grows at least doubles.
 
         Not for use under `jit`. The arrays may have leading axes for runs.
         """
@@ -73,8 +79,8 @@ class Buffer(eqx.Module):
             return self
         more = max(needed, 2 * have) - have
 
-        def longer(rows: jax.Array) -> jax.Array:
+        def extend(rows: jax.Array) -> jax.Array:
             return jnp.pad(rows, [(0, more if place == axis else 0) for place in range(rows.ndim)])
 
-        states, actions, targets = jax.tree.map(longer, (self.states, self.actions, self.targets))
+        states, actions, targets = jax.tree.map(extend, (self.states, self.actions, self.targets))
         return type(self)(states, actions, targets, self.count, self.most_copies)

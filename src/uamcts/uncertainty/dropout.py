@@ -5,31 +5,35 @@ U-hat = mean where mean - k * standard deviation over masks > floor * scale, exa
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import replace
+from typing import Self, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Float, Int
 
 from uamcts.types import PyTree
-from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descended
-from uamcts.uncertainty.samples import Sampled, at_least, cautious, largest_target, share
+from uamcts.uncertainty.estimator import Action, Inputs, Scalar, Space
+from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descend, input_size
+from uamcts.uncertainty.samples import BufferedEstimator, at_least, cautious, largest_target, share
+
+Batch: TypeAlias = tuple[Int[Array, " batch"], jax.Array]
+"""The samples of a minibatch, and a key for its masks."""
 
 
-class Dropout(Sampled):
+class Dropout(BufferedEstimator):
     """The paper's network on U / scale (scale: the largest target); `masks` leave out a share `rate` of the units.
 
-    The masks that answer are drawn once and stay: a transition always gets the same answer.
+    The masks of predictions are drawn once: a transition always gets the same prediction.
     """
 
-    network: Any
+    network: ActionNetwork
     optimiser: optax.OptState
-    masks: jax.Array
-    """[masks, layers, hidden], 0 or 1 / (1 - rate)."""
-    scale: jax.Array
+    masks: Float[Array, "*runs masks layers hidden"]
+    """0 or 1 / (1 - rate)."""
+    scale: Float[Array, "*runs"]
     minibatches: int = eqx.field(static=True)
     rate: float = eqx.field(static=True)
     k: float = eqx.field(static=True)
@@ -39,9 +43,7 @@ class Dropout(Sampled):
     def fresh(
         cls,
         key: jax.Array,
-        state: PyTree,
-        encode: Callable[[PyTree], jax.Array],
-        num_actions: int,
+        space: Space,
         capacity: int = 1024,
         minibatches: int = 5000,
         most_copies: int = 1,
@@ -50,58 +52,56 @@ class Dropout(Sampled):
         k: float = 1.0,
         floor: float = 0.1,
     ) -> Self:
-        """Nothing learned yet; `state` is one state, as an example."""
+        """An untrained estimator."""
         at_least(1, minibatches=minibatches)
         at_least(2, masks=masks)
         at_least(0, k=k, floor=floor)
         share(rate=rate)
         network_key, mask_key = jax.random.split(key)
-        network = ActionNetwork(network_key, jax.eval_shape(encode, state).size, num_actions, (HIDDEN, HIDDEN))
+        network = ActionNetwork(network_key, input_size(space), space.num_actions, (HIDDEN, HIDDEN))
         return cls(
-            Buffer.empty(state, jnp.float32(0), capacity, most_copies),
-            jnp.int32(0),
-            encode,
-            num_actions,
-            network,
-            adam().init(network),
-            _masks(mask_key, masks, rate),
-            jnp.float32(1),
-            minibatches,
-            rate,
-            k,
-            floor,
+            **cls.empty_fields(key, space, capacity, most_copies),
+            network=network,
+            optimiser=adam().init(network),
+            masks=_masks(mask_key, masks, rate),
+            scale=jnp.float32(1),
+            minibatches=minibatches,
+            rate=rate,
+            k=k,
+            floor=floor,
         )
 
-    def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
+    def predict(self, state: PyTree, action: Action) -> Scalar:
         inputs = self.encode(state)
-        answers = jax.vmap(lambda mask: _masked(self.network, inputs, action, mask))(self.masks)
+        answers = jax.vmap(lambda mask: _apply_masked(self.network, inputs, action, mask))(self.masks)
         believed = cautious(jnp.mean(answers), jnp.std(answers), self.k, self.floor)
         return jnp.where(self.trained, self.scale * believed, 0.0)
 
-    def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
+    def learn(self, key: jax.Array) -> tuple[Self, Scalar]:
         scale = largest_target(self.buffer)
         draw, mask_key = jax.random.split(key)
 
-        def loss(network: Any, batch: tuple) -> jax.Array:
+        def loss(network: ActionNetwork, batch: Batch) -> Scalar:
             numbers, key = batch
             states, actions, targets = self.buffer.rows(numbers)
             inputs = jax.vmap(self.encode)(states)
-            answers = jax.vmap(_masked, (None, 0, 0, 0))(network, inputs, actions, _masks(key, BATCH, self.rate))
+            answers = jax.vmap(_apply_masked, (None, 0, 0, 0))(network, inputs, actions, _masks(key, BATCH, self.rate))
             return jnp.mean(jnp.square(answers - targets / scale))
 
         batches = (self.buffer.sample(draw, (self.minibatches, BATCH)), jax.random.split(mask_key, self.minibatches))
-        network, optimiser, mean = descended(self.network, self.optimiser, loss, batches)
-        learned = (network, optimiser, scale, self.rounds + 1)
-        return eqx.tree_at(lambda one: (one.network, one.optimiser, one.scale, one.rounds), self, learned), mean
+        network, optimiser, mean = descend(self.network, self.optimiser, loss, batches)
+        return replace(self, network=network, optimiser=optimiser, scale=scale, rounds=self.rounds + 1), mean
 
 
-def _masks(key: jax.Array, number: int, rate: float) -> jax.Array:
+def _masks(key: jax.Array, number: int, rate: float) -> Float[Array, "masks layers hidden"]:
     kept = jax.random.bits(key, (number, 2, HIDDEN), jnp.uint8) >= round(256 * rate)
     return kept / (1 - round(256 * rate) / 256)
 
 
-def _masked(network: ActionNetwork, inputs: jax.Array, action: jax.Array, mask: jax.Array) -> jax.Array:
-    """The network's answer with its hidden units multiplied by `mask` [layers, hidden]."""
+def _apply_masked(
+    network: ActionNetwork, inputs: Inputs, action: Action, mask: Float[Array, "layers hidden"]
+) -> Scalar:
+    """The network's output with its hidden units multiplied by `mask`."""
     *hidden, head = network.layers
     for layer, units in zip(hidden, mask, strict=True):
         inputs = jnp.tanh(layer(inputs, action)) * units

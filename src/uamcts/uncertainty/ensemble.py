@@ -1,31 +1,32 @@
-"""U-hat by five networks that saw different samples: where they disagree, there is no doubt yet to act on.
+"""U-hat by five networks that saw different samples: where they disagree, it is 0.
 
 U-hat = mean where mean - k * standard deviation of the members' answers > floor * scale, exactly 0 elsewhere
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Float, Int
 
 from uamcts.types import PyTree
-from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descended, squared_error
-from uamcts.uncertainty.samples import Sampled, at_least, cautious, largest_target
+from uamcts.uncertainty.estimator import Action, Scalar, Space
+from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descend, input_size, squared_error
+from uamcts.uncertainty.samples import BufferedEstimator, at_least, cautious, largest_target
 
 
-class Ensemble(Sampled):
+class Ensemble(BufferedEstimator):
     """Members are the paper's network on U / scale (scale: the largest target), each with a bootstrap sample."""
 
-    networks: Any
+    networks: ActionNetwork
     """All members as one network with [members] in front of its arrays."""
     optimisers: optax.OptState
-    scale: jax.Array
+    scale: Float[Array, "*runs"]
     minibatches: int = eqx.field(static=True)
     k: float = eqx.field(static=True)
     floor: float = eqx.field(static=True)
@@ -34,9 +35,7 @@ class Ensemble(Sampled):
     def fresh(
         cls,
         key: jax.Array,
-        state: PyTree,
-        encode: Callable[[PyTree], jax.Array],
-        num_actions: int,
+        space: Space,
         capacity: int = 1024,
         minibatches: int = 5000,
         most_copies: int = 1,
@@ -44,48 +43,46 @@ class Ensemble(Sampled):
         k: float = 1.0,
         floor: float = 0.1,
     ) -> Self:
-        """Nothing learned yet; `state` is one state, as an example."""
+        """An untrained estimator."""
         at_least(1, minibatches=minibatches)
         at_least(2, members=members)
         at_least(0, k=k, floor=floor)
-        inputs = jax.eval_shape(encode, state).size
-        member = lambda key: ActionNetwork(key, inputs, num_actions, (HIDDEN, HIDDEN))  # noqa: E731
+
+        def member(key: jax.Array) -> ActionNetwork:
+            return ActionNetwork(key, input_size(space), space.num_actions, (HIDDEN, HIDDEN))
+
         networks = jax.vmap(member)(jax.random.split(key, members))
         return cls(
-            Buffer.empty(state, jnp.float32(0), capacity, most_copies),
-            jnp.int32(0),
-            encode,
-            num_actions,
-            networks,
-            jax.vmap(adam().init)(networks),
-            jnp.float32(1),
-            minibatches,
-            k,
-            floor,
+            **cls.empty_fields(key, space, capacity, most_copies),
+            networks=networks,
+            optimisers=jax.vmap(adam().init)(networks),
+            scale=jnp.float32(1),
+            minibatches=minibatches,
+            k=k,
+            floor=floor,
         )
 
-    def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
+    def predict(self, state: PyTree, action: Action) -> Scalar:
         inputs = self.encode(state)
         answers = jax.vmap(lambda network: jax.nn.sigmoid(network(inputs, action)[0]))(self.networks)
         believed = cautious(jnp.mean(answers), jnp.std(answers), self.k, self.floor)
         return jnp.where(self.trained, self.scale * believed, 0.0)
 
-    def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
+    def learn(self, key: jax.Array) -> tuple[Self, Scalar]:
         scale = largest_target(self.buffer)
 
-        def loss(network: Any, numbers: jax.Array) -> jax.Array:
+        def loss(network: ActionNetwork, numbers: Int[Array, " batch"]) -> Scalar:
             states, actions, targets = self.buffer.rows(numbers)
             return squared_error(network, jax.nn.sigmoid, jax.vmap(self.encode)(states), actions, targets / scale)
 
-        def member(each: tuple) -> tuple:
+        def member(each: tuple[ActionNetwork, optax.OptState, jax.Array]) -> tuple[Any, optax.OptState, Scalar]:
             network, optimiser, key = each
             bag, draw = jax.random.split(key)
             bootstrap = self.buffer.sample(bag, self.buffer.actions.shape)
             places = jax.random.randint(draw, (self.minibatches, BATCH), 0, jnp.maximum(self.buffer.count, 1))
-            return descended(network, optimiser, loss, bootstrap[places])
+            return descend(network, optimiser, loss, bootstrap[places])
 
         keys = jax.random.split(key, jax.tree.leaves(self.networks)[0].shape[0])
         networks, optimisers, losses = jax.lax.map(member, (self.networks, self.optimisers, keys))
-        learned = (networks, optimisers, scale, self.rounds + 1)
-        after = eqx.tree_at(lambda one: (one.networks, one.optimisers, one.scale, one.rounds), self, learned)
+        after = replace(self, networks=networks, optimisers=optimisers, scale=scale, rounds=self.rounds + 1)
         return after, jnp.mean(losses)

@@ -1,78 +1,143 @@
-"""What an estimate of U is: one small protocol, so that another estimator is one more file."""
+"""The protocol of an estimator of U. Adding an estimator takes one more file."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 
+Scalar: TypeAlias = Float[Array, ""]
+Action: TypeAlias = Int[Array, ""]
+Inputs: TypeAlias = Float[Array, " inputs"]
+Copies: TypeAlias = int | Int[Array, ""]
+"""How often a sample counts."""
+
+
+@runtime_checkable
+class Space(Protocol):
+    """What an estimator needs to know of a domain or a simulator."""
+
+    @property
+    def num_actions(self) -> int: ...
+
+    def reset(self, key: jax.Array) -> PyTree:
+        """A state, as an example of the structure of states."""
+        ...
+
+    def inputs(self, state: PyTree) -> Inputs:
+        """A state as the vector that U is learned from."""
+        ...
+
+    def features(self, state: PyTree) -> jax.Array:
+        """A state as the vector that U is measured in."""
+        ...
+
 
 class Estimator(eqx.Module):
-    """Learns U(s, a) from samples (s, a, U). A pytree of arrays: it is passed through `jit`, mapped over runs, saved.
+    """Learns U(s, a) from samples (s, a, U).
 
-    A new estimator gives `predict` and what it needs of the rest. Its methods are pure and unbatched, and return the
-    estimator as it is afterwards.
+    An estimator is a pytree of arrays: it can be passed through `jit`, mapped over runs and saved. Subclasses implement
+    `predict` and override the other methods where they need to. Methods are pure and unbatched; those that change
+    something return the changed estimator.
+
+    Example:
+        ```python
+        class Rain(uamcts.Estimator):
+            def predict(self, state, action):
+                return jnp.where(state.raining, 1.0, 0.0)
+
+        agent = uamcts.Agent(domain, Rain())
+        ```
     """
 
     exact: ClassVar[bool] = False
-    """Whether the answers are U itself, or a rule to be taken at its word, not estimates with an error of their own.
-    Then every U above 0 counts (see `calibration`)."""
+    """Whether predictions are U itself, or a rule to be followed literally, rather than estimates with an error.
+    Every prediction above 0 then counts (see `uamcts.uncertainty.calibration`)."""
     stops_for_good: ClassVar[bool] = False
     """Whether it never learns again once the schedule has stopped its training, as in the paper. Otherwise training
-    goes on when a sample comes that it did not expect."""
+    resumes when an unexpected sample arrives."""
 
-    def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
-        """U-hat of one transition, at least 0; 0 as long as nothing was learned."""
+    def predict(self, state: PyTree, action: Action) -> Scalar:
+        """Predicts U of one transition.
+
+        Args:
+            state: One state.
+            action: The action taken in it.
+
+        Returns:
+            U-hat, at least 0; 0 until something was learned.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no predict(state, action)")
 
-    def absorb(self, state: PyTree, action: jax.Array, target: jax.Array, copies: Any = 1) -> Self:
-        """With one more sample, counted `copies` times."""
+    def absorb(self, state: PyTree, action: Action, target: Scalar, copies: Copies = 1) -> Self:
+        """Takes in one sample.
+
+        Args:
+            state: The state of the transition.
+            action: Its action.
+            target: U, as it was observed.
+            copies: How often the sample counts.
+
+        Returns:
+            The estimator with the sample.
+        """
         del state, action, target, copies
         return self
 
-    def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
-        """After a round of training on what was absorbed, and the round's mean loss."""
+    def learn(self, key: jax.Array) -> tuple[Self, Scalar]:
+        """Runs one round of training on the samples absorbed so far.
+
+        Args:
+            key: Randomness for this round.
+
+        Returns:
+            The trained estimator and the mean loss of the round.
+        """
         del key
         return self, jnp.zeros((), jnp.float32)
 
     def finish_on_host(self) -> Self:
-        """After what a round can only do on the host, outside of `jit`. The arrays may have leading axes for runs."""
+        """Completes a round with work that can only be done on the host, outside of `jit`.
+
+        The arrays may have leading axes for runs.
+        """
         return self
 
     @property
-    def trained(self) -> jax.Array:
+    def trained(self) -> Bool[Array, "*runs"]:
         """Whether predictions mean anything yet."""
-        return jnp.bool_(True)
+        return jnp.ones((), bool)
 
     def reserve(self, samples: int) -> Self:
-        """Able to absorb this many samples more. Not for use under `jit`: shapes may change."""
+        """Makes room for this many more samples. Call it outside of `jit`: shapes may change."""
         del samples
         return self
 
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
-        """What a search is given."""
+        """The uncertainty that a search is given."""
         return self.predict
 
 
 class ZeroUncertainty(Estimator):
-    """U = 0 everywhere: the model is believed, whatever happens."""
+    """U = 0 everywhere: the model is trusted, whatever happens."""
 
     exact = True
 
-    def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
+    def predict(self, state: PyTree, action: Action) -> Scalar:
         del state, action
         return jnp.zeros((), jnp.float32)
 
 
 class ConstantUncertainty(Estimator):
-    """U = 1 everywhere: nothing is believed. With a memory, which knows better, that is all that was never tried."""
+    """U = 1 everywhere: nothing is trusted. With facts, which override it, that is every transition not yet seen."""
 
     exact = True
 
-    def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
+    def predict(self, state: PyTree, action: Action) -> Scalar:
         del state, action
         return jnp.ones((), jnp.float32)

@@ -3,37 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Bool, Float, Int
 
-from uamcts.domains.base import Domain
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.estimator import Estimator
+from uamcts.uncertainty.estimator import Action, Copies, Estimator, Inputs, Scalar, Space
 from uamcts.uncertainty.prediction_cache import PredictionCache
 
 HIDDEN = 128
 BATCH = 32
 STEP_SIZE = 1e-3
 
+Encode: TypeAlias = Callable[[PyTree], Inputs]
+Outputs: TypeAlias = Float[Array, " outputs"]
+Link: TypeAlias = Callable[[Outputs], Outputs]
+Net = TypeVar("Net", bound="Network")
+
+
+@runtime_checkable
+class Network(Protocol):
+    """A pytree of weights."""
+
+    def __call__(self, inputs: Inputs, action: Action) -> Outputs: ...
+
 
 class ActionLayer(eqx.Module):
     """A linear layer on its inputs and the one-hot action beside them: weight @ inputs + action's row + bias."""
 
-    weight: jax.Array
-    actions: jax.Array
-    bias: jax.Array
+    weight: Float[Array, "*members outputs inputs"]
+    actions: Float[Array, "*members actions outputs"]
+    bias: Float[Array, "*members outputs"]
 
     def __init__(self, key: jax.Array, inputs: int, outputs: int, num_actions: int):
         both = eqx.nn.Linear(inputs + num_actions, outputs, key=key)
         assert both.bias is not None  # noqa: S101 (a linear layer has one unless told otherwise)
         self.weight, self.actions, self.bias = both.weight[:, :inputs], both.weight[:, inputs:].T, both.bias
 
-    def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
+    def __call__(self, inputs: Inputs, action: Action) -> Outputs:
         chosen = (jnp.arange(self.actions.shape[0]) == action)[:, None]
         return self.weight @ inputs + jnp.sum(jnp.where(chosen, self.actions, 0.0), axis=0) + self.bias
 
@@ -48,7 +61,7 @@ class ActionNetwork(eqx.Module):
         pairs = zip(jax.random.split(key, len(sizes) - 1), sizes, sizes[1:], strict=False)
         self.layers = [ActionLayer(key, below, above, num_actions) for key, below, above in pairs]
 
-    def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
+    def __call__(self, inputs: Inputs, action: Action) -> Outputs:
         *hidden, head = self.layers
         for layer in hidden:
             inputs = jnp.tanh(layer(inputs, action))
@@ -65,80 +78,94 @@ class PlainNetwork(eqx.Module):
         pairs = zip(sizes, sizes[1:], jax.random.split(key, len(sizes) - 1), strict=False)
         self.layers = [eqx.nn.Linear(below, above, key=key) for below, above, key in pairs]
 
-    def __call__(self, inputs: jax.Array, action: jax.Array) -> jax.Array:
+    def __call__(self, inputs: Inputs, action: Action) -> Outputs:
         inputs = jnp.append(inputs, action.astype(inputs.dtype))
         *hidden, head = self.layers
         for layer in hidden:
             inputs = jnp.tanh(layer(inputs))
-        return head(inputs)
+        outputs: jax.Array = head(inputs)
+        return outputs
 
 
 class Regression(eqx.Module):
     """A network fitted to the samples of a buffer: Adam, squared error, minibatches of 32."""
 
     network: Any
+    """A `Network`."""
     optimiser: optax.OptState
     buffer: Buffer
-    rounds: jax.Array
+    rounds: Int[Array, "*runs"]
     """Rounds of training so far."""
-    encode: Callable[[PyTree], jax.Array] = eqx.field(static=True)
+    encode: Encode = eqx.field(static=True)
     """The inputs of the network for a state."""
-    link: Callable[[jax.Array], jax.Array] = eqx.field(static=True)
+    link: Link = eqx.field(static=True)
     """What the head's outputs go through."""
     minibatches: int = eqx.field(static=True)
     """E, the minibatches of a round."""
 
     @classmethod
-    def fresh(cls, network: Any, buffer: Buffer, encode: Callable, link: Callable, minibatches: int) -> Self:
-        """Nothing learned yet."""
+    def fresh(cls, network: Network, buffer: Buffer, encode: Encode, link: Link, minibatches: int) -> Self:
+        """An untrained regression."""
         optimiser = adam().init(eqx.filter(network, eqx.is_inexact_array))
         return cls(network, optimiser, buffer, jnp.int32(0), encode, link, minibatches)
 
-    def __call__(self, state: PyTree, action: jax.Array) -> jax.Array:
-        """The network's answer, [outputs]."""
+    def __call__(self, state: PyTree, action: Action) -> Outputs:
+        """The network's prediction."""
         return self.link(self.network(self.encode(state), action))
 
-    def fitted(self, key: jax.Array) -> tuple[Self, jax.Array]:
-        """After `minibatches` steps of Adam, and their mean loss."""
+    def fit(self, key: jax.Array) -> tuple[Self, Scalar]:
+        """Makes `minibatches` steps of Adam; returns the fitted regression and the mean loss."""
         numbers = self.buffer.sample(key, (self.minibatches, BATCH))
 
-        def loss(network: Any, numbers: jax.Array) -> jax.Array:
+        def loss(network: Network, numbers: Int[Array, " batch"]) -> Scalar:
             states, actions, targets = self.buffer.rows(numbers)
             return squared_error(network, self.link, jax.vmap(self.encode)(states), actions, targets)
 
-        network, optimiser, mean = descended(self.network, self.optimiser, loss, numbers)
+        network, optimiser, mean = descend(self.network, self.optimiser, loss, numbers)
         fitted = type(self)(network, optimiser, self.buffer, self.rounds + 1, self.encode, self.link, self.minibatches)
         return fitted, mean
 
 
-def raw_features(domain: Domain) -> Callable[[PyTree], jax.Array]:
+def raw_features(space: Space) -> Encode:
     """A domain's features as they are, as inputs of a network."""
-    return lambda state: domain.features(state).astype(jnp.float32)
+    return lambda state: space.features(state).astype(jnp.float32)
+
+
+def input_size(space: Space) -> int:
+    """The number of inputs of a state."""
+    state = jax.eval_shape(space.reset, jax.random.key(0))
+    return int(jax.eval_shape(space.inputs, state).size)
 
 
 def adam() -> optax.GradientTransformation:
     return optax.adam(STEP_SIZE)
 
 
-def descended(
-    network: Any, optimiser: optax.OptState, loss: Callable[[Any, Any], jax.Array], batches: Any
-) -> tuple[Any, optax.OptState, jax.Array]:
-    """A network after a step of Adam on each of `batches`, and the mean of `loss(network, batch)`."""
+def descend(
+    network: Net, optimiser: optax.OptState, loss: Callable[[Net, Any], Scalar], batches: PyTree
+) -> tuple[Net, optax.OptState, Scalar]:
+    """Takes a step of Adam on each of `batches`; returns the network and the mean of `loss(network, batch)`."""
 
-    def step(carry: tuple, batch: Any) -> tuple:
+    def step(carry: tuple[Net, optax.OptState], batch: PyTree) -> tuple[tuple[Net, optax.OptState], Scalar]:
         network, optimiser = carry
         value, gradients = jax.value_and_grad(loss)(network, batch)
         updates, optimiser = adam().update(gradients, optimiser, network)
         return (eqx.apply_updates(network, updates), optimiser), value
 
-    (network, optimiser), losses = jax.lax.scan(step, (network, optimiser), batches)  # type: ignore[var-annotated]
+    (network, optimiser), losses = jax.lax.scan(step, (network, optimiser), batches)
     return network, optimiser, jnp.mean(losses)
 
 
-def squared_error(network: Any, link: Callable, inputs: jax.Array, actions: jax.Array, targets: jax.Array) -> jax.Array:
-    """The mean of (network - target)^2 over a minibatch: inputs [n, d], actions [n], targets [n] or [n, outputs]."""
-    answers = jax.vmap(lambda inputs, action: link(network(inputs, action)))(inputs, actions)
-    return jnp.mean(jnp.square(answers.reshape(targets.shape) - targets))
+def squared_error(
+    network: Network,
+    link: Link,
+    inputs: Float[Array, "batch inputs"],
+    actions: Int[Array, " batch"],
+    targets: Float[Array, " batch"] | Float[Array, "batch outputs"],
+) -> Scalar:
+    """The mean of (network - target)^2 over a minibatch."""
+    outputs = jax.vmap(lambda inputs, action: link(network(inputs, action)))(inputs, actions)
+    return jnp.mean(jnp.square(outputs.reshape(targets.shape) - targets))
 
 
 class NetworkEstimator(Estimator):
@@ -151,44 +178,43 @@ class NetworkEstimator(Estimator):
 
     @classmethod
     def fresh(
-        cls,
-        key: jax.Array,
-        state: PyTree,
-        encode: Callable[[PyTree], jax.Array],
-        num_actions: int,
-        capacity: int = 1024,
-        minibatches: int = 5000,
-        most_copies: int = 1,
+        cls, key: jax.Array, space: Space, capacity: int = 1024, minibatches: int = 5000, most_copies: int = 1
     ) -> Self:
-        """Nothing learned yet; `state` is one state, as an example."""
-        inputs = jax.eval_shape(encode, state).size
+        """An untrained estimator."""
+        encode = cls.encoder(space)
+        state = space.reset(key)
+        network = cls.network(key, jax.eval_shape(encode, state).size, space.num_actions)
         buffer = Buffer.empty(state, jnp.float32(0), capacity, most_copies)
-        network = cls.network(key, inputs, num_actions)
-        return cls(Regression.fresh(network, buffer, encode, jax.nn.sigmoid, minibatches), num_actions)
+        return cls(Regression.fresh(network, buffer, encode, jax.nn.sigmoid, minibatches), space.num_actions)
 
     @staticmethod
-    def network(key: jax.Array, inputs: int, num_actions: int) -> Any:
-        """Two tanh layers of 128."""
+    def encoder(space: Space) -> Encode:
+        """The inputs of the network for a state."""
+        return space.inputs
+
+    @staticmethod
+    def network(key: jax.Array, inputs: int, num_actions: int) -> Network:
+        """The network: two tanh layers of 128."""
         return ActionNetwork(key, inputs, num_actions, (HIDDEN, HIDDEN))
 
-    def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
+    def predict(self, state: PyTree, action: Action) -> Scalar:
         return jnp.where(self.trained, self.regression(state, action)[0], 0.0)
 
-    def absorb(self, state: PyTree, action: jax.Array, target: jax.Array, copies: Any = 1) -> Self:
+    def absorb(self, state: PyTree, action: Action, target: Scalar, copies: Copies = 1) -> Self:
         buffer = self.regression.buffer.append(state, action, target, copies)
-        return eqx.tree_at(lambda estimator: estimator.regression.buffer, self, buffer)
+        return replace(self, regression=replace(self.regression, buffer=buffer))
 
-    def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
-        fitted, loss = self.regression.fitted(key)
+    def learn(self, key: jax.Array) -> tuple[Self, Scalar]:
+        fitted, loss = self.regression.fit(key)
         return type(self)(fitted, self.num_actions), loss
 
     @property
-    def trained(self) -> jax.Array:
+    def trained(self) -> Bool[Array, "*runs"]:
         return self.regression.rounds > 0
 
     def reserve(self, samples: int) -> Self:
         buffer = self.regression.buffer.reserve(samples)
-        return eqx.tree_at(lambda estimator: estimator.regression.buffer, self, buffer)
+        return replace(self, regression=replace(self.regression, buffer=buffer))
 
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
         return PredictionCache(self.predict, self.num_actions)
@@ -198,9 +224,13 @@ class LinearEstimator(NetworkEstimator):
     """The same with one linear layer on the raw features and the action's number: the paper's for its gridworlds."""
 
     @staticmethod
-    def network(key: jax.Array, inputs: int, num_actions: int) -> Any:
+    def network(key: jax.Array, inputs: int, num_actions: int) -> Network:
         del num_actions
         return PlainNetwork(key, inputs)
+
+    @staticmethod
+    def encoder(space: Space) -> Encode:
+        return raw_features(space)
 
     def uncertainty(self) -> Uncertainty:
         return self.predict  # cheaper than looking it up

@@ -1,9 +1,9 @@
-"""Predictions for everything that a batch of rollouts met, each computed once.
+"""Predictions for all transitions of a batch of rollouts, each computed once.
 
-A search meets the same states over and over (in Breakout some 8,000 times a move, of which 350 are different and 20
-were not met in an earlier move), and a network does not change between two rounds of training. So on a CPU its answers
-are kept in a table, and only states that are new go through the network, a few at a time. The numbers are the same. On
-a GPU one matrix product for everything is faster than looking up.
+A search meets the same states over and over (in Breakout some 8,000 states a move, of which 350 are distinct and 20 are
+new since the last move), and a network does not change between two rounds of training. On a CPU its predictions are
+therefore kept in a table, and only new states go through the network, a few at a time. The numbers are the same. On a
+GPU one matrix product for everything is faster than lookups.
 """
 
 from __future__ import annotations
@@ -11,46 +11,53 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from uamcts.types import PyTree
-from uamcts.uncertainty.state_hash import fingerprint
+from uamcts.uncertainty.state_hash import Word, fingerprint
 
 SETS, WAYS = 2**15, 2
 """The table has 2 places for each of 32,768 values of a hash. Where both are taken, a newer state replaces one.
 
-It is one array of words [sets, ways * (2 + actions)], so that looking something up is one read: for each way two words
-that tell a state from others, and the answers for its actions. These words are the state's fingerprint and stand for
-the state: two states share them with probability 2^-63, so with a full table one lookup in 10^14 goes wrong.
+It is one array of words, so that a lookup is one read: for each way the two words of a state's fingerprint, and the
+predictions for its actions. Two states share a fingerprint with probability 2^-63, so with a full table one lookup in
+10^14 goes wrong.
 """
 AT_ONCE = ((64, 33), (16, 1))
-"""New states that go through the network together, and how many there must be for it."""
+"""How many new states go through the network together, and how many there must be for it."""
+
+Table: TypeAlias = UInt32[Array, "sets width"]
+Predictions: TypeAlias = Float[Array, " batch"]
+Filling: TypeAlias = tuple[Predictions, Bool[Array, " batch"], Table]
+"""What is found so far, what is missing, and the table."""
 
 
 @dataclass(frozen=True)
 class PredictionCache:
-    """Asks `predict` (state, action) -> U for many transitions at once; a `BatchedUncertainty`.
+    """A `BatchedUncertainty` that evaluates `predict` for many transitions at once.
 
-    An answer is kept for all `num_actions` actions of a state. `remember` None: on a CPU.
+    Predictions are kept for all `num_actions` actions of a state. `remember` is None: on a CPU only.
     """
 
-    predict: Callable[[PyTree, jax.Array], jax.Array]
+    predict: Callable[[PyTree, Int[Array, ""]], Float[Array, ""]]
     num_actions: int
     remember: bool | None = None
 
-    def __call__(self, state: PyTree, action: jax.Array) -> jax.Array:
+    def __call__(self, state: PyTree, action: Int[Array, ""]) -> Float[Array, ""]:
         return self.predict(state, action)
 
-    def memory(self) -> jax.Array | None:
-        """An empty table, None where nothing is remembered."""
+    def memory(self) -> Table | None:
+        """An empty table; None where nothing is remembered."""
         if not (jax.default_backend() == "cpu" if self.remember is None else self.remember):
             return None
         return jnp.zeros((SETS, WAYS * (2 + self.num_actions)), jnp.uint32)
 
-    def glance(self, memory: jax.Array, state: PyTree, action: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """What the table says about one transition, and whether it says anything."""
+    def glance(self, memory: Table, state: PyTree, action: Int[Array, ""]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
+        """The prediction in the table for one transition, and whether there is one."""
         first, second = fingerprint(state)
         row, width = memory[_set(first)], 2 + self.num_actions
         found, known = jnp.uint32(0), jnp.bool_(False)
@@ -63,16 +70,16 @@ class PredictionCache:
         return jax.lax.bitcast_convert_type(found, jnp.float32), known
 
     def many(
-        self, memory: jax.Array | None, states: PyTree, actions: jax.Array, wanted: jax.Array
-    ) -> tuple[jax.Array, jax.Array | None]:
-        """U of `actions` [n] in `states` [n, ...] where `wanted` [n], and the table with what is new in it."""
+        self, memory: Table | None, states: PyTree, actions: Int[Array, " batch"], wanted: Bool[Array, " batch"]
+    ) -> tuple[Predictions, Table | None]:
+        """U-hat of a batch of transitions where it is `wanted`, and the table with the new ones."""
         if memory is None:
             return jax.vmap(self.predict)(states, actions), None
         first, second = jax.vmap(fingerprint)(states)
         found, known = jax.vmap(self.glance, (None, 0, 0))(memory, states, actions)
         every_action = jnp.arange(self.num_actions)
 
-        def fill(at_once: int, carry: tuple) -> tuple:
+        def fill(at_once: int, carry: Filling) -> Filling:
             found, missing, table = carry
             chosen = first_of(missing, at_once)
             rows = jax.tree.map(lambda leaf: leaf[chosen], states)
@@ -80,7 +87,7 @@ class PredictionCache:
             same = (first[:, None] == first[chosen]) & (second[:, None] == second[chosen])
             answered = missing & jnp.any(same, axis=1)
             found = jnp.where(answered, answers[jnp.argmax(same, axis=1), actions], found)
-            table = kept(table, first[chosen], second[chosen], answers)
+            table = insert(table, first[chosen], second[chosen], answers)
             return found, missing & ~answered, table
 
         carry = (found, wanted & ~known, memory)
@@ -91,8 +98,13 @@ class PredictionCache:
         return carry[0], carry[2]
 
 
-def kept(table: jax.Array, first: jax.Array, second: jax.Array, answers: jax.Array) -> jax.Array:
-    """The table with `answers` [n, actions] to the states with these words, one after the other."""
+def insert(
+    table: Table,
+    first: UInt32[Array, " states"],
+    second: UInt32[Array, " states"],
+    answers: Float[Array, "states actions"],
+) -> Table:
+    """Puts predictions for the states with these fingerprints into the table, one after the other."""
     words = jnp.column_stack([first, second, jax.lax.bitcast_convert_type(answers, jnp.uint32)])
 
     def put(index: jax.Array, table: jax.Array) -> jax.Array:
@@ -104,15 +116,16 @@ def kept(table: jax.Array, first: jax.Array, second: jax.Array, answers: jax.Arr
         place = (_set(first[index]), way * words.shape[1])
         return jax.lax.dynamic_update_slice(table, words[index][None], place)
 
-    return jax.lax.fori_loop(0, first.size, put, table)
+    filled: jax.Array = jax.lax.fori_loop(0, first.size, put, table)
+    return filled
 
 
-def _set(first: jax.Array) -> jax.Array:
+def _set(first: Word) -> Int[Array, ""]:
     return (first & (SETS - 1)).astype(jnp.int32)
 
 
-def first_of(conditions: jax.Array, count: int) -> jax.Array:
-    """Where the first `count` of `conditions` [n] hold; the first of all again where fewer do."""
+def first_of(conditions: Bool[Array, " batch"], count: int) -> Int[Array, " count"]:
+    """The first `count` places where a condition holds; the very first again where there are fewer."""
     rank = jnp.cumsum(conditions)
     wanted = jnp.arange(1, count + 1)
     wanted = jnp.where(wanted <= rank[-1], wanted, 1)

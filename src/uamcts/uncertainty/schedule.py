@@ -1,22 +1,36 @@
-"""When to learn, and how much to believe in what was learned: I, E and tau of the paper's online scenario."""
+"""When to train, and how tau decays: I, E and tau of the paper's online scenario."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
 from uamcts.arguments import real, whole
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Every `interval` real steps a round of training; after each, tau is divided by `divisor`, never below `least`.
+    """When an agent trains its estimator, and how its tau decays.
 
-    Training stops once tau has reached `least` and the last round's mean loss is at most `good_enough`: for good with
-    the paper's estimators, with all others until something unexpected comes (`uamcts.uncertainty.learner.goes_on`).
+    Training stops once tau has reached `least` and the loss of the last round is at most `good_enough`. With the
+    paper's estimators it stops for good; with all others it resumes when something unexpected happens.
+
+    Args:
+        interval: Real steps between two rounds of training.
+        start: tau before the first round.
+        divisor: What tau is divided by after each round.
+        least: The smallest tau.
+        good_enough: The mean loss of a round at which training stops.
+
+    Raises:
+        ValueError: A setting is out of range.
+
+    Example:
+        ```python
+        agent = uamcts.Agent(uamcts.make("two_way"), schedule=uamcts.Schedule(interval=500, start=1.0))
+        ```
     """
 
     interval: int = 5000
@@ -35,14 +49,14 @@ class Schedule:
         if not self.divisor >= 1:
             raise ValueError(f"divisor is {self.divisor}; tau is divided by it, so it must be at least 1")
 
-    def due(self, steps: Any) -> Any:
-        """Whether a round of training comes after this many real steps."""
-        return (steps > 0) & (steps % self.interval == 0)
+    def due(self, steps: int) -> bool:
+        """Whether a round of training follows this many real steps."""
+        return steps > 0 and steps % self.interval == 0
 
-    def goes_on(self, tau: jax.Array, loss: jax.Array) -> jax.Array:
-        """Whether another round is worth it, given tau and the last round's mean loss (infinite before the first)."""
+    def goes_on(self, tau: Float[Array, ""], loss: Float[Array, ""]) -> Bool[Array, ""]:
+        """Whether to train again, given tau and the mean loss of the last round (infinite before the first)."""
         return (tau > self.least) | (loss > self.good_enough)
 
-    def decayed(self, tau: jax.Array) -> jax.Array:
+    def decay(self, tau: Float[Array, ""]) -> Float[Array, ""]:
         """tau after a round of training."""
         return jnp.maximum(tau / jnp.float32(self.divisor), jnp.float32(self.least))

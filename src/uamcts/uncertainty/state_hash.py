@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Shaped, UInt32
 
 from uamcts.randomness import GOLDEN, hash_word
 from uamcts.types import PyTree
+
+Word: TypeAlias = UInt32[Array, ""]
+Words: TypeAlias = UInt32[Array, " words"]
+Constants: TypeAlias = UInt32[np.ndarray, " words"]
 
 UNROLLED = 32
 """Up to this many words of an array are mixed one by one, which the compiler fuses with the code around them; the words
 of a larger array are mixed as a vector, so that programs stay small. The fingerprint is the same either way."""
 
 
-def words_of(tree: PyTree) -> list[jax.Array]:
+def words_of(tree: PyTree) -> list[Word]:
     """The contents of a tree of arrays as words. Two trees of one form have equal words exactly where they are equal.
 
     Floats are compared by value: -0.0 is 0.0. All NaNs count as one value that equals itself, because a table must find
@@ -23,12 +30,12 @@ def words_of(tree: PyTree) -> list[jax.Array]:
     return [word for leaf in jax.tree.leaves(tree) for word in _words(leaf)]
 
 
-def word_vector(tree: PyTree) -> jax.Array:
-    """The words of `words_of` as one vector, [words]."""
+def word_vector(tree: PyTree) -> Words:
+    """The words of `words_of` as one vector."""
     return jnp.concatenate([jnp.zeros(0, jnp.uint32), *(_words(leaf) for leaf in jax.tree.leaves(tree))])
 
 
-def fingerprint(tree: PyTree) -> tuple[jax.Array, jax.Array]:
+def fingerprint(tree: PyTree) -> tuple[Word, Word]:
     """Two words for a state, the second never 0; equal states have equal fingerprints.
 
     Every word of the state is mixed with its position before the words are added up, so that states which differ in few
@@ -52,13 +59,15 @@ def fingerprint(tree: PyTree) -> tuple[jax.Array, jax.Array]:
     return hash_word(first), hash_word(second) | 1
 
 
-def _mix(word: jax.Array, salt: np.ndarray, factor: np.ndarray) -> tuple[jax.Array, jax.Array]:
+def _mix(
+    word: Word | Words, salt: np.uint32 | Constants, factor: np.uint32 | Constants
+) -> tuple[Word | Words, Word | Words]:
     """Two words in which every bit of `word` matters; no sum of the first kind determines a sum of the second."""
     mixed = hash_word(word ^ salt)
     return mixed, (mixed ^ (mixed >> 15)) * factor
 
 
-def _constants(start: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _constants(start: int, count: int) -> tuple[Constants, Constants]:
     """Numbers without pattern, and odd ones, for `count` positions from `start` on."""
     places = np.arange(start, start + count, dtype=np.uint64)
     with np.errstate(over="ignore"):  # splitmix64
@@ -69,8 +78,8 @@ def _constants(start: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     return number.astype(np.uint32), (number >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
 
 
-def _words(leaf: jax.Array) -> jax.Array:
-    """The words of an array, [words]."""
+def _words(leaf: PyTree) -> Words:
+    """The words of an array."""
     leaf = jnp.asarray(leaf)
     if jnp.issubdtype(leaf.dtype, jnp.floating):
         return _float_words(leaf.astype(jnp.promote_types(leaf.dtype, jnp.float32)))
@@ -79,7 +88,7 @@ def _words(leaf: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(leaf, jnp.uint32).reshape(-1)
 
 
-def _float_words(leaf: jax.Array) -> jax.Array:
+def _float_words(leaf: Shaped[Array, "*shape"]) -> Words:
     """The words of floats: their bits, with one pattern for both zeros and one for all NaNs.
 
     The bits are compared as integers because processors may take tiny numbers for 0.

@@ -7,81 +7,84 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from dataclasses import replace
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int, UInt32
 
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.samples import FittedAtOnce, Surprise, at_least, grouped
+from uamcts.uncertainty.estimator import Action, Inputs, Scalar, Space
+from uamcts.uncertainty.samples import RefittedEstimator, Surprise, at_least, group_samples
+
+ArrayLike: TypeAlias = jax.Array | np.ndarray
+"""On the device or, while trees are fitted, on the host."""
 
 
 class Nodes(NamedTuple):
     """Trees as arrays [trees, nodes]. Node 0 is the root; a leaf is its own child on both sides."""
 
-    feature: jax.Array
-    threshold: jax.Array
-    left: jax.Array
-    """Where it goes on if the feature is at most the threshold."""
-    right: jax.Array
-    value: jax.Array
+    feature: Int[ArrayLike, "*runs trees nodes"]
+    threshold: Float[ArrayLike, "*runs trees nodes"]
+    left: Int[ArrayLike, "*runs trees nodes"]
+    """The next node if the feature is at most the threshold."""
+    right: Int[ArrayLike, "*runs trees nodes"]
+    value: Float[ArrayLike, "*runs trees nodes"]
 
 
-class Trees(FittedAtOnce):
-    """Trees on the inputs with the one-hot action behind them, fitted to every different sample once."""
+class Trees(RefittedEstimator):
+    """Trees on the inputs with the one-hot action behind them, fitted to every distinct sample once."""
 
     nodes: Nodes
-    seed: jax.Array
+    seed: UInt32[Array, "*runs"]
     """Of the next fit."""
-    fits: jax.Array
+    fits: Int[Array, "*runs"]
     """Rounds whose trees are fitted."""
     depth: int = eqx.field(static=True)
 
     @classmethod
     def fresh(
         cls,
-        state: PyTree,
-        encode: Callable[[PyTree], jax.Array],
-        num_actions: int,
+        key: jax.Array,
+        space: Space,
         capacity: int = 1024,
+        minibatches: int = 5000,
         most_copies: int = 1,
         trees: int = 16,
         leaves: int = 256,
         depth: int = 16,
     ) -> Self:
-        """Nothing learned yet; `state` is one state, as an example. No tree has more `leaves`, or is deeper."""
+        """An untrained estimator, with trees of at most `leaves` and `depth`; `minibatches` mean nothing to it."""
+        del minibatches
         at_least(1, trees=trees, depth=depth)
         at_least(2, leaves=leaves)
-        _regressor()  # whoever has no scikit-learn is told now and not after the first round's steps
+        _regressor()  # fail now where scikit-learn is missing, not after the first round's steps
         shape = (trees, 2 * leaves - 1)
-        whole = jnp.zeros(shape, jnp.int32)
+        links = jnp.zeros(shape, jnp.int32)
         return cls(
-            Buffer.empty(state, jnp.float32(0), capacity, most_copies),
-            jnp.int32(0),
-            encode,
-            num_actions,
-            Surprise.none(),
-            Nodes(whole, jnp.zeros(shape), whole, whole, jnp.zeros(shape)),
-            jnp.uint32(0),
-            jnp.int32(0),
-            depth,
+            **cls.empty_fields(key, space, capacity, most_copies),
+            nodes=Nodes(links, jnp.zeros(shape), links, links, jnp.zeros(shape)),
+            seed=jnp.uint32(0),
+            fits=jnp.int32(0),
+            depth=depth,
         )
 
-    def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
-        answers = evaluated(self.nodes, with_action(self.encode(state), action, self.num_actions), self.depth)
+    def predict(self, state: PyTree, action: Action) -> Scalar:
+        answers = evaluate_trees(self.nodes, with_action(self.encode(state), action, self.num_actions), self.depth)
         return jnp.where(2 * jnp.sum(answers > 0) > answers.size, jnp.mean(answers), 0.0)
 
-    def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
+    def learn(self, key: jax.Array) -> tuple[Self, Scalar]:
         """Only marks that trees are to be fitted: `finish_on_host` does it.
 
         A call of the host from within a compiled program waits forever on a CPU with few threads, because the program
         holds the thread that would bring the samples.
         """
-        learned = (self.rounds + 1, jax.random.bits(key, (), jnp.uint32), Surprise.none())
-        after = eqx.tree_at(lambda one: (one.rounds, one.seed, one.surprise), self, learned)
+        seed = jax.random.bits(key, (), jnp.uint32)
+        after = replace(self, rounds=self.rounds + 1, seed=seed, surprise=Surprise.empty())
         return after, self.surprise.mean
 
     def finish_on_host(self) -> Self:
@@ -94,28 +97,30 @@ class Trees(FittedAtOnce):
             )
             inputs, targets, sizes = (np.asarray(part) for part in samples)
             there = sizes > 0
-            found = fitted(inputs[there], targets[there], int(flat.seed[run]), self.depth, nodes.feature.shape[1:])
+            found = fit_trees(inputs[there], targets[there], int(flat.seed[run]), self.depth, nodes.feature.shape[1:])
             for old, new in zip(nodes, found, strict=True):
                 old[run] = new
         nodes = jax.tree.map(lambda leaf: jnp.asarray(leaf.reshape(*runs, *leaf.shape[1:])), nodes)
-        return eqx.tree_at(lambda one: (one.nodes, one.fits), self, (nodes, self.rounds))
+        return replace(self, nodes=nodes, fits=self.rounds)
 
 
-def with_action(inputs: jax.Array, action: jax.Array, num_actions: int) -> jax.Array:
+def with_action(inputs: Inputs, action: Action, num_actions: int) -> Float[Array, " inputs_and_actions"]:
     return jnp.concatenate([inputs, (jnp.arange(num_actions) == action).astype(jnp.float32)])
 
 
 @functools.partial(jax.jit, static_argnames=("encode", "num_actions"))
-def _samples(buffer: Buffer, encode: Callable, num_actions: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Inputs, targets and sizes of the different samples of a buffer, [rows]; size 0 where there are no more."""
-    groups = grouped(buffer)
+def _samples(
+    buffer: Buffer, encode: Callable[[PyTree], Inputs], num_actions: int
+) -> tuple[Float[Array, "rows inputs_and_actions"], Float[Array, " rows"], Int[Array, " rows"]]:
+    """Inputs, targets and sizes of the distinct samples of a buffer; size 0 where there are no more."""
+    groups = group_samples(buffer)
     states, actions, _ = buffer.rows(groups.row)
     inputs = jax.vmap(lambda state, action: with_action(encode(state), action, num_actions))(states, actions)
     return inputs, groups.mean, groups.size
 
 
-def evaluated(nodes: Nodes, inputs: jax.Array, depth: int) -> jax.Array:
-    """What each tree says about one vector of inputs, [trees]."""
+def evaluate_trees(nodes: Nodes, inputs: Float[Array, " features"], depth: int) -> Float[Array, " trees"]:
+    """The prediction of each tree for one vector of inputs."""
     number = nodes.feature.shape[0]
     every_tree = jnp.arange(number)
 
@@ -127,8 +132,14 @@ def evaluated(nodes: Nodes, inputs: jax.Array, depth: int) -> jax.Array:
     return nodes.value[every_tree, jax.lax.fori_loop(0, depth, step, jnp.zeros(number, jnp.int32))]
 
 
-def fitted(inputs: np.ndarray, targets: np.ndarray, seed: int, depth: int, shape: tuple[int, int]) -> Nodes:
-    """Trees fitted to inputs [n, d] and targets [n], on the host. `shape`: how many, and the nodes of each at most."""
+def fit_trees(
+    inputs: Float[np.ndarray, "samples features"],
+    targets: Float[np.ndarray, " samples"],
+    seed: int,
+    depth: int,
+    shape: tuple[int, int],
+) -> Nodes:
+    """Fits trees on the host. `shape`: how many there are, and the most nodes of each."""
     feature, left, right = (np.zeros(shape, np.int32) for _ in range(3))
     threshold, value = (np.zeros(shape, np.float32) for _ in range(2))
     if len(targets):
@@ -141,14 +152,14 @@ def fitted(inputs: np.ndarray, targets: np.ndarray, seed: int, depth: int, shape
             leaf = tree.children_left < 0
             itself = np.arange(count)
             feature[row, :count] = np.where(leaf, 0, tree.feature)
-            threshold[row, :count] = _rounded_down(tree.threshold)
+            threshold[row, :count] = _round_down(tree.threshold)
             left[row, :count] = np.where(leaf, itself, tree.children_left)
             right[row, :count] = np.where(leaf, itself, tree.children_right)
             value[row, :count] = tree.value[:, 0, 0]
-    return Nodes(feature, threshold, left, right, value)  # type: ignore[arg-type]
+    return Nodes(feature, threshold, left, right, value)
 
 
-def _rounded_down(numbers: np.ndarray) -> np.ndarray:
+def _round_down(numbers: np.ndarray) -> np.ndarray:
     """As float32, never above the number itself: then the same inputs are at most it."""
     rounded = numbers.astype(np.float32)
     return np.where(rounded > numbers, np.nextafter(rounded, np.float32(-np.inf)), rounded)

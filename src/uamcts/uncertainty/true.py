@@ -1,14 +1,14 @@
-"""The uncertainty itself, for when the real world may be looked at: the paper's offline scenario."""
+"""The true uncertainty, for when the world may be looked at: the paper's offline scenario."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax
+from jaxtyping import Array, Int
 
 from uamcts.domains.base import Domain
 from uamcts.types import PyTree
-from uamcts.uncertainty.estimator import Estimator
+from uamcts.uncertainty.estimator import Action, Estimator, Scalar
 
 
 @dataclass(frozen=True)
@@ -17,21 +17,35 @@ class TrueUncertainty:
 
     domain: Domain
 
-    def __call__(self, state: PyTree, action: int | jax.Array) -> jax.Array:
+    def __call__(self, state: PyTree, action: int | Int[Array, ""]) -> Scalar:
         return self.domain.uncertainty(state, action)
 
 
 class TrueEstimator(Estimator):
-    """U itself, as an estimator: it has nothing to learn."""
+    """The true U as an estimator: it has nothing to learn."""
 
     exact = True
 
     domain: Domain
 
-    def predict(self, state: PyTree, action: jax.Array) -> jax.Array:
+    def predict(self, state: PyTree, action: Action) -> Scalar:
         return true_uncertainty(self.domain)(state, action)
 
 
 def true_uncertainty(domain: Domain) -> TrueUncertainty:
-    """A function (state, action) -> float32 that knows exactly how far world and model are apart."""
+    """The exact U of a domain, which knows both its world and its model.
+
+    Args:
+        domain: A domain, for example `uamcts.make("breakout")`.
+
+    Returns:
+        A pure function `(state, action) -> U`, a float32 scalar that is at least 0.
+
+    Example:
+        ```python
+        domain = uamcts.make("two_way")
+        u = uamcts.true_uncertainty(domain)
+        result = uamcts.search(key, state, domain.model, u, uamcts.SearchConfig())
+        ```
+    """
     return TrueUncertainty(domain)

@@ -21,10 +21,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from uamcts import names
-from uamcts.agent.checkpoint import write_whole
 from uamcts.lab.analysis.results import Entry, known, once_a_tau, shown, shown_tau
 from uamcts.lab.experiments.paper import IN_WORDS
 from uamcts.presets import EXPLORATION
+from uamcts.runtime.atomic import write_whole
 
 INK, PAPER, LINE = "#222222", "#ffffff", "#d9d9d9"
 COLOURS = {

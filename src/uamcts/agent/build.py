@@ -1,0 +1,103 @@
+"""How an agent is put together from its arguments: checks, defaults, and a planner for the model that was given."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from uamcts.agent.compiled_planner import CompiledPlanner
+from uamcts.agent.experience import Measure
+from uamcts.agent.jax_simulator import JaxSimulator
+from uamcts.agent.plain_planner import PlainPlanner
+from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.agent.simulator_backend import SimulatorBackend
+from uamcts.arguments import real, shown, switch, whole
+from uamcts.mcts.config import SearchConfig
+from uamcts.presets import TRUST
+from uamcts.uncertainty import Estimator, check_name
+from uamcts.uncertainty.schedule import Schedule
+
+DEFAULT = SearchConfig(**TRUST, gamma=0.99)
+"""How to search in a simulator: trust search has one setting for everything (docs/trust.md)."""
+AT_ONCE = ("nearest",)
+"""Estimators that learn instantly: after every real step, unless there is a schedule."""
+
+
+def check_arguments(
+    estimator: object, config: object, schedule: object, budget_seconds: object, minibatches: object, memory: object
+) -> None:
+    """Refuses arguments of the wrong type."""
+    if isinstance(estimator, str):
+        check_name(estimator)
+    elif estimator is not None and not isinstance(estimator, Estimator):
+        raise TypeError(f"estimator is {shown(estimator)}; give a name such as 'nearest', or a uamcts.Estimator object")
+    if config is not None and not isinstance(config, SearchConfig):
+        raise TypeError(f"config is {shown(config)}; give a uamcts.SearchConfig, or single settings: iterations=200")
+    if schedule is not None and not isinstance(schedule, Schedule):
+        raise TypeError(f"schedule is {shown(schedule)}; give a uamcts.Schedule")
+    if budget_seconds is not None:
+        real("budget_seconds", budget_seconds, "it must be above 0, a finite number of seconds", lambda s: s > 0)
+    if minibatches is not None:
+        whole("minibatches", minibatches)
+    if memory is not None:
+        switch("memory", memory)
+
+
+def refuse_given(own: dict[str, Any], owner: str) -> None:
+    """Refuses arguments that the model has itself."""
+    for name, value in own.items():
+        if value is not None:
+            raise ValueError(f"{name} is given, but {owner} has its own; leave it out")
+
+
+def make_config(config: SearchConfig, settings: dict[str, Any]) -> SearchConfig:
+    """A config with single settings changed. Each must be one number: an agent makes one search at a time."""
+    names = SearchConfig.__dataclass_fields__
+    for name in settings:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise TypeError(f"Agent has no argument {name!r}; {hint}settings of the search are {', '.join(names)}")
+    config = replace(config, **settings)
+    for name in names:
+        if np.ndim(getattr(config, name)):
+            raise ValueError(f"{name} is {shown(getattr(config, name))}; an agent needs a single number, not a batch")
+    return config
+
+
+def make_planner(
+    model: Any, own: dict[str, Any], budget_seconds: float | None, memory: bool
+) -> PlainPlanner | CompiledPlanner:
+    """A planner for whatever was given as a model."""
+    if isinstance(model, JaxSimulator):
+        refuse_given(own, "a JaxSimulator")
+        return CompiledPlanner(model, budget_seconds, memory)
+    if isinstance(model, str):
+        raise TypeError(f"model is {model!r}; give uamcts.make({model!r}), a simulator or a Gymnasium environment")
+    gymnasium = sys.modules.get("gymnasium")  # whoever has an environment has imported it
+    if gymnasium is not None and isinstance(model, gymnasium.Env):
+        from uamcts import gym
+
+        model = gym.Simulator(model)
+    return PlainPlanner(PythonSimulator(model, **own), budget_seconds, memory)
+
+
+def simulator_backend(
+    planner: PlainPlanner | CompiledPlanner,
+    estimator: str | Estimator | None,
+    config: SearchConfig,
+    schedule: Schedule | None,
+    seed: int,
+    minibatches: int | None,
+    measure: Measure,
+) -> SimulatorBackend:
+    """A backend for a simulator, with defaults for what is not given."""
+    estimator = "nearest" if estimator is None else estimator
+    if schedule is None and estimator not in AT_ONCE:
+        schedule = Schedule(interval=200)
+    minibatches = 2000 if minibatches is None else minibatches
+    return SimulatorBackend(planner, estimator, config, schedule, seed, minibatches, measure)

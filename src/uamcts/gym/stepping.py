@@ -1,0 +1,200 @@
+"""How to step an environment from any of its states: find a state access that works, and verify it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from uamcts.gym import classic, toy_text
+from uamcts.gym.known_envs import Number, candidates
+from uamcts.gym.probe import Step, Trial, Unfit, play, reseed, rng_state, same, set_rng_state
+from uamcts.gym.state_access import DeepCopy, Layered, StateAccess
+from uamcts.gym.wrappers import Layers
+
+StepFunction = Callable[[Any, int], tuple[Any, float, bool]]
+"""`step(state, action)` -> the next state, the reward and whether the episode is over."""
+
+
+@dataclass(frozen=True)
+class Stepping:
+    """A step function that was seen to repeat what the environment itself did."""
+
+    access: StateAccess
+    step: StepFunction
+    trial: Trial
+    """The random episodes on which it was tried."""
+    vectors: tuple[dict[int, np.ndarray], dict[int, np.ndarray]] | None = None
+    """Features and inputs of every state, for environments with a table of transitions."""
+
+    def seconds_per_step(self) -> float:
+        """Time of a step: the best of several rounds, measured for at most 50 ms."""
+        steps, step, clock = self.trial.steps[:20], self.step, time.perf_counter
+        begin, best = clock(), float("inf")
+        for _ in range(50):
+            start = clock()
+            for one in steps:
+                step(one.before, one.action)
+            best = min(best, (clock() - start) / len(steps))
+            if clock() - begin > 0.05:
+                break
+        return best
+
+
+@dataclass
+class StepFinder:
+    """Looks for the cheapest way to step an environment that reproduces its random episodes bit for bit."""
+
+    layers: Layers
+    actions: Sequence[Any]
+    name: str
+    size: tuple[int, float]
+    """The most steps and seconds of a trial."""
+    truncation_ends: bool
+    _observation: Any = field(default=None, init=False)
+    """What the latest step of the environment showed."""
+
+    @property
+    def env(self) -> Any:
+        return self.layers.env
+
+    @property
+    def base(self) -> Any:
+        return self.layers.env.unwrapped
+
+    def find(self, get: Any, put: Any, attributes: Any, determinise: str | None) -> Stepping:
+        """Returns the first candidate that brings the environment back to where it was."""
+        simple = get is None and attributes is None and not self.layers.kept
+        if simple and toy_text.has_table(self.base):
+            through_table = self._try_table(determinise)
+            if through_table is not None:
+                return through_table
+        if determinise is not None:
+            raise ValueError(f"determinise is {determinise!r}; {self.name} has no table of its outcomes")
+        refuse_random_emulator(self.base)
+        actions = [self._inner_action(action) for action in self.actions] if simple else []
+        plain = classic.plain_step(self.base, actions) if simple else None
+        accesses = candidates(self.env, get, put, attributes, plain is not None)
+        problem = ""
+        for access in accesses:
+            found = self._try(access, plain if access.how.endswith("plain Python") else None)
+            if isinstance(found, Stepping):
+                return found
+            problem = found
+        tried = "; ".join(access.how for access in accesses)
+        raise Unfit(
+            "restore",
+            f"{self.name} does not come back to a saved state ({problem}; tried: {tried}); give get= and set=, to read "
+            "the whole state and to put it back, or give it methods uamcts_state() and uamcts_restore(state)",
+        )
+
+    def _inner_action(self, action: Any) -> Any:
+        """What the bare environment gets for an action, where all wrappers are functions."""
+        for function in self.layers.actions:
+            action = function(action)
+        return action
+
+    def _wrapped_reward(self, reward: float) -> float:
+        for function in self.layers.rewards:
+            reward = function(reward)
+        return float(reward)
+
+    def _play(self, access: StateAccess, look: bool = False) -> Trial:
+        return play(self.env, lambda: access.save(self.env), list(self.actions), self.size, self.truncation_ends, look)
+
+    def _try_table(self, determinise: str | None) -> Stepping | None:
+        """Steps through the table, if the environment does: every entry is compared, of large tables a sample."""
+        table = toy_text.rows(self.base, [self._inner_action(action) for action in self.actions], determinise)
+        if self.layers.rewards:
+            table = {s: tuple((f, self._wrapped_reward(r), end) for f, r, end in row) for s, row in table.items()}
+        pairs = list(itertools.product(table, range(len(self.actions))))
+        for state, action in pairs[:: len(pairs) // 5000 + 1] if determinise is None else ():
+            self.base.s = state
+            observation, reward, terminated, _, _ = self.env.step(self.actions[action])
+            outcome = (int(self.base.s), float(reward), bool(terminated))
+            if outcome != table[state][action] or not same(observation, self.base.s):
+                self.env.reset(seed=0)
+                return None
+        access = Number(self.env)
+        return Stepping(access, toy_text.step_through(table), self._play(access), toy_text.vectors(self.base))
+
+    def _try(self, inner: StateAccess, plain: StepFunction | None) -> Stepping | str:
+        """Builds a step function and replays a trial in another order; returns what went wrong if it differs."""
+        access = Layered(inner, self.layers.kept) if self.layers.kept else inner
+        trial = self._play(access, look=isinstance(inner, DeepCopy))
+        if isinstance(inner, DeepCopy):
+            after = [step.after.data[0] if access is not inner else step.after for step in trial.steps]
+            inner.learn(self.base, trial.changing, after)
+        generators_at = rng_state(self.base)
+        step = self._stepper(access) if plain is None else self._with_rewards(plain)
+        order = np.random.default_rng(0).permutation(len(trial.steps))
+        for index in order:
+            set_rng_state(self.base, trial.steps[index].rng_state)
+            if not self._repeats(access, step, trial.steps[index]):
+                set_rng_state(self.base, generators_at)
+                return f"step {index} of random episodes came out differently when repeated"
+        if trial.draws:
+            for index in order:
+                reseed(self.base, int(index) + 1)
+                if not self._repeats(access, step, trial.steps[index]):
+                    raise Unfit("stochastic", stochastic_message(self.name))
+            step = self._stepper(access, generators_at) if plain is None else step
+        set_rng_state(self.base, generators_at)
+        return Stepping(access, step, trial)
+
+    def _repeats(self, access: StateAccess, take_step: StepFunction, step: Step) -> bool:
+        """Whether a step of the trial comes out the same again."""
+        after, reward, terminal = take_step(step.before, step.action)
+        if not same(reward, step.reward) or terminal != step.terminal:
+            return False
+        if access.whole:
+            return same(after, step.after)
+        numbers = access.numbers(self.env, after), access.numbers(self.env, step.after)
+        known = numbers[0] is not None and numbers[1] is not None
+        return same(self._observation, step.observation) and (not known or same(*numbers))
+
+    def _with_rewards(self, plain: StepFunction) -> StepFunction:
+        if not self.layers.rewards:
+            return plain
+
+        def step(state: Any, action: int) -> tuple[Any, float, bool]:
+            after, reward, terminal = plain(state, action)
+            return after, self._wrapped_reward(reward), terminal
+
+        return step
+
+    def _stepper(self, access: StateAccess, generators_at: list[Any] | None = None) -> StepFunction:
+        """A step of the environment itself: restore the state, step once, take the state out again."""
+        env, base, actions, ends = self.env, self.base, self.actions, self.truncation_ends
+        restore, take, move = access.restore, access.take, env.step
+
+        def step(state: Any, action: int) -> tuple[Any, float, bool]:
+            restore(env, state)
+            if generators_at is not None:  # it draws, to no visible effect: the same numbers every time
+                set_rng_state(base, generators_at)
+            observation, reward, terminated, truncated, _ = move(actions[action])
+            self._observation = observation
+            return take(env, observation), float(reward), bool(terminated or (ends and truncated))
+
+        return step
+
+
+def stochastic_message(name: str) -> str:
+    return (
+        f"{name} is stochastic: the same step from the same state came out differently with other random numbers, and "
+        "this planner needs a deterministic simulator; make it without noise"
+    )
+
+
+def refuse_random_emulator(env: Any) -> None:
+    """Refuses ALE games with random settings: their randomness lies outside Python, where a trial may miss it."""
+    if not hasattr(env, "ale"):
+        return
+    if env.ale.getFloat("repeat_action_probability") > 0:
+        raise Unfit("stochastic", "ALE repeats actions at random; make the game with repeat_action_probability=0.0")
+    if isinstance(env._frameskip, tuple):
+        raise Unfit("stochastic", "ALE skips a random number of frames; make the game with frameskip=4")
