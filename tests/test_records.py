@@ -11,7 +11,9 @@ from rich.console import Console
 
 from uamcts import versions
 from uamcts.lab.run import bandit, provenance, reproduce, runner
-from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run.compute import compute_unit
+from uamcts.lab.run.engines import make_engine
+from uamcts.lab.run.enumeration import enumerate_units
 from uamcts.lab.run.grid import offline_grid, online_grid, run_grid
 from uamcts.lab.run.online import Runs
 from uamcts.lab.run.store import Store
@@ -37,7 +39,7 @@ def same(first, second):
 
 def run_tiny(out, algorithms=("corrupted",), rules="released", runs=2, seed=0, exploration=()):
     grid = offline_grid(["two_way"], list(algorithms), list(exploration), [0.1], [2], runs)
-    return run_grid(grid, rules, seed, out, engine_of("local"), Console(quiet=True))
+    return run_grid(grid, rules, seed, out, make_engine("local"), Console(quiet=True))
 
 
 @pytest.fixture(autouse=True)
@@ -165,7 +167,7 @@ def interrupted(folder, **other):
             raise Crash
 
     with pytest.raises(Crash):
-        unit.compute(crash, folder)
+        compute_unit(unit, crash, folder)
     return unit
 
 
@@ -224,7 +226,7 @@ def quick_bandit(monkeypatch):
     monkeypatch.setattr(bandit, "regret_against_delta", lambda *_: None)
     monkeypatch.setattr(bandit, "_case", lambda *_: {"ucb": {"mean": [1.25, 2.5]}})
     monkeypatch.setattr(bandit, "_against", lambda *_: {"delta": [0.5]})
-    return lambda out, is_quick=True, seed=0: bandit.measured(out, is_quick, seed, lambda share, words: None)
+    return lambda out, is_quick=True, seed=0: bandit.measure_bandits(out, is_quick, seed, lambda share, words: None)
 
 
 def test_bandit_results_are_checked_too(tmp_path, quick_bandit, monkeypatch):
@@ -298,7 +300,7 @@ def test_trust_is_stored_under_its_own_rules(tmp_path):
 
 def test_online_trust_has_its_own_rules_too():
     grid = online_grid(["two_way"], ["combined", "trust"], ["none"], [], 2, 40, 20, 5)
-    units = runner.online_units(grid[0], ("released", "pseudocode"), 0)
+    units = enumerate_units(grid, ("released", "pseudocode"), 0)
     assert [(unit.algorithm, unit.rules) for unit in units] == [
         ("combined", "released"), ("trust", "trust"), ("combined", "pseudocode")
     ]  # fmt: skip

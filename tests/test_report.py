@@ -18,10 +18,13 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from uamcts.lab.analysis.results import ROW, best_rows, read
+from uamcts.lab.analysis.forms import ROW
+from uamcts.lab.analysis.results import read
+from uamcts.lab.analysis.selection import offline_results
 from uamcts.lab.console.terminal import Bars, result_lines, verdict_line
-from uamcts.lab.report import build, plots
-from uamcts.lab.run import runner
+from uamcts.lab.report import bandit_plots, build, plots, style
+from uamcts.lab.run import enumeration
+from uamcts.lab.run.enumeration import enumerate_units
 from uamcts.lab.run.grid import offline_grid
 from uamcts.lab.run.store import Store
 
@@ -118,7 +121,10 @@ def test_every_figure_is_there_as_png_and_svg(out):
 def test_bars_are_fresh_seeds_and_marks_the_sweeps_maximum(out):
     rows = rows_of(out, "two_way")
     axes = plots.offline(rows, "2-Way GridWorld", "released").axes[0]
-    fresh, sweep = best_rows(rows, "fresh"), best_rows(rows)
+    shown = offline_results(rows)
+    fresh, sweep = {one.algorithm: one.row for one in shown}, {one.algorithm: one.sweep for one in shown}
+    assert {row["purpose"] for row in fresh.values()} == {"fresh"}
+    assert {(row["purpose"], row["best"]) for row in sweep.values()} == {("sweep", True)}
     assert list(fresh) == ["true", "corrupted", "combined"]
     assert [bar.get_height() for bar in axes.patches] == pytest.approx([row["mean"] for row in fresh.values()])
     marks = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "D"]
@@ -126,7 +132,7 @@ def test_bars_are_fresh_seeds_and_marks_the_sweeps_maximum(out):
     assert all(fresh[key]["c"] == sweep[key]["c"] and fresh[key]["mean"] != sweep[key]["mean"] for key in fresh)
     ticks = [label.get_text().replace("\n", " ") for label in axes.get_xticklabels()]
     titles = ("MCTS, true world", "MCTS", "UA-MCTS")
-    assert ticks == [f"{t} c = {plots.exploration(r['c'])}" for t, r in zip(titles, fresh.values(), strict=True)]
+    assert ticks == [f"{t} c = {style.exploration(r['c'])}" for t, r in zip(titles, fresh.values(), strict=True)]
     dashed = [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
     assert dashed == pytest.approx([fresh["true"]["mean"], fresh["corrupted"]["mean"]])
     (said,) = (text.get_text() for text in axes.get_legend().get_texts())
@@ -151,7 +157,7 @@ def test_every_tau_has_a_bar_of_its_own_where_tau_matters(out):
 
 def test_drawing_leaves_matplotlib_as_it_was(out, tmp_path):
     before = dict(matplotlib.rcParams)
-    plots.save(plots.bandit_case(read(out).bandit["cases"][0]), tmp_path, "figure")
+    style.save(bandit_plots.regret_over_time(read(out).bandit["cases"][0]), tmp_path, "figure")
     assert dict(matplotlib.rcParams) == before
 
 
@@ -164,7 +170,7 @@ def test_the_page_says_everything(out):
     assert {"✓ holds", "✗ does not hold", "≈ too close to call", "– not measured"} <= set(page.text)
     for experiment, domain in found.experiments():
         assert experiment in page.ids
-        assert plots.name(domain) in text
+        assert style.title_of(domain) in text
     verdicts = Counter(claim["verdict"] for claim in found.claims)
     assert f"Of the {len(found.claims)} claims of the paper that were looked at here, {verdicts['holds']} hold," in text
     assert "the paper's c" in page.text
@@ -264,12 +270,12 @@ def test_what_an_experiment_of_the_paper_lacks_is_named(tmp_path, scenario, abse
 
 def test_an_interrupted_folder_is_reported_from_its_finished_units(tmp_path, monkeypatch):
     """Units of a command that was killed: no summary yet."""
-    monkeypatch.setattr(runner, "EPISODES", 1)
+    monkeypatch.setattr(enumeration, "EPISODES", 1)
     grid = offline_grid(["two_way"], ["corrupted", "combined"], [], [0.1], [], 60)
     store = Store(tmp_path, {"experiments": {experiment.name: asdict(experiment) for experiment in grid}})
     with pytest.raises(ValueError, match=r"no unit in .* is finished yet; rerun the command"):
         build.build(tmp_path)
-    units = runner.sweep_units(grid[0], ("released",), 0)
+    units = enumerate_units(grid, ("released",), 0)
     assert len(units) == 2
     (episodes,) = made_up_results.made_up(units[:1], np.random.default_rng(0))
     store.write(units[0], episodes, {})

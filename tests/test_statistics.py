@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from uamcts.lab.analysis import statistics
-from uamcts.lab.analysis.groups import best_c, cells
+from uamcts.lab.analysis.groups import best_c, group_runs
 from uamcts.lab.analysis.paired import differences
 from uamcts.presets import EXPLORATION
 
@@ -149,7 +149,7 @@ def test_best_c_takes_the_first_of_equal_means():
         rows("freeway", "corrupted", [1, 1], c=two, purpose="fresh"),
         rows("freeway", "corrupted", [1, 1], c=two, rules="pseudocode"),
     )
-    best = best_c(cells(table))
+    best = best_c(group_runs(table))
     assert best["freeway", "freeway", "true", "released", 0.1] == one
     assert best["freeway", "freeway", "corrupted", "released", 0.1] == root
     marked = [(row["algorithm"], row["rules"], row["c"]) for row in statistics.summarise(table) if row["best"]]

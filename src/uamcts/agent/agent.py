@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +23,7 @@ from uamcts.arguments import function, real, seed_number, shown, switch, whole
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.explain import explain
+from uamcts.names import suggestion
 from uamcts.presets import TRUST, search_config
 from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
@@ -208,8 +208,7 @@ def _config(config: SearchConfig, settings: dict[str, Any]) -> SearchConfig:
     names = SearchConfig.__dataclass_fields__
     for name in settings:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = suggestion(name, names)
             raise TypeError(f"Agent has no argument {name!r}; {hint}settings of the search are {', '.join(names)}")
     config = replace(config, **settings)
     for name in names:

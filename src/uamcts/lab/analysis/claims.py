@@ -12,8 +12,9 @@ from typing import Any
 
 from uamcts.lab.analysis.bandit_evidence import at_most_ucb, below_bounds, linear_beyond_threshold
 from uamcts.lab.analysis.evidence import FAR, NEAR, POOR, SELDOM, Evidence, Finding, Margin, Source, about, decide
-from uamcts.lab.analysis.groups import Episodes, cells
+from uamcts.lab.analysis.groups import group_runs
 from uamcts.lab.analysis.statistics import plain, plain_pair
+from uamcts.lab.columns import Episodes
 
 RELEASED, BOTH = ("released",), ("released", "pseudocode")
 SINGLE = ("backpropagation", "selection", "expansion", "simulation")
@@ -38,7 +39,7 @@ def judge(episodes: Episodes, rules: str, bandit: Mapping[str, Any] | None = Non
 
     A bandit has no rule sets: its claims come with "released", and with another only if there are figures.
     """
-    evidence = Evidence([cell for cell in cells(episodes) if cell.rules == rules], bandit)
+    evidence = Evidence([group for group in group_runs(episodes) if group.rules == rules], bandit)
     found = []
     for claim in CLAIMS:
         if claim.experiment == "bandit" and rules != "released" and bandit is None:
@@ -190,7 +191,7 @@ _GRIDWORLDS = (
     Claim("two_way_beats_16", "two_way", "UA-MCTS needs fewer steps than MCTS on a learned transition of 16 units",
           "not able to outperform UA-MCTS with 16 units", (), decide(sooner(COMBINED_STEPS, UNITS_16))),
     Claim("icy_reaches_goal", "icy",
-          f"Over an icy cell on the only path, at tau 10, UA-MCTS finds the goal in more than {SELDOM:.0%} of runs",
+          f"Over an icy group on the only path, at tau 10, UA-MCTS finds the goal in more than {SELDOM:.0%} of runs",
           "UA-MCTS does find a path to the goal although it contains uncertainty", BOTH,
           decide(Margin(f"{ICY_GOAL.name} - {SELDOM:g}", ((1.0, ICY_GOAL),), -SELDOM))),
 )  # fmt: skip

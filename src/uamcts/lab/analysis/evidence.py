@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uamcts.lab.analysis.groups import Cell, best_c
+from uamcts.lab.analysis.groups import Group, best_c
 from uamcts.lab.analysis.statistics import chance_above, interval, mean, standard_deviation
 from uamcts.presets import BEST_C, ONLINE, OnlineSettings
 
@@ -81,39 +81,43 @@ class Margin:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All there is to judge by: the cells of one rule set, and the bandit's figures."""
+    """All there is to judge by: the groups of one rule set, and the bandit's figures."""
 
-    cells: Sequence[Cell]
+    groups: Sequence[Group]
     bandit: Mapping[str, Any] | None = None
     best: Mapping[Any, float] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "best", best_c(self.cells))
+        object.__setattr__(self, "best", best_c(self.groups))
 
-    def cell(self, experiment: str, source: Source) -> Cell | None:
+    def group(self, experiment: str, source: Source) -> Group | None:
         """The runs to judge by. Offline: fresh seeds at the chosen c, or else the sweep at it. None: there are none."""
         tau = _TAU.get(experiment, _OFFLINE_TAU)
-        mine = [cell for cell in self.cells if (cell.experiment, cell.algorithm) == (experiment, source.algorithm)]
-        offline = [cell for cell in mine if cell.scenario == "offline" and math.isclose(cell.tau, tau, rel_tol=1e-5)]
-        sweep = [cell for cell in offline if cell.purpose == "sweep"]
+        mine = [group for group in self.groups if (group.experiment, group.algorithm) == (experiment, source.algorithm)]
+        offline = [
+            group for group in mine if group.scenario == "offline" and math.isclose(group.tau, tau, rel_tol=1e-5)
+        ]
+        sweep = [group for group in offline if group.purpose == "sweep"]
         if source.scenario == "offline":
-            chosen = [cell for cell in sweep if cell.c == self.best[cell.series]]
-            fresh = [cell for cell in offline if cell.purpose == "fresh"]
-            known = [cell for cell in fresh if chosen and cell.c == chosen[0].c]
+            chosen = [group for group in sweep if group.c == self.best[group.series]]
+            fresh = [group for group in offline if group.purpose == "fresh"]
+            known = [group for group in fresh if chosen and group.c == chosen[0].c]
             candidates = known or chosen or fresh
         else:
-            candidates = [cell for cell in mine if cell.scenario == "online" and cell.learner == _learner(cell, source)]
+            candidates = [
+                group for group in mine if group.scenario == "online" and group.learner == _learner(group, source)
+            ]
         wanted = self.best[sweep[0].series] if sweep else None
-        return min(candidates, key=lambda cell: abs(cell.c - _c(cell, wanted)), default=None)
+        return min(candidates, key=lambda group: abs(group.c - _c(group, wanted)), default=None)
 
-    def at_the_papers_c(self, experiment: str, source: Source) -> Cell | None:
-        """The runs of the sweep at the c that the paper reports its number for; else what `cell` gives."""
-        best = self.cell(experiment, source)
+    def at_the_papers_c(self, experiment: str, source: Source) -> Group | None:
+        """The runs of the sweep at the c that the paper reports its number for; else what `group` gives."""
+        best = self.group(experiment, source)
         if best is None or source.scenario != "offline":
             return best
         wanted = BEST_C.get(best.domain, {}).get(source.algorithm, best.c)
-        like = [cell for cell in self.cells if cell.series == best.series and cell.purpose == "sweep"]
-        return next((cell for cell in like if math.isclose(cell.c, wanted, rel_tol=1e-5)), best)
+        like = [group for group in self.groups if group.series == best.series and group.purpose == "sweep"]
+        return next((group for group in like if math.isclose(group.c, wanted, rel_tol=1e-5)), best)
 
 
 def decide(*margins: Margin) -> Callable[[Evidence, str], Finding]:
@@ -121,12 +125,12 @@ def decide(*margins: Margin) -> Callable[[Evidence, str], Finding]:
 
     def judge(evidence: Evidence, experiment: str) -> Finding:
         sources = dict.fromkeys(source for margin in margins for _, source in margin.terms)
-        found = {source: evidence.cell(experiment, source) for source in sources}
-        used = {source: cell for source, cell in found.items() if cell is not None}
+        found = {source: evidence.group(experiment, source) for source in sources}
+        used = {source: group for source, group in found.items() if group is not None}
         if len(used) < len(found):
             return NOTHING
         numbers = _numbers(used)
-        runs = min(cell.runs for cell in used.values())
+        runs = min(group.runs for group in used.values())
         verdicts, tests = [], []
         for margin in margins:
             middle, error, (low, high) = _margin(margin, used)
@@ -148,19 +152,19 @@ def about(source: Source, number: float, tolerance: float) -> Callable[[Evidence
     """
 
     def judge(evidence: Evidence, experiment: str) -> Finding:
-        cell = evidence.at_the_papers_c(experiment, source)
-        if cell is None:
+        group = evidence.at_the_papers_c(experiment, source)
+        if group is None:
             return NOTHING
-        sample = getattr(cell, source.quantity)
+        sample = getattr(group, source.quantity)
         error = float(standard_deviation(sample)) / math.sqrt(PAPER_RUNS)
-        numbers = {**_numbers({source: cell}), "paper": number, "paper's standard error": error}
-        if cell.runs < LEAST_RUNS:
-            return Finding(CLOSE, numbers, None, cell.runs)
+        numbers = {**_numbers({source: group}), "paper": number, "paper's standard error": error}
+        if group.runs < LEAST_RUNS:
+            return Finding(CLOSE, numbers, None, group.runs)
         narrow, wide = (interval(mean, sample, level=level) - number for level in (0.9, 0.95))
         numbers |= {"margin: tolerance": tolerance, "margin: 90 % low": narrow[0], "margin: 90 % high": narrow[1]}
         middle, spread = float(np.mean(sample)) - number, _standard_error(sample)
-        p = p_of_equivalence(middle, spread, tolerance, cell.runs)
-        return Finding(equivalence(narrow, wide, tolerance), numbers, (float(wide[0]), float(wide[1])), cell.runs, p)
+        p = p_of_equivalence(middle, spread, tolerance, group.runs)
+        return Finding(equivalence(narrow, wide, tolerance), numbers, (float(wide[0]), float(wide[1])), group.runs, p)
 
     return judge
 
@@ -201,8 +205,8 @@ def weakest(verdicts: list[tuple[str, float, tuple[float, float]]]) -> tuple[str
     return min(verdicts, key=lambda one: ((FAILS, CLOSE, HOLDS).index(one[0]), one[1]))
 
 
-def _margin(margin: Margin, used: Mapping[Source, Cell]) -> tuple[float, float, tuple[float, float]]:
-    """The margin, its standard error and its interval; samples of one cell (reward and steps) never meet in one."""
+def _margin(margin: Margin, used: Mapping[Source, Group]) -> tuple[float, float, tuple[float, float]]:
+    """The margin, its standard error and its interval; samples of one group (reward and steps) never meet in one."""
     weights = [weight for weight, _ in margin.terms]
     samples = [getattr(used[source], source.quantity) for _, source in margin.terms]
 
@@ -220,18 +224,18 @@ def _standard_error(sample: np.ndarray) -> float:
     return float(np.std(sample, ddof=1)) / math.sqrt(len(sample)) if len(sample) > 1 else math.nan
 
 
-def _numbers(used: Mapping[Source, Cell]) -> dict[str, float]:
+def _numbers(used: Mapping[Source, Group]) -> dict[str, float]:
     numbers = {}
-    for source, cell in used.items():
-        numbers[source.name] = float(np.mean(getattr(cell, source.quantity)))
-        numbers[f"{source.name}, c"] = cell.c
+    for source, group in used.items():
+        numbers[source.name] = float(np.mean(getattr(group, source.quantity)))
+        numbers[f"{source.name}, c"] = group.c
     return numbers
 
 
-def _learner(cell: Cell, source: Source) -> str:
-    return source.learner or ONLINE.get(cell.domain, OnlineSettings()).estimator
+def _learner(group: Group, source: Source) -> str:
+    return source.learner or ONLINE.get(group.domain, OnlineSettings()).estimator
 
 
-def _c(cell: Cell, chosen: float | None) -> float:
+def _c(group: Group, chosen: float | None) -> float:
     """The c that was chosen offline, or else the paper's."""
-    return BEST_C.get(cell.domain, {}).get(cell.algorithm, cell.c) if chosen is None else chosen
+    return BEST_C.get(group.domain, {}).get(group.algorithm, group.c) if chosen is None else chosen

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uamcts.lab.analysis.groups import Episodes
 from uamcts.lab.analysis.statistics import chance_above, holm, interval, mean, plain, plain_pair
+from uamcts.lab.columns import Episodes
 
 
 class Planner(NamedTuple):

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from uamcts.lab.analysis.groups import Cell, Episodes, Series, best_c, cells, check, runs_of
+from uamcts.lab.analysis.groups import Group, Series, best_c, check_columns, group_runs, runs_of
+from uamcts.lab.columns import Episodes
 
 __all__ = [
     "Episodes", "best_c", "chance_above", "curves", "difference_of_means", "holm", "interquartile_mean", "interval",
@@ -110,14 +111,14 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 def summarise(episodes: Episodes) -> list[dict[str, Any]]:
-    """A row of plain numbers for each cell: the setting, and over its runs mean, std, intervals, steps, goal share.
+    """A row of plain numbers for each group: the setting, and over its runs mean, std, intervals, steps, goal share.
 
     `best` is true for the sweep's best c of an algorithm. What is not a number is None.
     """
-    found = cells(episodes)
+    found = group_runs(episodes)
     best = best_c(found)
     intervals = _intervals(found)
-    return [_row(cell, best, *ends) for cell, ends in zip(found, intervals, strict=True)]
+    return [_row(group, best, *ends) for group, ends in zip(found, intervals, strict=True)]
 
 
 def moving_average(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
@@ -131,11 +132,11 @@ def moving_average(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
 
 
 def curves(episodes: Episodes) -> list[dict[str, Any]]:
-    """Learning curves of the online cells: the moving average of each run, then mean and std over runs, [episodes].
+    """Learning curves of the online groups: the moving average of each run, then mean and std over runs, [episodes].
 
     They end where the shortest run does. The gridworlds have two, of `reward` and of `steps`; the games `reward`.
     """
-    check(episodes)
+    check_columns(episodes)
     if len(episodes["reward"]) == 0:
         return []
     group, run, count = runs_of(episodes)
@@ -165,38 +166,38 @@ def plain_pair(ends: Sequence[float] | np.ndarray) -> list[float | None]:
     return [plain(ends[0]), plain(ends[1])]
 
 
-def _intervals(found: list[Cell]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The intervals of mean and interquartile mean of each cell; cells with as many runs are done at once."""
+def _intervals(found: list[Group]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The intervals of mean and interquartile mean of each group; groups with as many runs are done at once."""
     ends: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-    for runs in {cell.runs for cell in found}:
-        same = [index for index, cell in enumerate(found) if cell.runs == runs]
+    for runs in {group.runs for group in found}:
+        same = [index for index, group in enumerate(found) if group.runs == runs]
         samples = np.stack([found[index].reward for index in same])
         both = (interval(mean, samples), interval(interquartile_mean, samples))
         ends.update((index, pair) for index, *pair in zip(same, *both, strict=True))  # type: ignore[misc]
     return [ends[index] for index in range(len(found))]
 
 
-def _row(cell: Cell, best: dict[Series, float], ends: np.ndarray, middle_ends: np.ndarray) -> dict[str, Any]:
+def _row(group: Group, best: dict[Series, float], ends: np.ndarray, middle_ends: np.ndarray) -> dict[str, Any]:
     return {
-        "experiment": cell.experiment,
-        "domain": cell.domain,
-        "scenario": cell.scenario,
-        "algorithm": cell.algorithm,
-        "learner": cell.learner,
-        "rules": cell.rules,
-        "c": plain(cell.c),
-        "tau": plain(cell.tau),
-        "purpose": cell.purpose,
-        "runs": cell.runs,
-        "episodes": cell.episodes,
-        "mean": plain(mean(cell.reward)),
-        "std": plain(standard_deviation(cell.reward)),
+        "experiment": group.experiment,
+        "domain": group.domain,
+        "scenario": group.scenario,
+        "algorithm": group.algorithm,
+        "learner": group.learner,
+        "rules": group.rules,
+        "c": plain(group.c),
+        "tau": plain(group.tau),
+        "purpose": group.purpose,
+        "runs": group.runs,
+        "episodes": group.episodes,
+        "mean": plain(mean(group.reward)),
+        "std": plain(standard_deviation(group.reward)),
         "ci95": plain_pair(ends),
-        "iqm": plain(interquartile_mean(cell.reward)),
+        "iqm": plain(interquartile_mean(group.reward)),
         "iqm_ci95": plain_pair(middle_ends),
-        "steps": plain(mean(cell.steps)),
-        "goal_share": plain(mean(cell.goal)),
-        "best": cell.purpose == "sweep" and best[cell.series] == cell.c,
+        "steps": plain(mean(group.steps)),
+        "goal_share": plain(mean(group.goal)),
+        "best": group.purpose == "sweep" and best[group.series] == group.c,
     }
 
 

@@ -20,7 +20,7 @@ from uamcts import names
 from uamcts.domains import make
 from uamcts.episodes.offline import Move, moves
 from uamcts.lab.console import boards
-from uamcts.presets import planned_in, search_config
+from uamcts.presets import planning_domain, search_config
 from uamcts.uncertainty.true import true_uncertainty
 
 RANDOM = "random"
@@ -38,7 +38,7 @@ class Player:
         if algorithm.lower() == RANDOM:
             self.title, planned, config = RANDOM, self.domain, None
         else:
-            self.title, planned = names.title(names.algorithm_key(algorithm)), planned_in(self.domain, algorithm)
+            self.title, planned = names.title(names.algorithm_key(algorithm)), planning_domain(self.domain, algorithm)
             config = search_config(self.domain, algorithm, **{k: v for k, v in settings.items() if v is not None})
         self.moves = moves(jax.random.key(seed), planned, config, steps)
         known = true_uncertainty(planned)

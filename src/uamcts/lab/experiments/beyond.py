@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from uamcts.lab.experiments.paper import GAMES, IN_WORDS, Experiment, Offline, Online, Options, only
+from uamcts.lab.experiments.paper import GAMES, IN_WORDS, Experiment, OfflineGrid, OnlineGrid, Options, only
+from uamcts.names import check_name
 from uamcts.presets import ONLINE, OnlineSettings
 
 PLANNERS = ("true", "corrupted", "combined", "trust")
-"""Offline, with U known."""
+"""Planners of the offline experiments, where U is known."""
 GRID = (0.5, 1.0, 2.0**0.5, 2.0, 4.0, 8.0)
 """The c that every planner may choose from, offline."""
 QUICK_C = 2.0
@@ -27,9 +28,9 @@ LEARNING = (
     ("corrupted", "memory"),
     ("corrupted", "cmax_plus"),
 )
-"""Online: who plans, and what learns."""
+"""Pairs of an algorithm and its learner in the online experiments."""
 ESTIMATORS = ("network", "network+gate", "two_part", "bayes", "trees", "nearest", "ensemble", "dropout")
-"""Online: what learns U, behind the same search."""
+"""Estimators of U that are compared online, all with the same search."""
 BASE = (("true", "none"), ("corrupted", "none"))
 GRIDS = ("two_way", "two_way_icy")
 DRAWN = ("hidden_obstacles", "slippery")
@@ -47,23 +48,23 @@ class Family:
     experiments: tuple[Experiment, ...] = ()
 
 
-def _online(domain: str, steps: int, runs: int, more: Sequence[tuple[str, str]] = ()) -> tuple[Online, ...]:
+def _online(domain: str, steps: int, runs: int, more: Sequence[tuple[str, str]] = ()) -> tuple[OnlineGrid, ...]:
     """The paper's agent, trained as the paper trains it in games or gridworlds; the others in more, shorter rounds."""
     papers = OnlineSettings() if domain in GAMES else ONLINE["two_way"]
     return (
-        Online((*BASE, ("combined", papers.estimator)), runs, steps, interval=papers.schedule.interval),
-        Online((*LEARNING, *more), runs, steps, interval=min(500, steps // 6), minibatches=1000),
+        OnlineGrid((*BASE, ("combined", papers.estimator)), runs, steps, interval=papers.schedule.interval),
+        OnlineGrid((*LEARNING, *more), runs, steps, interval=min(500, steps // 6), minibatches=1000),
     )
 
 
-def _offline(runs: tuple[int, int], planners: tuple[str, ...] = PLANNERS, **budget: float) -> tuple[Offline, ...]:
+def _offline(runs: tuple[int, int], planners: tuple[str, ...] = PLANNERS, **budget: float) -> tuple[OfflineGrid, ...]:
     """Each planner at the best c of the grid; `runs` are those that choose it, and those that are reported."""
-    return (Offline(planners, GRID, runs=runs[0], fresh_runs=runs[1], budget=tuple(budget.items())),)
+    return (OfflineGrid(planners, GRID, runs=runs[0], fresh_runs=runs[1], budget=tuple(budget.items())),)
 
 
-def _offline_on_grids(runs: tuple[int, int]) -> tuple[Offline, ...]:
+def _offline_on_grids(runs: tuple[int, int]) -> tuple[OfflineGrid, ...]:
     """The same, and UA-MCTS at tau 10 beside it, which the paper has where every path is uncertain."""
-    return (*_offline(runs), Offline(("combined",), GRID, tau=10.0, runs=runs[0], fresh_runs=runs[1]))
+    return (*_offline(runs), OfflineGrid(("combined",), GRID, tau=10.0, runs=runs[0], fresh_runs=runs[1]))
 
 
 def _planners() -> tuple[Experiment, ...]:
@@ -91,7 +92,7 @@ def _estimators() -> tuple[Experiment, ...]:
     return tuple(
         Experiment(
             f"estimators_{name}", IN_WORDS[name], name, (),
-            (Online(learners, 5, 5000 if name in GAMES else 3000, interval=500, minibatches=1000),),
+            (OnlineGrid(learners, 5, 5000 if name in GAMES else 3000, interval=500, minibatches=1000),),
             family="estimators",
         )
         for name in ("space_invaders", *GRIDS)
@@ -228,11 +229,10 @@ FAMILIES: dict[str, Family] = {
 """By name."""
 
 
-def chosen(names: Sequence[str], is_quick: bool, scenario: str) -> list[Experiment]:
-    """The experiments of these families, all by default."""
+def choose_experiments(names: Sequence[str], is_quick: bool, scenario: str) -> list[Experiment]:
+    """The experiments of these families; without names, of all of them."""
     for name in names:
-        if name not in FAMILIES:
-            raise ValueError(f"unknown experiment {name!r}; there are {', '.join(FAMILIES)}")
+        check_name("experiment", name, FAMILIES)
     found = [experiment for name in names or FAMILIES for experiment in FAMILIES[name].experiments]
     if is_quick:
         found = [quick(experiment) for experiment in found if not _is_long(experiment)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from uamcts.baselines.transition import HIDDEN, TransitionLearner
 from uamcts.corrections.facts import Patched
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
+from uamcts.names import suggestion
 from uamcts.uncertainty import ESTIMATORS, GATE, GATED, make_estimator
 from uamcts.uncertainty.estimator import ConstantUncertainty
 from uamcts.uncertainty.learner import Learner, UncertaintyLearner, fresh_learner
@@ -47,8 +47,7 @@ def check_learner(name: str) -> None:
     first, rest = _parts(name)
     wrong = [part for part in rest if part != MEMORY and not _is_weighted(part)]
     if first not in (*LEARNERS, *GATED) or wrong:
-        nearest = difflib.get_close_matches(first, LEARNERS, n=1, cutoff=0.6) if first not in LEARNERS else []
-        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        hint = suggestion(first, LEARNERS) if first not in LEARNERS else ""
         raise ValueError(
             f"unknown learner {name!r}; {hint}there are {', '.join(LEARNERS)}, and behind any of them "
             f"{GATE} (estimators only), +{MEMORY}, " + ", ".join(f"+{word} or +{word}=WEIGHT" for word in SIGNS)

@@ -22,7 +22,7 @@ SINGLE_LEARNERS = ("transition_linear", "transition_8_units", "transition_16_uni
 
 
 @dataclass(frozen=True)
-class Offline:
+class OfflineGrid:
     """U is known. Every algorithm with every c on the same seeds; then each algorithm's best c on fresh seeds.
 
     All algorithms meet the same seeds, both times, so that they can be compared seed by seed.
@@ -44,7 +44,7 @@ class Offline:
 
 
 @dataclass(frozen=True)
-class Online:
+class OnlineGrid:
     """U, or the transition function, is learned on the way: pairs of an algorithm and what learns."""
 
     learners: tuple[tuple[str, str], ...] = (("combined", "network"),)
@@ -64,8 +64,8 @@ class Experiment:
     name: str
     title: str
     domain: str
-    offline: tuple[Offline, ...] = ()
-    online: tuple[Online, ...] = ()
+    offline: tuple[OfflineGrid, ...] = ()
+    online: tuple[OnlineGrid, ...] = ()
     options: Options = ()
     """Of the domain, where they are not its defaults."""
     drawn: bool = False
@@ -77,7 +77,7 @@ class Experiment:
 
 
 def _game(name: str, title: str) -> Experiment:
-    return Experiment(name, title, name, (Offline(),), (Online(),))
+    return Experiment(name, title, name, (OfflineGrid(),), (OnlineGrid(),))
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -88,9 +88,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         "two_way",
         "2-Way GridWorld: learn where the model is wrong, or learn the transition function",
         "two_way",
-        (Offline(("true", "corrupted", "combined"), runs=30),),
+        (OfflineGrid(("true", "corrupted", "combined"), runs=30),),
         (
-            Online(
+            OnlineGrid(
                 (
                     ("combined", "linear"),
                     ("true", "none"),
@@ -106,7 +106,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         "icy",
         "Icy 2-Way GridWorld: every path to the goal is uncertain",
         "two_way_icy",
-        (Offline(("true", "corrupted", "combined"), tau=10.0, runs=30), Offline(("combined",), tau=0.1, runs=30)),
+        (
+            OfflineGrid(("true", "corrupted", "combined"), tau=10.0, runs=30),
+            OfflineGrid(("combined",), tau=0.1, runs=30),
+        ),
     ),
 }
 """By name. The corrupted bandit has no domain and is declared in `uamcts.bandits.sweeps`."""
@@ -128,7 +131,7 @@ def quick(experiment: Experiment) -> Experiment:
 def only(experiment: Experiment, scenario: str) -> Experiment:
     """One of the two scenarios of an experiment, or `both`."""
     if scenario not in ("both", "offline", "online"):
-        raise ValueError(f"scenario is {scenario!r}; there are both, offline, online")
+        raise ValueError(f"scenario is {scenario!r}; give both, offline or online")
     return replace(
         experiment,
         offline=experiment.offline if scenario != "online" else (),
@@ -136,7 +139,7 @@ def only(experiment: Experiment, scenario: str) -> Experiment:
     )
 
 
-def pairs(experiment: Experiment, part: Offline) -> tuple[Pair, ...]:
+def pairs(experiment: Experiment, part: OfflineGrid) -> tuple[Pair, ...]:
     """Every algorithm with every c; without an `exploration` of its own, with the c that the paper found best."""
     return tuple(
         (algorithm, c)

@@ -16,7 +16,7 @@ from uamcts.episodes.offline import moves
 from uamcts.lab.console.boards import frame, write_gif
 from uamcts.lab.experiments.paper import Options
 from uamcts.lab.run.tables import Episodes
-from uamcts.presets import planned_in, search_config
+from uamcts.presets import planning_domain, search_config
 from uamcts.runtime.devices import on_a_core
 from uamcts.versions import versions_of
 
@@ -62,7 +62,7 @@ def _comment(path: Path) -> str:
 
 
 def _draw(path: Path, world: Domain, algorithm: str, tau: float, mean: float, comment: str) -> None:
-    domain = planned_in(world, algorithm)
+    domain = planning_domain(world, algorithm)
     config = search_config(domain, algorithm, tau=tau)
     played = [list(moves(jax.random.key(seed), domain, config, LONGEST)) for seed in range(TRIES)]
     typical = min(played, key=lambda episode: abs(sum(move.reward for move in episode) - mean))
