@@ -381,7 +381,7 @@ def killer():
     for _ in range(600):
         time.sleep(0.05)
         for line in os.popen("ps -eo pid,args").read().splitlines():
-            if "ray::" in line and "_computed" in line and "IDLE" not in line:
+            if "ray::" in line and "_compute_remotely" in line and "IDLE" not in line:
                 os.kill(int(line.split()[0]), signal.SIGKILL)
                 killed.append(line)
                 return

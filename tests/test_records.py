@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from episode_tables import rows, together
 from rich.console import Console
 
 from uamcts import versions
+from uamcts.lab.experiments import beyond, paper
 from uamcts.lab.run import bandit, provenance, reproduce, runner
 from uamcts.lab.run.compute import compute_unit
 from uamcts.lab.run.engines import make_engine
@@ -17,7 +19,7 @@ from uamcts.lab.run.enumeration import enumerate_units
 from uamcts.lab.run.grid import offline_grid, online_grid, run_grid
 from uamcts.lab.run.online import Runs
 from uamcts.lab.run.store import Store
-from uamcts.lab.run.tables import as_parquet, from_parquet, nothing
+from uamcts.lab.run.tables import as_parquet, empty_table, from_parquet
 from uamcts.lab.run.units import OfflineUnit, OnlineUnit
 
 BASE = {"experiment": "a", "domain": "two_way", "rules": "released", "tau": 0.1, "purpose": "sweep",
@@ -28,7 +30,7 @@ ABOUT = {"seconds": 1.0, "commit": "abc", "device": "1 x cpu", "started": "2024"
 
 
 def episodes(count=3):
-    table = nothing()
+    table = empty_table()
     fill = {name: np.full(count, "word", object) for name, column in table.items() if column.dtype == object}
     return {name: fill.get(name, np.arange(count).astype(column.dtype)) for name, column in table.items()}
 
@@ -304,3 +306,41 @@ def test_online_trust_has_its_own_rules_too():
     assert [(unit.algorithm, unit.rules) for unit in units] == [
         ("combined", "released"), ("trust", "trust"), ("combined", "pseudocode")
     ]  # fmt: skip
+
+
+NAMES = (
+    "space_invaders-offline-released-tau0.1-sweep-0-48f7ff2e",
+    "icy-offline-pseudocode-tau10-sweep-0-ae61adeb",
+    "breakout-online-released-combined-network-56e440ca",
+    "two_way-online-released-combined-linear-4ebf521b",
+    "severity_breakout_40-offline-trust-tau0.1-sweep-0-8af2110f",
+    "discount_95-offline-released-tau0.1-sweep-0-8ab8bc3c",
+    "planners_freeway-online-trust-trust-two_part+memory-eaca9697",
+    "mandatory_two-online-released-corrupted-cmax_plus-e42b4273",
+    "estimators_two_way-online-trust-trust-bayes-4a8cc16f",
+)
+
+
+def test_finished_units_are_found_under_the_names_they_were_stored_with():
+    """Recorded names. They change only with a version in `uamcts.versions`: then finished work is computed again."""
+    wanted = {name.partition("-")[0] for name in NAMES}
+    experiments = [
+        experiment
+        for experiment in (*paper.EXPERIMENTS.values(), *beyond.choose_experiments([], False, "both"))
+        if experiment.name in wanted
+    ]
+    units = enumerate_units(experiments, ("released", "pseudocode"), 0)
+    assert set(NAMES) <= {unit.name for unit in units}
+    watched = OnlineUnit.with_defaults("space_invaders", "trust").complete()
+    assert watched.name == "run_space_invaders-online-trust-trust-two_part+memory-b4242c69"
+
+
+def test_units_at_the_chosen_c_come_between_sweeps_and_online_runs():
+    """The sweep says c = 2 is best; without it the units on fresh seeds are not known."""
+    grid = offline_grid(["two_way"], ["corrupted"], [1.0, 2.0], [0.1], [3], 2)
+    grid += online_grid(["two_way"], ["combined"], ["none"], [], 2, 40, 20, 5)
+    known = enumerate_units(grid, ("released",), 0)
+    sweep = together(*(rows("run_two_way", "corrupted", [c, c], c=c, domain="two_way") for c in (1.0, 2.0)))
+    units = enumerate_units(grid, ("released",), 0, sweep)
+    assert units[:1] + units[2:] == known
+    assert (units[1].purpose, units[1].pairs, units[1].first_seed) == ("fresh", (("corrupted", 2.0),), 1_000_000)

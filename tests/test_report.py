@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shutil
+import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import asdict
@@ -17,13 +18,15 @@ import numpy as np
 import pytest
 from PIL import Image
 from rich.console import Console
+from typer.testing import CliRunner
 
+from uamcts.cli import app
 from uamcts.lab.analysis.forms import ROW
 from uamcts.lab.analysis.results import read
 from uamcts.lab.analysis.selection import offline_results
 from uamcts.lab.console.terminal import Bars, result_lines, verdict_line
 from uamcts.lab.report import bandit_plots, build, plots, style
-from uamcts.lab.run import enumeration
+from uamcts.lab.run import enumeration, reproduce
 from uamcts.lab.run.enumeration import enumerate_units
 from uamcts.lab.run.grid import offline_grid
 from uamcts.lab.run.store import Store
@@ -172,7 +175,7 @@ def test_the_page_says_everything(out):
         assert experiment in page.ids
         assert style.title_of(domain) in text
     verdicts = Counter(claim["verdict"] for claim in found.claims)
-    assert f"Of the {len(found.claims)} claims of the paper that were looked at here, {verdicts['holds']} hold," in text
+    assert f"Of the {len(found.claims)} claims of the paper that were checked here, {verdicts['holds']} hold," in text
     assert "the paper's c" in page.text
     assert "UA-Backpropagation" in page.text
     assert not {"corrupted", "combined", "backpropagation"} & set(page.text)
@@ -492,3 +495,31 @@ def test_in_a_browser_the_page_is_dark_where_the_reader_wants_it(opened):
     assert light == "rgb(255, 255, 255)"
     assert sum(map(int, re.findall(r"\d+", dark))) < 120
     assert sum(map(int, re.findall(r"\d+", ink))) < 200 < 600 < sum(map(int, re.findall(r"\d+", chalk)))
+
+
+# Without Jinja2
+
+
+@pytest.fixture
+def no_jinja2(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+
+
+def test_without_jinja2_everything_but_the_page_is_stored(tmp_path, monkeypatch, no_jinja2):
+    monkeypatch.setattr(reproduce, "draw_typical", lambda *_: None)
+    grid = offline_grid(["two_way"], ["corrupted", "combined"], [1.0, 2.0], [0.1], [7], 20)
+    episodes = made_up_results.all_episodes(grid, ("released",))
+    about = made_up_results.provenance(grid, ("released",))
+    summary = reproduce.finish(tmp_path, episodes, None, ("released",), about)
+    assert "the page was not written because Jinja2 is not installed: pip install 'uamcts[lab]'" in summary["report"]
+    assert f"uamcts report {tmp_path}" in summary["report"]
+    stored = {path.name for path in tmp_path.iterdir()}
+    assert stored == {"episodes.parquet", "summary.json", "figures"}
+    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".png", ".svg"}
+
+
+def test_without_jinja2_the_report_command_says_what_is_missing(tmp_path, no_jinja2):
+    made_up_results.own_grid(tmp_path)
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert result.exit_code == 1
+    assert result.stderr.strip() == "uamcts: this command needs jinja2: pip install jinja2"

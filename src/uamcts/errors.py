@@ -1,11 +1,11 @@
-"""What is said about simulators that cannot be planned with."""
+"""Errors and warnings about simulators."""
 
 from __future__ import annotations
 
 
 class SimulatorError(ValueError):
-    """The simulator did something that cannot be planned with. What an agent has learned is not touched by it."""
+    """The simulator did something that makes planning impossible. What an agent has learned is unaffected."""
 
 
 class SlowSimulator(UserWarning):
-    """A step of the simulator takes so long that a move with the present settings will take very long."""
+    """A step of the simulator is so slow that a move with the present settings will take very long."""

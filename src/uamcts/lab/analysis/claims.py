@@ -191,7 +191,7 @@ _GRIDWORLDS = (
     Claim("two_way_beats_16", "two_way", "UA-MCTS needs fewer steps than MCTS on a learned transition of 16 units",
           "not able to outperform UA-MCTS with 16 units", (), decide(sooner(COMBINED_STEPS, UNITS_16))),
     Claim("icy_reaches_goal", "icy",
-          f"Over an icy group on the only path, at tau 10, UA-MCTS finds the goal in more than {SELDOM:.0%} of runs",
+          f"Over an icy cell on the only path, at tau 10, UA-MCTS finds the goal in more than {SELDOM:.0%} of runs",
           "UA-MCTS does find a path to the goal although it contains uncertainty", BOTH,
           decide(Margin(f"{ICY_GOAL.name} - {SELDOM:g}", ((1.0, ICY_GOAL),), -SELDOM))),
 )  # fmt: skip
