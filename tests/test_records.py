@@ -133,7 +133,7 @@ def test_a_unit_under_anothers_name_is_refused(tmp_path):
     other = OfflineUnit(**{**BASE, "seed": 1})
     store.write(other, episodes(), ABOUT)
     shutil.copy(store.path(other.name), store.path(UNIT.name))
-    with pytest.raises(ValueError, match="holds another unit than its name says: --seed 1 there, 0 here; remove it"):
+    with pytest.raises(ValueError, match="not hold the unit that its name says: --seed 1 there, 0 here; remove it"):
         store.read(UNIT)
 
 

@@ -87,11 +87,7 @@ def run_all(
     settings = settings_of(experiments, with_bandit, rules, seed)
     store = Store(out, settings)
     start = time.perf_counter()
-    missing = [unit for unit in units if not store.has(unit.name)]
-    for unit in units:
-        if store.has(unit.name):
-            store.read(unit)  # so that a damaged one is reported now and not after hours
-    _announce(experiments, len(units) - len(missing), missing)
+    _announce(experiments, units, store)
     bars = Bars(console, {unit.name: estimate_seconds(unit) for unit in units})
     with bars.bar:
         results = runner.run(experiments, used, seed, store, engine, bars)
@@ -125,8 +121,13 @@ def settings_of(experiments: Sequence[Experiment], with_bandit: bool, rules: str
     }
 
 
-def _announce(experiments: Sequence[Experiment], finished: int, missing: Sequence[Unit]) -> None:
-    """Prints what is going to be computed, and roughly how long it takes."""
+def _announce(experiments: Sequence[Experiment], units: Sequence[Unit], store: Store) -> None:
+    """Prints what is going to be computed, and roughly how long it takes. Finished units are read and checked."""
+    missing = [unit for unit in units if not store.has(unit.name)]
+    for unit in units:
+        if store.has(unit.name):
+            store.read(unit)  # so that a damaged one is reported now and not after hours
+    finished = len(units) - len(missing)
     devices = len(jax.devices())
     minutes = sum(estimate_seconds(unit) for unit in missing) / devices / 60
     resumed = f", {finished} units are finished already" if finished else ""
