@@ -21,7 +21,7 @@ from uamcts.lab.experiments import beyond
 from uamcts.lab.experiments.learners import check_learner
 from uamcts.lab.experiments.paper import Experiment, OfflineGrid
 from uamcts.lab.report import build, gifs, markdown
-from uamcts.lab.run.compute import compute_unit
+from uamcts.lab.run.compute import compile_unit, compute_unit, jobs_of
 from uamcts.lab.run.engines import make_engine
 from uamcts.lab.run.enumeration import enumerate_units, split_seeds
 from uamcts.lab.run.grid import domain_options, offline_grid, online_grid
@@ -103,7 +103,7 @@ def test_units_hold_as_many_episodes_as_an_accelerator_plays_side_by_side():
 def test_a_discount_reaches_the_search():
     experiment = next(e for e in beyond.choose_experiments(["discount"], False, "offline") if e.name == "discount_95")
     unit = enumerate_units([experiment], ("released",), 0)[0]
-    configs = [job.config for job in replace(unit, seeds=1)._jobs()]
+    configs = [job.config for job in jobs_of(replace(unit, seeds=1))]
     assert {(config.gamma, config.iterations) for config in configs} == {(0.95, 100)}
 
 
@@ -112,7 +112,10 @@ def test_quick_is_small_and_a_scenario_is_one_of_two():
     assert not any(e.online for e in quick)
     assert max(dict(part.budget).get("iterations", 0) for e in quick for part in e.offline) <= 1000
     assert not any(e.offline for e in beyond.choose_experiments([], False, "online"))
-    with pytest.raises(ValueError, match="unknown experiment 'severe'; there are planners, estimators, severity"):
+    with pytest.raises(
+        ValueError,
+        match=r"unknown experiment 'severe'; did you mean 'severity'\? there are planners, estimators, severity",
+    ):
         beyond.choose_experiments(["severe"], False, "both")
     with pytest.raises(ValueError, match="scenario is 'on'"):
         beyond.choose_experiments([], False, "on")
@@ -132,13 +135,13 @@ def test_every_run_of_a_drawn_experiment_has_a_world_of_its_own():
         "severity", "breakout", "released", 0.1, "sweep", (("true", 1.0), ("corrupted", 1.0)), 0, 6, 0,
         options=(("severity", 0.5),), drawn=True,
     )  # fmt: skip
-    jobs = unit._jobs()
+    jobs = jobs_of(unit)
     broken = [int(job.domain.world_rules) for job in jobs]
     assert broken[0::2] == broken[1::2], "planners of one seed met different worlds"
     assert len(set(broken)) > 2
     assert all(mask.bit_count() == 5 for mask in broken)
     assert [int(job.domain.model_rules) for job in jobs] == [m if i % 2 == 0 else 0 for i, m in enumerate(broken)]
-    same = replace(unit, drawn=False)._jobs()
+    same = jobs_of(replace(unit, drawn=False))
     assert len({int(job.domain.world_rules) for job in same}) == 1
 
 
@@ -196,7 +199,7 @@ def test_what_another_thread_has_compiled_is_not_compiled_again():
         lambda event, *_, **__: compilations.append(event) if event.endswith("backend_compile_duration") else None
     )
     try:
-        thread = threading.Thread(target=unit.prepare)
+        thread = threading.Thread(target=compile_unit, args=(unit,))
         thread.start()
         thread.join()
         before = len(compilations)
@@ -260,7 +263,7 @@ def test_planners_side_by_side(tmp_path):
     summary = {"rows": rows, "claims": [], "curves": [], "provenance": about}
     (tmp_path / "summary.json").write_text(json.dumps(summary))
     page = build.build(tmp_path).read_text()
-    table = page[page.index("Online: what it needs") :]
+    table = page[page.index("Online: U is learned") :]
     table = table[: table.index("</table>")]
     lines = [line for line in table.split("<tr>") if "<td" in line]
     assert [line.count("<td") for line in lines] == [3, 3, 3]
@@ -369,8 +372,8 @@ def test_differences_are_those_of_trust_whichever_was_declared_first(tmp_path):
     table = markdown.tables_of(write_family(tmp_path, rows, made))["planners differences"]
     adapted = planner_title("combined", "true")
     assert [[cell.text for cell in line] for line in table.lines] == [
-        [f"less {adapted}", "+2.00* [+1.00, +4.00]"],
-        [f"less {adapted}, tau 10", "+3.00 [+1.00, +4.00]"],
+        [f"minus {adapted}", "+2.00* [+1.00, +4.00]"],
+        [f"minus {adapted}, tau 10", "+3.00 [+1.00, +4.00]"],
     ]
     assert "+2.00* [+1.00, +4.00]" in build.build(tmp_path).read_text()
 

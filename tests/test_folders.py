@@ -259,7 +259,7 @@ def test_a_wrong_address_is_told_at_once(tmp_path, capsys, monkeypatch):
     ray = pytest.importorskip("ray", reason="no Ray: pip install ray")
     monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("Ray waits more than a minute for it"))
     for address in ("127.0.0.1:1", "ray://127.0.0.1:1", "localhost:1"):
-        with pytest.raises(ValueError, match=r"nobody answers there .*: start a cluster with"):
+        with pytest.raises(ValueError, match=r"nothing answers there .*: start a cluster with"):
             run_grid(offline_grid(["two_way"], ["corrupted"], [], [0.1], [2], 2), "released", 0,
                      tmp_path / "out", make_engine("ray", address), Console(quiet=True))  # fmt: skip
         assert f"connecting to Ray at {address}" in capsys.readouterr().out

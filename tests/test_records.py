@@ -13,7 +13,7 @@ from rich.console import Console
 from uamcts import versions
 from uamcts.lab.experiments import beyond, paper
 from uamcts.lab.run import bandit, provenance, reproduce, runner
-from uamcts.lab.run.compute import compute_unit
+from uamcts.lab.run.compute import compute_unit, resume, scratch_files
 from uamcts.lab.run.engines import make_engine
 from uamcts.lab.run.enumeration import enumerate_units
 from uamcts.lab.run.grid import offline_grid, online_grid, run_grid
@@ -120,11 +120,11 @@ def test_no_flipped_bit_goes_unnoticed(tmp_path):
         changed = bytearray(whole)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
-        with pytest.raises(ValueError, match=r"is damaged .*remove it, and it will be computed again"):
+        with pytest.raises(ValueError, match=r"is damaged .*remove it to have it computed again"):
             store.read(UNIT)
     for length in range(0, len(whole), 97):
         path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match="remove it, and it will be computed again"):
+        with pytest.raises(ValueError, match="remove it to have it computed again"):
             store.read(UNIT)
 
 
@@ -176,7 +176,7 @@ def interrupted(folder, **other):
 def outcome(unit, runs, folder):
     """The episodes that a unit would resume from, or why not."""
     try:
-        return unit._resume(runs, *unit._scratch(folder))
+        return resume(unit, runs, *scratch_files(unit, folder))
     except ValueError as error:
         return str(error)
 
@@ -184,10 +184,10 @@ def outcome(unit, runs, folder):
 def test_no_flipped_bit_in_what_an_online_unit_resumes_from_goes_unnoticed(tmp_path):
     """Both files: a change is refused by name, or it is one of bytes that mean nothing."""
     unit = interrupted(tmp_path)
-    runs = Runs(unit._settings())
+    runs = Runs(unit)
     whole = outcome(unit, runs, tmp_path)
     before = runs.runs
-    for path in unit._scratch(tmp_path):
+    for path in scratch_files(unit, tmp_path):
         content = path.read_bytes()
         refused = 0
         for bit in range(3, 8 * len(content), 8 * len(content) // 30):
@@ -209,8 +209,8 @@ def test_foreign_files_to_resume_from_are_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "other").mkdir()
     mine, other = interrupted(tmp_path / "mine"), interrupted(tmp_path / "other", seed=1)
-    runs = Runs(mine._settings())
-    pairs = zip(mine._scratch(tmp_path / "mine"), other._scratch(tmp_path / "other"), strict=True)
+    runs = Runs(mine)
+    pairs = zip(scratch_files(mine, tmp_path / "mine"), scratch_files(other, tmp_path / "other"), strict=True)
     for path, foreign in pairs:
         content = path.read_bytes()
         shutil.copy(foreign, path)
@@ -227,7 +227,7 @@ def quick_bandit(monkeypatch):
     monkeypatch.setattr(bandit, "losing_case", lambda *_: None)
     monkeypatch.setattr(bandit, "regret_against_delta", lambda *_: None)
     monkeypatch.setattr(bandit, "_case", lambda *_: {"ucb": {"mean": [1.25, 2.5]}})
-    monkeypatch.setattr(bandit, "_against", lambda *_: {"delta": [0.5]})
+    monkeypatch.setattr(bandit, "_against_delta", lambda *_: {"delta": [0.5]})
     return lambda out, is_quick=True, seed=0: bandit.measure_bandits(out, is_quick, seed, lambda share, words: None)
 
 
@@ -238,7 +238,7 @@ def test_bandit_results_are_checked_too(tmp_path, quick_bandit, monkeypatch):
     text = path.read_text()
     for damaged in (text.replace("2.5", "2.6"), text[:-3], "[1, 2]", "[" * 100_000):
         path.write_text(damaged)
-        with pytest.raises(ValueError, match=r"bandit.json is damaged.*remove it, and it will be computed again"):
+        with pytest.raises(ValueError, match=r"bandit.json is damaged.*remove it to have it computed again"):
             quick_bandit(tmp_path)
     path.write_text(text)
     with pytest.raises(ValueError, match="--seed 0 there, 1 here"):
@@ -296,7 +296,7 @@ def test_trust_is_stored_under_its_own_rules(tmp_path):
     table = from_parquet(tmp_path / "out" / "episodes.parquet")[0]
     assert set(table["rules"][table["algorithm"] == "trust"]) == {"trust"}
     text = (tmp_path / "out" / "index.html").read_text()
-    assert "Rules: authors&#x27; program" in text or "Rules: authors' program" in text
+    assert "Rules: authors&#39; program" in text
     assert "Rules: trust" not in text, "trust is shown beside the others, not by itself"
 
 

@@ -9,13 +9,13 @@ import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import asdict
-from html import escape
 from html.parser import HTMLParser
 
 import made_up_results
 import matplotlib
 import numpy as np
 import pytest
+from markupsafe import escape
 from PIL import Image
 from rich.console import Console
 from typer.testing import CliRunner

@@ -38,7 +38,7 @@ def compute_unit(
 
 def compile_unit(unit: OfflineUnit) -> None:
     """Compiles the programs of an offline unit, possibly ahead of time in another thread."""
-    compile_jobs(_jobs(unit), unit.seed)
+    compile_jobs(jobs_of(unit), unit.seed)
 
 
 def scratch_files(unit: OnlineUnit, folder: Path) -> tuple[Path, Path]:
@@ -46,7 +46,7 @@ def scratch_files(unit: OnlineUnit, folder: Path) -> tuple[Path, Path]:
     return folder / f"{unit.name}.runs", folder / f"{unit.name}.so-far"
 
 
-def _jobs(unit: OfflineUnit) -> list[Job]:
+def jobs_of(unit: OfflineUnit) -> list[Job]:
     """The episodes of a unit, seed by seed, every pair."""
     jobs = []
     for seed in range(unit.first_seed, unit.first_seed + unit.seeds):
@@ -59,7 +59,7 @@ def _jobs(unit: OfflineUnit) -> list[Job]:
 
 
 def _compute_offline(unit: OfflineUnit, progress: Progress) -> Episodes:
-    jobs = _jobs(unit)
+    jobs = jobs_of(unit)
     progress(0.0, f"{len(jobs)} episodes")
     score = play_jobs(jobs, unit.seed)
     count = len(jobs)
@@ -82,7 +82,7 @@ def _compute_online(unit: OnlineUnit, progress: Progress, scratch: Path, listen:
     saved, table = scratch_files(unit, scratch)
     parts: list[Episodes] = []
     if saved.exists() and table.exists():
-        parts = [_resume(unit, runs, saved, table)]
+        parts = [resume(unit, runs, saved, table)]
     counts = [int(count) for count in np.asarray(runs.runs.episode)]
     for news in runs.advance():
         progress(news.steps / unit.steps, f"tau {news.tau[0]:.2g}, loss {float(np.mean(news.loss)):.2g}")
@@ -95,7 +95,7 @@ def _compute_online(unit: OnlineUnit, progress: Progress, scratch: Path, listen:
     return join_tables(parts)
 
 
-def _resume(unit: OnlineUnit, runs: Runs, saved: Path, table: Path) -> Episodes:
+def resume(unit: OnlineUnit, runs: Runs, saved: Path, table: Path) -> Episodes:
     """Loads the runs from their file and returns their episodes up to there.
 
     The table is written before the runs, so it may be a round ahead of them; that round is dropped.
