@@ -15,8 +15,8 @@ import uamcts
 from uamcts.baselines.transition import TransitionLearner
 from uamcts.episodes.online import Run, advance, deletions, online, over_runs, step, train_run
 from uamcts.lab.experiments.learners import make_learner
-from uamcts.lab.run.online import Runs
-from uamcts.lab.run.units import OnlineUnit, average_precision, unique_share
+from uamcts.lab.run.online import Runs, average_precision, unique_share
+from uamcts.lab.run.units import OnlineUnit
 from uamcts.presets import search_config
 from uamcts.uncertainty import make_estimator
 from uamcts.uncertainty.learner import AgentState, UncertaintyLearner, plan, train

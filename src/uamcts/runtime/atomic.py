@@ -53,7 +53,7 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
 
 
 def _temporary(path: Path) -> tuple[IO[bytes], str]:
-    """A new file beside `path`, locked, and its name."""
+    """A new, locked file next to `path`, and its name."""
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
         file = os.fdopen(handle, "wb")

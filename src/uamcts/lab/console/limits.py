@@ -32,7 +32,7 @@ PACKAGES = {
     "typer": "typer", "rich": "rich", "matplotlib": "matplotlib", "PIL": "pillow", "scipy": "scipy",
     "pyarrow": "pyarrow", "jinja2": "jinja2",
 }  # fmt: skip
-"""The modules that the command line needs beside the library, and the packages that contain them."""
+"""The modules that the command line needs in addition to the library, and the packages that contain them."""
 
 
 def check_seed(seed: int) -> None:

@@ -35,7 +35,7 @@ from uamcts.presets import EXPLORATION
 def offline(rows: Sequence[Entry], title: str, rules: str) -> Figure:
     """The paper's offline figure: a bar for each algorithm at its best c, and the two baselines as dashed lines.
 
-    Bars show fresh seeds if there are any; a small mark beside them shows the maximum of the sweep that chose c.
+    Bars show fresh seeds if there are any; a small mark next to them shows the maximum of the sweep that chose c.
     """
     chosen = offline_results(rows)
     size = (max(SIZE[0], 0.74 * len(chosen)), SIZE[1])

@@ -161,7 +161,7 @@ def _results(rows: list[Entry], experiment: str, domain: str) -> Iterator[Block]
             line += [page.number(PAPER_MEAN.get(experiment, {}).get(one.algorithm), 1)]
             line += [_c(BEST_C.get(domain, {}).get(one.algorithm))]
         lines.append(line)
-    yield Table("beside the paper" if papers else "results", heads, lines)
+    yield Table("next to the paper" if papers else "results", heads, lines)
 
 
 def _c(value: Any) -> Cell:
