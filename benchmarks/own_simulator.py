@@ -1,4 +1,4 @@
-"""Planning with other people's simulators: simulations a second beside ns-gym's MCTS; prints one JSON object.
+"""Planning with other people's simulators: simulations a second next to ns-gym's MCTS; prints one JSON object.
 
 python benchmarks/own_simulator.py
 
@@ -13,7 +13,9 @@ import argparse
 import json
 from pathlib import Path
 
-from peer import FOLDER, PEER, asked, one_core, peer_python, rate
+from peer import FOLDER, PEER, peer_python, rate, run_with_peer
+
+from uamcts.bench.timing import use_one_core
 
 ENVIRONMENTS = {"FrozenLake": ("FrozenLake-v1", {"is_slippery": False}), "CartPole": ("CartPole-v1", {})}
 C = 1.44
@@ -68,11 +70,12 @@ def plain(name, simulations, depth, seconds):
     return rate(lambda n: uamcts.reference.search(n, state, simulator, None, config), simulations, seconds)
 
 
-def compiled(simulations, depth, seconds, lanes):
-    """The compiled search on gymnax's CartPole: one search, and `lanes` of them side by side.
+def compiled(simulations, depth, seconds, batch):
+    """The compiled search on gymnax's CartPole: one search, and a batch of them.
 
     Its arrays for a path are as long as `tree_depth`. No path here comes near 64, so that the result is the same.
     """
+
     from dataclasses import replace
 
     import gymnax
@@ -84,7 +87,7 @@ def compiled(simulations, depth, seconds, lanes):
     env, params = gymnax.make("CartPole-v1")
     simulator, config = uamcts.gym.from_gymnax(env, params), settings(simulations, depth)
 
-    def searched(config):
+    def compile_search(config):
         def one(key):
             found = uamcts.search(
                 key, simulator.example, simulator.step, None, config, num_actions=simulator.num_actions
@@ -93,14 +96,14 @@ def compiled(simulations, depth, seconds, lanes):
 
         return jax.jit(one)
 
-    one, free = searched(replace(config, tree_depth=64)), searched(config)
+    one, free = compile_search(replace(config, tree_depth=64)), compile_search(config)
     if any(np.any(one(key) != free(key)) for key in jax.random.split(jax.random.key(1), 5)):
         raise RuntimeError("a path is longer than 64: raise tree_depth")
     many = jax.jit(jax.vmap(one))
     single = rate(lambda n: jax.block_until_ready(one(jax.random.key(n))), simulations, seconds)
-    keys = [jax.random.split(jax.random.key(n), lanes) for n in range(8)]
-    batch = rate(lambda n: jax.block_until_ready(many(keys[n % 8])), simulations * lanes, seconds)
-    return single, batch
+    keys = [jax.random.split(jax.random.key(n), batch) for n in range(8)]
+    together = rate(lambda n: jax.block_until_ready(many(keys[n % 8])), simulations * batch, seconds)
+    return single, together
 
 
 def main():
@@ -108,12 +111,12 @@ def main():
     parser.add_argument("--simulations", type=int, default=200)
     parser.add_argument("--depth", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each figure")
-    parser.add_argument("--lanes", type=int, default=128, help="compiled searches side by side")
+    parser.add_argument("--batch", type=int, default=128, help="compiled searches in a batch")
     parser.add_argument("--peer-venv", type=Path, default=FOLDER, help="where ns-gym is or shall be installed")
     parser.add_argument("--peer", choices=list(ENVIRONMENTS), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     size = (arguments.simulations, arguments.depth, arguments.seconds)
-    one_core()
+    use_one_core()
     if arguments.peer:
         print(json.dumps(theirs_on(arguments.peer, *size)))
         return
@@ -124,12 +127,12 @@ def main():
     rows = []
     for name in ENVIRONMENTS:
         given = [f"--{key}={value}" for key, value in zip(("simulations", "depth", "seconds"), size, strict=True)]
-        theirs = asked(python, __file__, "--peer", name, *given)
+        theirs = run_with_peer(python, __file__, "--peer", name, *given)
         best = max(theirs.values())
         figures = {"plain engine": plain(name, *size)}
         if name == "CartPole":
-            single, batch = compiled(*size, arguments.lanes)
-            figures |= {"compiled": single, f"compiled, {arguments.lanes} side by side": batch}
+            single, together = compiled(*size, arguments.batch)
+            figures |= {"compiled": single, f"compiled, {arguments.batch} in a batch": together}
         rows.append(
             {
                 "environment": name,

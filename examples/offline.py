@@ -12,7 +12,7 @@ import numpy as np
 import uamcts
 from uamcts.episodes.offline import play
 from uamcts.names import ALGORITHM_NAMES
-from uamcts.presets import planned_in, search_config
+from uamcts.presets import planning_domain, search_config
 
 NAMES = [name for name in ALGORITHM_NAMES if name != "trust"]  # trust has its own rule set, so it needs another program
 
@@ -26,7 +26,7 @@ arguments = parser.parse_args()
 
 domain = uamcts.make(arguments.domain)
 chosen = [algorithm for algorithm in arguments.algorithms for _ in range(arguments.runs)]
-worlds = [planned_in(domain, algorithm) for algorithm in chosen]
+worlds = [planning_domain(domain, algorithm) for algorithm in chosen]
 configs = [search_config(domain, algorithm, rules=arguments.rules) for algorithm in chosen]
 keys = jnp.tile(jax.random.split(jax.random.key(arguments.seed), arguments.runs), len(arguments.algorithms))
 

@@ -14,7 +14,8 @@ from uamcts import versions
 from uamcts.bandits import bernoulli, ua_ucb, ucb
 from uamcts.episodes.offline import play
 from uamcts.lab.experiments.learners import make_learner
-from uamcts.lab.run.online import Experiment, Runs
+from uamcts.lab.run.online import Runs
+from uamcts.lab.run.units import OnlineUnit
 from uamcts.presets import search_config
 from uamcts.types import BatchedUncertainty
 from uamcts.uncertainty import make_estimator
@@ -164,7 +165,7 @@ def engine(name):
         score = jax.jit(jax.vmap(lambda key: play(key, world, config)))(jax.random.split(jax.random.key(0), 4))
         return {"reward": score.reward, "steps": score.steps, "ended": score.ended}
     if name == "online":
-        runs = Runs(Experiment("two_way", runs=2, steps=60, interval=20, minibatches=10))
+        runs = Runs(OnlineUnit.with_defaults("two_way", runs=2, steps=60, interval=20, minibatches=10))
         news = list(runs.advance())
         return {"tau": [n.tau for n in news], "loss": [n.loss for n in news],
                 "reward": [np.sum(n.said.reward) for n in news]}  # fmt: skip

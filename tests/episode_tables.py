@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from uamcts.lab.analysis.groups import COLUMNS
+from uamcts.lab.columns import COLUMNS
 
 DOMAIN = {"icy": "two_way_icy"}
 

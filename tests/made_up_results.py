@@ -7,10 +7,11 @@ import numpy as np
 from PIL import Image
 
 from uamcts.lab.analysis.claims import judge
-from uamcts.lab.experiments.paper import EXPERIMENTS
-from uamcts.lab.run import runner
+from uamcts.lab.analysis.summary import write_summary
+from uamcts.lab.experiments.paper import EXPERIMENTS, only
+from uamcts.lab.run.enumeration import enumerate_units
 from uamcts.lab.run.grid import offline_grid, online_grid
-from uamcts.lab.run.tables import constants, join_tables
+from uamcts.lab.run.tables import constants, empty_table, join_tables
 from uamcts.lab.run.units import OfflineUnit
 from uamcts.presets import ALGORITHMS
 
@@ -70,15 +71,11 @@ def made_up(units, random):
 def all_episodes(experiments, rules, scenario="both"):
     """Sweeps, the fresh seeds at the c that they choose, and learning runs."""
     random = np.random.default_rng(0)
-    parts = []
-    if scenario != "online":
-        parts = made_up([unit for e in experiments for unit in runner.sweep_units(e, rules, 0)], random)
-        if parts:
-            sweep = join_tables(parts)
-            parts += made_up([unit for e in experiments for unit in runner.fresh_units(e, rules, 0, sweep)], random)
-    if scenario != "offline":
-        parts += made_up([unit for e in experiments for unit in runner.online_units(e, rules, 0)], random)
-    return join_tables(parts)
+    experiments = [only(experiment, scenario) for experiment in experiments]
+    sweep = [unit for unit in enumerate_units(experiments, rules, 0) if isinstance(unit, OfflineUnit)]
+    parts = made_up(sweep, random)
+    chosen = enumerate_units(experiments, rules, 0, join_tables(parts or [empty_table()]))
+    return join_tables(parts + made_up(chosen[len(sweep) :], random))
 
 
 def _regret(mean):
@@ -130,7 +127,7 @@ def conclude(out, experiments, rules=RULES, scenario="both", claims=False):
     judged = [claim for rule in rules for claim in judge(episodes, rule)] if claims else []
     if judged:
         judged[0]["text"] = NASTY
-    runner.conclude(out, episodes, judged, provenance(experiments, rules))
+    write_summary(out, episodes, judged, provenance(experiments, rules))
     return out
 
 

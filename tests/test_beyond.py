@@ -19,13 +19,15 @@ from uamcts.lab.analysis.results import read
 from uamcts.lab.console.boards import frame, write_gif
 from uamcts.lab.experiments import beyond
 from uamcts.lab.experiments.learners import check_learner
-from uamcts.lab.experiments.paper import Experiment, Offline
-from uamcts.lab.report import build, gifs, markdown, plots
-from uamcts.lab.run import online, runner
-from uamcts.lab.run.engines import engine_of
+from uamcts.lab.experiments.paper import Experiment, OfflineGrid
+from uamcts.lab.report import build, gifs, markdown
+from uamcts.lab.run.compute import compile_unit, compute_unit, jobs_of
+from uamcts.lab.run.engines import make_engine
+from uamcts.lab.run.enumeration import enumerate_units, split_seeds
 from uamcts.lab.run.grid import domain_options, offline_grid, online_grid
 from uamcts.lab.run.reproduce import run_all
 from uamcts.lab.run.units import OfflineUnit
+from uamcts.names import planner_title
 from uamcts.presets import switches
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +35,7 @@ TINY = (("iterations", 3), ("rollouts", 2), ("depth", 6))
 
 
 def test_every_declaration_can_be_run():
-    experiments = beyond.chosen([], False, "both")
+    experiments = beyond.choose_experiments([], False, "both")
     assert {e.family for e in experiments} == set(beyond.FAMILIES)
     assert len({e.name for e in experiments}) == len(experiments)
     for experiment in experiments:
@@ -50,7 +52,7 @@ def test_every_declaration_can_be_run():
 
 def test_every_planner_has_the_same_choice_of_c():
     """None has a c of its own; what is reported was not used to choose; all planners meet the same seeds."""
-    for experiment in beyond.chosen([], False, "offline"):
+    for experiment in beyond.choose_experiments([], False, "offline"):
         first = experiment.offline[0]
         assert set(first.algorithms) in (set(beyond.PLANNERS), {"combined", "trust"})
         for part in experiment.offline:
@@ -63,8 +65,8 @@ def test_every_planner_has_the_same_choice_of_c():
             for c in part.exploration
             for rules in ("released", "trust")
         ]
-        choosing = runner.sweep_units(experiment, ("released",), 0)
-        fresh = runner.fresh_units(experiment, ("released",), 0, together(*made_up))
+        choosing = enumerate_units([experiment], ("released",), 0)
+        fresh = enumerate_units([experiment], ("released",), 0, together(*made_up))[len(choosing) :]
         assert {c for unit in fresh for _, c in unit.pairs} == {4.0}
         assert not _seeds(choosing) & _seeds(fresh)
         for units, runs in ((choosing, first.runs), (fresh, first.reported_runs)):
@@ -74,7 +76,7 @@ def test_every_planner_has_the_same_choice_of_c():
                     by_planner.setdefault((unit.tau, pair), []).extend(_seeds([unit]))
             assert all(sorted(seeds) == sorted(_seeds(units)) for seeds in by_planner.values())
             assert len(_seeds(units)) == runs
-    for experiment in beyond.chosen([], True, "offline"):
+    for experiment in beyond.choose_experiments([], True, "offline"):
         assert {part.exploration for part in experiment.offline} == {(beyond.QUICK_C,)}
 
 
@@ -83,42 +85,48 @@ def _seeds(units):
 
 
 def test_a_thousand_runs_where_an_episode_is_cheap():
-    runs = {e.name: e.offline[0].reported_runs for e in beyond.chosen(["planners", "mandatory"], False, "offline")}
+    runs = {
+        e.name: e.offline[0].reported_runs
+        for e in beyond.choose_experiments(["planners", "mandatory"], False, "offline")
+    }
     assert {name for name, count in runs.items() if count < 1000} == {
         "planners_hidden_obstacles", "planners_slippery", "mandatory_belt"
     }  # fmt: skip
 
 
 def test_units_hold_as_many_episodes_as_an_accelerator_plays_side_by_side():
-    assert runner.blocks(1000, 4) == [(0, 350), (350, 350), (700, 300)]
-    assert runner.blocks(100, 28) == [(0, 50), (50, 50)]
-    assert runner.blocks(120, 100) == [(0, 50), (50, 50), (100, 20)]
+    assert split_seeds(1000, 4) == [(0, 350), (350, 350), (700, 300)]
+    assert split_seeds(100, 28) == [(0, 50), (50, 50)]
+    assert split_seeds(120, 100) == [(0, 50), (50, 50), (100, 20)]
 
 
 def test_a_discount_reaches_the_search():
-    experiment = next(e for e in beyond.chosen(["discount"], False, "offline") if e.name == "discount_95")
-    unit = runner.sweep_units(experiment, ("released",), 0)[0]
-    configs = [job.config for job in replace(unit, seeds=1)._jobs()]
+    experiment = next(e for e in beyond.choose_experiments(["discount"], False, "offline") if e.name == "discount_95")
+    unit = enumerate_units([experiment], ("released",), 0)[0]
+    configs = [job.config for job in jobs_of(replace(unit, seeds=1))]
     assert {(config.gamma, config.iterations) for config in configs} == {(0.95, 100)}
 
 
 def test_quick_is_small_and_a_scenario_is_one_of_two():
-    quick = beyond.chosen(["budget", "planners"], True, "offline")
+    quick = beyond.choose_experiments(["budget", "planners"], True, "offline")
     assert not any(e.online for e in quick)
     assert max(dict(part.budget).get("iterations", 0) for e in quick for part in e.offline) <= 1000
-    assert not any(e.offline for e in beyond.chosen([], False, "online"))
-    with pytest.raises(ValueError, match="unknown experiment 'severe'; there are planners, estimators, severity"):
-        beyond.chosen(["severe"], False, "both")
+    assert not any(e.offline for e in beyond.choose_experiments([], False, "online"))
+    with pytest.raises(
+        ValueError,
+        match=r"unknown experiment 'severe'; did you mean 'severity'\? there are planners, estimators, severity",
+    ):
+        beyond.choose_experiments(["severe"], False, "both")
     with pytest.raises(ValueError, match="scenario is 'on'"):
-        beyond.chosen([], False, "on")
+        beyond.choose_experiments([], False, "on")
 
 
 def test_a_learner_that_is_not_installed_is_refused_before_anything_is_run(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    experiments = beyond.chosen(["estimators"], True, "online")
+    experiments = beyond.choose_experiments(["estimators"], True, "online")
     assert [e.domain for e in experiments] == ["two_way"]
     with pytest.raises(ValueError, match=r"learner 'trees' needs scikit-learn: pip install scikit-learn"):
-        run_all(experiments, False, True, "released", 0, tmp_path / "out", engine_of("local"), Console(quiet=True))
+        run_all(experiments, False, True, "released", 0, tmp_path / "out", make_engine("local"), Console(quiet=True))
     assert not (tmp_path / "out").exists()
 
 
@@ -127,13 +135,13 @@ def test_every_run_of_a_drawn_experiment_has_a_world_of_its_own():
         "severity", "breakout", "released", 0.1, "sweep", (("true", 1.0), ("corrupted", 1.0)), 0, 6, 0,
         options=(("severity", 0.5),), drawn=True,
     )  # fmt: skip
-    jobs = unit._jobs()
+    jobs = jobs_of(unit)
     broken = [int(job.domain.world_rules) for job in jobs]
     assert broken[0::2] == broken[1::2], "planners of one seed met different worlds"
     assert len(set(broken)) > 2
     assert all(mask.bit_count() == 5 for mask in broken)
     assert [int(job.domain.model_rules) for job in jobs] == [m if i % 2 == 0 else 0 for i, m in enumerate(broken)]
-    same = replace(unit, drawn=False)._jobs()
+    same = jobs_of(replace(unit, drawn=False))
     assert len({int(job.domain.world_rules) for job in same}) == 1
 
 
@@ -150,10 +158,9 @@ def test_options_of_a_domain_in_words():
 
 
 def test_options_reach_the_learning_runs():
-    experiment = next(e for e in beyond.chosen(["mandatory"], False, "online") if e.name == "mandatory_two")
-    unit = runner.online_units(experiment, ("released",), 0)[0]
-    domain = online.Experiment("two_way_icy", options=unit.options).complete().made()
-    assert int(domain.world_rules.ice) == 1 << (14 + 2) | 1 << (14 + 4)
+    experiment = next(e for e in beyond.choose_experiments(["mandatory"], False, "online") if e.name == "mandatory_two")
+    unit = enumerate_units([experiment], ("released",), 0)[0]
+    assert int(unit.world().world_rules.ice) == 1 << (14 + 2) | 1 << (14 + 4)
 
 
 def test_pictures_show_the_world_of_the_experiment(tmp_path, monkeypatch):
@@ -192,12 +199,12 @@ def test_what_another_thread_has_compiled_is_not_compiled_again():
         lambda event, *_, **__: compilations.append(event) if event.endswith("backend_compile_duration") else None
     )
     try:
-        thread = threading.Thread(target=unit.prepare)
+        thread = threading.Thread(target=compile_unit, args=(unit,))
         thread.start()
         thread.join()
         before = len(compilations)
         assert before >= 1
-        assert len(unit.compute(lambda share, words: None, None)["reward"]) == 6
+        assert len(compute_unit(unit, lambda share, words: None, None)["reward"]) == 6
         assert len(compilations) == before
     finally:
         jax.monitoring.clear_event_listeners()
@@ -208,13 +215,13 @@ def test_a_family_from_the_first_unit_to_the_page(tmp_path):
 
     As many episodes choose c as are reported, so that one program plays both.
     """
-    part = Offline(("corrupted", "combined"), (1.0, 4.0), runs=2, fresh_runs=4, budget=TINY)
+    part = OfflineGrid(("corrupted", "combined"), (1.0, 4.0), runs=2, fresh_runs=4, budget=TINY)
     levels = {1: ((2, 3),), 2: ((2, 2), (2, 4))}
     experiments = [
         Experiment(f"ice_{n}", "Ice", "two_way_icy", (part,), (), (("ice", ice),), family="ice", level=n)
         for n, ice in levels.items()
     ]
-    summary = run_all(experiments, False, True, "released", 0, tmp_path, engine_of("local"), Console(quiet=True))
+    summary = run_all(experiments, False, True, "released", 0, tmp_path, make_engine("local"), Console(quiet=True))
     fresh = [row for row in summary["rows"] if row["purpose"] == "fresh"]
     assert (len(summary["rows"]), len(fresh)) == (2 * 2 * 2 + 2 * 2, 2 * 2)
     assert {(row["purpose"], row["runs"]) for row in summary["rows"]} == {("sweep", 2), ("fresh", 4)}
@@ -256,7 +263,7 @@ def test_planners_side_by_side(tmp_path):
     summary = {"rows": rows, "claims": [], "curves": [], "provenance": about}
     (tmp_path / "summary.json").write_text(json.dumps(summary))
     page = build.build(tmp_path).read_text()
-    table = page[page.index("Online: what it needs") :]
+    table = page[page.index("Online: U is learned") :]
     table = table[: table.index("</table>")]
     lines = [line for line in table.split("<tr>") if "<td" in line]
     assert [line.count("<td") for line in lines] == [3, 3, 3]
@@ -302,11 +309,11 @@ def test_tables_show_fresh_seeds_and_not_the_best_of_the_sweep(tmp_path):
             made_up_row("trust", 7.0, c=4.0, rules="trust"),
         ],
     )
-    table, adapted = markdown.tables_of(found)["planners offline"], plots.who("combined", "true")
+    table, adapted = markdown.tables_of(found)["planners offline"], planner_title("combined", "true")
     assert [[cell.text for cell in line] for line in table.lines] == [
         [adapted, "5.00 [4.00, 6.00] in 20, c 2"],
         [f"{adapted}, tau 10", "6.00 [5.00, 7.00] in 20, c 8"],
-        [plots.who("trust", "true"), "7.00 [6.00, 8.00] in 20, c 4"],
+        [planner_title("trust", "true"), "7.00 [6.00, 8.00] in 20, c 4"],
     ]
     assert "7.00 [6.00, 8.00] in 20, c 4" in build.build(tmp_path).read_text()
 
@@ -363,10 +370,10 @@ def test_differences_are_those_of_trust_whichever_was_declared_first(tmp_path):
     made.append(difference("combined", "trust", 10.0, -3.0, 0.06))
     rows = [made_up_row("combined", 5.0), made_up_row("trust", 7.0), made_up_row("combined", 4.0, tau=10.0)]
     table = markdown.tables_of(write_family(tmp_path, rows, made))["planners differences"]
-    adapted = plots.who("combined", "true")
+    adapted = planner_title("combined", "true")
     assert [[cell.text for cell in line] for line in table.lines] == [
-        [f"less {adapted}", "+2.00* [+1.00, +4.00]"],
-        [f"less {adapted}, tau 10", "+3.00 [+1.00, +4.00]"],
+        [f"minus {adapted}", "+2.00* [+1.00, +4.00]"],
+        [f"minus {adapted}, tau 10", "+3.00 [+1.00, +4.00]"],
     ]
     assert "+2.00* [+1.00, +4.00]" in build.build(tmp_path).read_text()
 
@@ -378,7 +385,7 @@ def test_documents_are_filled_from_the_summary(tmp_path):
     assert filled == (
         "<!-- mean planners_a trust -->7.2<!-- end --> after\n<!-- table planners offline -->\n\n"
         "| planner | planners_a |\n| --- | --- |\n"
-        f"| {plots.who('trust', 'true')} | 7.16 [6.16, 8.16] in 20, c 1 |\n\n<!-- end -->\n"
+        f"| {planner_title('trust', 'true')} | 7.16 [6.16, 8.16] in 20, c 1 |\n\n<!-- end -->\n"
     )
     assert markdown.fill(filled, found) == filled
     path = tmp_path / "document.md"

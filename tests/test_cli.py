@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import uamcts
 from uamcts import names
 from uamcts.cli import app
-from uamcts.presets import planned_in, search_config
+from uamcts.presets import planning_domain, search_config
 
 runner = CliRunner()
 
@@ -68,7 +68,7 @@ def test_every_name_of_an_algorithm_is_understood(name, key):
     domain = uamcts.make("two_way")
     assert names.algorithm_key(name) == key
     assert search_config(domain, name) == search_config(domain, key)
-    assert np.array_equal(planned_in(domain, name).wrong_cells(), planned_in(domain, key).wrong_cells())
+    assert np.array_equal(planning_domain(domain, name).wrong_cells(), planning_domain(domain, key).wrong_cells())
 
 
 def test_the_names_of_the_documents_are_in_the_help_and_in_the_table():
@@ -116,16 +116,16 @@ BAD = [
     (["play", "two_way", "--gif", "nowhere/x.gif"], "there is no folder nowhere"),
     (["play", "two_way", "--gif", "x.mp4"], "ends in .gif"),
     (["play", "two_way", "--delay", "1e400"], "delay is inf; it must be between 0 and 3600"),
-    (["play", "two_way", "--seed", str(2**64)], f"seed is {2**64}; it must be a whole number between 0"),
+    (["play", "two_way", "--seed", str(2**64)], f"seed is {2**64}; it must be a whole number from 0"),
     (["play", "two_way", "--seed", str(2**32)], f"seed is {2**32}"),
     (["play", "two_way", "--seed", "-1"], "seed is -1"),
-    (["play", "two_way", "--steps", HUGE], f"steps is {HUGE}; it must be between 1 and 10,000,000"),
+    (["play", "two_way", "--steps", HUGE], f"steps is {HUGE}; it must be a whole number from 1 to 10000000"),
     ([*OFFLINE, "--c", "nan"], "c is nan"),
     ([*OFFLINE, "--c", "1", "--c", "inf"], "c is inf"),
     ([*OFFLINE, "--tau", "nan"], "tau is nan"),
     ([*OFFLINE, "--tau=-1"], "tau is -1.0"),
     ([*OFFLINE, "--seed", str(2**70)], "seed is "),
-    ([*OFFLINE, "--iterations", HUGE], f"iterations is {HUGE}; it must be between 1 and 1,000,000"),
+    ([*OFFLINE, "--iterations", HUGE], f"iterations is {HUGE}; it must be a whole number from 1 to 1000000"),
     ([*OFFLINE, "--iterations", "0"], "iterations is 0"),
     ([*OFFLINE, "--runs", HUGE], f"runs is {HUGE}"),
     ([*OFFLINE, "--algorithm", "zzz"], "unknown algorithm 'zzz'; there are mcts-true, mcts, "),
@@ -160,13 +160,16 @@ BAD = [
     (["run", "two_way", "--scenario", "offline", "--out", "listed", "--runs", "1"], "settings.json is damaged"),
     (["reproduce", "--seed", str(2**64), "--out", "out"], "seed is "),
     (["reproduce", "nope", "--out", "out"], "unknown experiment 'nope'"),
+    (["reproduce", "two_wya", "--out", "out"], "did you mean 'two_way'?"),
+    (["beyond", "severty", "--out", "out"], "did you mean 'severity'?"),
+    (["bench", "--only", "move"], "unknown benchmark 'move'; did you mean 'moves'?"),
     (["reproduce", "icy", "--rules", "x", "--out", "out"], "rules is 'x'"),
     (["beyond", "--seed=-3", "--out", "out"], "seed is -3"),
     (["report", "nowhere"], "there is no nowhere/summary.json"),
     (["report", "listed"], "listed/summary.json is damaged"),
     (["report", "units"], "no unit in units is finished yet; rerun the command"),
-    (["bench", "--lanes", str(10**15)], "lanes is 1000"),
-    (["bench", "--search-lanes", "9" * 30], "search_lanes is '999"),
+    (["bench", "--batch", str(10**15)], "batch is 1000"),
+    (["bench", "--search-batch", "9" * 30], "search_batch is '999"),
     (["bench", "--seconds", "1e400"], "seconds is inf"),
 ]
 
@@ -253,8 +256,8 @@ def test_ctrl_c_ends_quietly():
     "part", ["reference", *(pytest.param(part, marks=pytest.mark.long) for part in ("random_play", "moves"))]
 )
 def test_bench_prints_one_json_object(part):
-    command = [sys.executable, "-m", "uamcts", "bench", "--only", part, "--lanes", "8"]
-    command += ["--search-lanes", "1", "--steps", "4", "--seconds", "0.01", "--json"]
+    command = [sys.executable, "-m", "uamcts", "bench", "--only", part, "--batch", "8"]
+    command += ["--search-batch", "1", "--steps", "4", "--seconds", "0.01", "--json"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows = json.loads(output)["results"][part]["rows"]
     if part == "moves":

@@ -93,4 +93,12 @@ def test_a_file_in_the_folders_place_is_told(tmp_path, monkeypatch, capsys):
     (tmp_path / "uamcts").write_text("mine")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert compile_cache.cache_folder() is None
-    assert "compiled programs are not kept this time" in capsys.readouterr().err
+    assert "compiled programs are not cached this time" in capsys.readouterr().err
+
+
+def test_without_platformdirs_there_is_no_default_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
+    assert compile_cache.cache_folder() is None
+    assert capsys.readouterr().err == ""
+    assert not list(tmp_path.iterdir())

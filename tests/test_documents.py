@@ -165,7 +165,7 @@ def check_uamcts(words: list[str]) -> None:
     if words[0] in ("reproduce", "beyond"):
         modules = {"reproduce": "uamcts.lab.run.reproduce", "beyond": "uamcts.lab.experiments.beyond"}
         lab = importlib.import_module(modules[words[0]])
-        lab.chosen(given["names"] or [], given["quick"], given["scenario"])
+        lab.choose_experiments(given["names"] or [], given["quick"], given["scenario"])
     known = next((option.help for option in command.params if option.name == "algorithm"), "") or ""
     for name in given.get("algorithm") or ():
         names = {*importlib.import_module("uamcts.presets").ALGORITHMS, "trust", "random"}

@@ -16,7 +16,7 @@ from tiny_runs import episodes, run_tiny
 from uamcts import versions
 from uamcts.lab.report.gifs import draw_typical
 from uamcts.lab.run.differences import differences, in_words
-from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run.engines import make_engine
 from uamcts.lab.run.grid import default_folder, domain_options, offline_grid, online_grid, run_grid
 from uamcts.lab.run.store import Store
 from uamcts.runtime import atomic
@@ -91,7 +91,7 @@ def test_everything_is_checked_before_anything_is_written(tmp_path, changes, mes
     with pytest.raises(ValueError, match=message):
         run_grid(
             offline_grid(domains=["two_way"], algorithms=["corrupted"], taus=[0.1], **grid), rules, seed,
-            tmp_path / "out", engine_of("local"), Console(quiet=True),
+            tmp_path / "out", make_engine("local"), Console(quiet=True),
         )  # fmt: skip
     assert not list(tmp_path.iterdir())
 
@@ -105,7 +105,7 @@ def test_online_settings_are_checked_before_anything_is_written(tmp_path, change
     grid = {"learners": ["none"], "exploration": [], "runs": 2, "steps": 40, "interval": 20, "minibatches": 5}
     with pytest.raises(ValueError, match=message):
         run_grid(online_grid(["two_way"], ["combined"], **{**grid, **changes}), "released", 0, tmp_path / "out",
-                 engine_of("local"), Console(quiet=True))  # fmt: skip
+                 make_engine("local"), Console(quiet=True))  # fmt: skip
     assert not list(tmp_path.iterdir())
 
 
@@ -123,7 +123,7 @@ def test_one_run_and_runs_without_an_episode(tmp_path, monkeypatch):
     assert one["rows"][0]["ci95"] == [None, None]
     assert any(line.split()[-2:][0] == "1" and " - " in line for line in result_lines(one["rows"]))
     short = online_grid(["breakout"], ["combined"], ["none"], [], 1, 2, 1, 1)
-    none = run_grid(short, "released", 0, tmp_path / "none", engine_of("local"), Console(quiet=True))
+    none = run_grid(short, "released", 0, tmp_path / "none", make_engine("local"), Console(quiet=True))
     assert none["rows"] == []
     assert (tmp_path / "none" / "index.html").exists()
 
@@ -236,9 +236,9 @@ def test_a_wrong_address_is_told_at_once(tmp_path, capsys, monkeypatch):
     ray = pytest.importorskip("ray", reason="no Ray: pip install ray")
     monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("Ray waits more than a minute for it"))
     for address in ("127.0.0.1:1", "ray://127.0.0.1:1", "localhost:1"):
-        with pytest.raises(ValueError, match=r"nobody answers there .*: start a cluster with"):
+        with pytest.raises(ValueError, match=r"nothing answers there .*: start a cluster with"):
             run_grid(offline_grid(["two_way"], ["corrupted"], [], [0.1], [2], 2), "released", 0,
-                     tmp_path / "out", engine_of("ray", address), Console(quiet=True))  # fmt: skip
+                     tmp_path / "out", make_engine("ray", address), Console(quiet=True))  # fmt: skip
         assert f"connecting to Ray at {address}" in capsys.readouterr().out
 
 

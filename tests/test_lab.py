@@ -14,8 +14,10 @@ from rich.console import Console
 
 from uamcts.lab.experiments import paper
 from uamcts.lab.experiments.paper import EXPERIMENTS, NAMES, pairs, quick
-from uamcts.lab.run import batches, runner
-from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run import batches, enumeration, runner
+from uamcts.lab.run.compute import compute_unit
+from uamcts.lab.run.engines import make_engine
+from uamcts.lab.run.enumeration import enumerate_units
 from uamcts.lab.run.grid import offline_grid, online_grid, run_grid
 from uamcts.lab.run.store import Store
 from uamcts.lab.run.tables import from_parquet
@@ -28,14 +30,13 @@ from pathlib import Path
 from uamcts.runtime.jax_setup import prepare_jax
 prepare_jax()
 from rich.console import Console
-from uamcts.lab.run import reproduce
-from uamcts.lab.run import runner
-from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run import enumeration, reproduce
+from uamcts.lab.run.engines import make_engine
 from uamcts.lab.run.grid import offline_grid, run_grid
-runner.BLOCK, runner.EPISODES = 1, 1
+enumeration.BLOCK, enumeration.EPISODES = 1, 1
 reproduce.draw_typical = lambda *_: None
 run_grid(offline_grid(["two_way"], ["combined"], [1.0, 2.0], [0.1], [4], 12), "released", 0,
-         Path(sys.argv[1]), engine_of("local"), Console(quiet=True))
+         Path(sys.argv[1]), make_engine("local"), Console(quiet=True))
 print("finished", flush=True)
 """
 
@@ -157,7 +158,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
 
 def tiny(out, runs=2, seed=0):
     grid = offline_grid(["two_way"], ["corrupted"], [], [0.1], [2], runs)
-    return run_grid(grid, "released", seed, out, engine_of("local"), Console(quiet=True))
+    return run_grid(grid, "released", seed, out, make_engine("local"), Console(quiet=True))
 
 
 def test_a_folder_of_other_settings_is_refused(tmp_path):
@@ -175,7 +176,7 @@ def test_a_damaged_unit_is_named(tmp_path, content):
     tiny(tmp_path / "out")
     unit = next((tmp_path / "out" / "units").glob("*.parquet"))
     unit.write_bytes(content)
-    with pytest.raises(ValueError, match=r"is damaged .* remove it, and it will be computed again"):
+    with pytest.raises(ValueError, match=r"is damaged .* remove it to have it computed again"):
         tiny(tmp_path / "out")
     assert unit.read_bytes() == content
     unit.unlink()
@@ -205,7 +206,7 @@ def test_a_full_disk(tmp_path):
             "run", "two_way", "released", 0.1, "sweep", (("corrupted", 1.0),), 0, 2, 0, (("iterations", 2),)
         )
         with pytest.raises(OSError, match="No space left"):
-            runner.compute(unit, store, lambda: unit.compute(lambda share, words: None, store.units))
+            runner.compute_missing(unit, store, lambda: compute_unit(unit, lambda share, words: None, store.units))
         assert not list(place.rglob("*.parquet"))
     finally:
         subprocess.run(["umount", str(place)], check=True)
@@ -239,7 +240,7 @@ def test_a_grid_of_taus_and_budgets(tmp_path):
         ("run_freeway_2", (("iterations", 2),)),
     ]  # fmt: skip
     grid = offline_grid(["two_way"], ["corrupted"], [], [0.1, 10.0], [2], 2)
-    summary = run_grid(grid, "released", 0, tmp_path / "out", engine_of("local"), Console(quiet=True))
+    summary = run_grid(grid, "released", 0, tmp_path / "out", make_engine("local"), Console(quiet=True))
     assert sorted((row["experiment"], row["tau"]) for row in summary["rows"]) == [
         ("run_two_way", 0.1),
         ("run_two_way", 10.0),
@@ -248,7 +249,7 @@ def test_a_grid_of_taus_and_budgets(tmp_path):
 
 def test_a_grid_of_learners(tmp_path):
     grid = online_grid(["two_way"], ["combined", "trust"], ["none", "memory"], [], 2, 40, 20, 5)
-    units = runner.online_units(grid[0], ("released",), 0)
+    units = enumerate_units(grid, ("released",), 0)
     assert [(unit.algorithm, unit.learner, unit.c) for unit in units] == [
         ("combined", "none", 2**0.5), ("combined", "memory", 2**0.5), ("trust", "none", 4.0), ("trust", "memory", 4.0)
     ]  # fmt: skip
@@ -269,8 +270,8 @@ def test_lanes_and_turns_change_nothing(monkeypatch):
     )  # fmt: skip
     found = []
     for lanes in (3, 10, 16):
-        monkeypatch.setattr(batches, "lanes_of", lambda jobs, devices, lanes=lanes: lanes)
-        found.append(unit.compute(lambda share, words: None, None))
+        monkeypatch.setattr(batches, "batch_size", lambda jobs, devices, lanes=lanes: lanes)
+        found.append(compute_unit(unit, lambda share, words: None, None))
     assert same(found[0], found[1])
     assert same(found[0], found[2])
     assert len(set(found[0]["steps"])) > 2
@@ -279,12 +280,12 @@ def test_lanes_and_turns_change_nothing(monkeypatch):
 @pytest.mark.parametrize(("jobs", "devices"), [(1, 2), (40, 16), (400, 3), (10_000, 2)])
 def test_every_device_has_equally_many_lanes(jobs, devices, monkeypatch):
     """Else results would be exchanged between them, and one that is done waits for the others."""
-    lanes = batches.lanes_of(jobs, devices)
+    lanes = batches.batch_size(jobs, devices)
     assert lanes % devices == 0
-    assert devices <= lanes <= batches.LANES * devices
-    assert lanes >= min(jobs / 4, batches.LANES * devices)
+    assert devices <= lanes <= batches.BATCH * devices
+    assert lanes >= min(jobs / 4, batches.BATCH * devices)
     monkeypatch.setattr(batches.jax, "default_backend", lambda: "gpu")
-    wide = batches.lanes_of(jobs, devices)
+    wide = batches.batch_size(jobs, devices)
     assert wide % devices == 0
     assert max(jobs, batches.WIDE) <= wide < max(jobs, batches.WIDE) + devices
 
@@ -292,7 +293,7 @@ def test_every_device_has_equally_many_lanes(jobs, devices, monkeypatch):
 def test_an_online_unit_goes_on_after_a_crash(tmp_path):
     """Stopped after the first of three rounds, as a crash would: the same episodes in the end as in one go."""
     unit = OnlineUnit("two_way", "two_way", "combined", "linear", "released", 1.4, 2, 120, 0, 40, 50)
-    whole = unit.compute(lambda share, words: None, tmp_path)
+    whole = compute_unit(unit, lambda share, words: None, tmp_path)
     for path in tmp_path.iterdir():
         path.unlink()
 
@@ -304,10 +305,10 @@ def test_an_online_unit_goes_on_after_a_crash(tmp_path):
             raise Crash
 
     with pytest.raises(Crash):
-        unit.compute(crash, tmp_path)
+        compute_unit(unit, crash, tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
     shares = []
-    again = unit.compute(lambda share, words: shares.append(share), tmp_path)
+    again = compute_unit(unit, lambda share, words: shares.append(share), tmp_path)
     assert min(shares) > 0.4, "it began anew"
     assert same(whole, again)
 
@@ -369,11 +370,10 @@ import os, signal, sys, threading, time
 from pathlib import Path
 import ray
 from rich.console import Console
-from uamcts.lab.run import reproduce
-from uamcts.lab.run import runner
-from uamcts.lab.run.engines import engine_of
+from uamcts.lab.run import enumeration, reproduce
+from uamcts.lab.run.engines import make_engine
 from uamcts.lab.run.grid import offline_grid, run_grid
-runner.BLOCK, runner.EPISODES = 2, 1
+enumeration.BLOCK, enumeration.EPISODES = 2, 1
 reproduce.draw_typical = lambda *_: None
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
 killed = []
@@ -381,13 +381,13 @@ def killer():
     for _ in range(600):
         time.sleep(0.05)
         for line in os.popen("ps -eo pid,args").read().splitlines():
-            if "ray::" in line and "_computed" in line and "IDLE" not in line:
+            if "ray::" in line and "_compute_remotely" in line and "IDLE" not in line:
                 os.kill(int(line.split()[0]), signal.SIGKILL)
                 killed.append(line)
                 return
 threading.Thread(target=killer, daemon=True).start()
 run_grid(offline_grid(["two_way"], ["corrupted"], [], [0.1], [2], 6), "released", 0, Path(sys.argv[1]),
-         engine_of("ray"), Console(quiet=True))
+         make_engine("ray"), Console(quiet=True))
 print("killed", len(killed))
 """
     done = subprocess.run(
@@ -398,8 +398,8 @@ print("killed", len(killed))
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "killed 1" in done.stdout
-    monkeypatch.setattr(runner, "BLOCK", 2)  # the size of `tiny`, which is compiled already
-    monkeypatch.setattr(runner, "EPISODES", 1)
+    monkeypatch.setattr(enumeration, "BLOCK", 2)  # the size of `tiny`, which is compiled already
+    monkeypatch.setattr(enumeration, "EPISODES", 1)
     tiny(tmp_path / "local", runs=6)
     by_ray, here = rows(tmp_path / "ray"), rows(tmp_path / "local")
     order = [np.lexsort((table["seed"], table["algorithm"].astype(str))) for table in (by_ray, here)]

@@ -15,7 +15,8 @@ import uamcts
 from uamcts.baselines.transition import TransitionLearner
 from uamcts.episodes.online import Run, advance, deletions, online, over_runs, step, train_run
 from uamcts.lab.experiments.learners import make_learner
-from uamcts.lab.run.online import Experiment, Runs, average_precision, unique_share
+from uamcts.lab.run.online import Runs, average_precision, unique_share
+from uamcts.lab.run.units import OnlineUnit
 from uamcts.presets import search_config
 from uamcts.uncertainty import make_estimator
 from uamcts.uncertainty.learner import AgentState, UncertaintyLearner, plan, train
@@ -188,7 +189,7 @@ def test_a_core_that_is_done_long_before_the_others_is_not_given_up():
 # An experiment and its file
 
 
-SMALL = Experiment("two_way", runs=2, steps=120, interval=40, minibatches=100)
+SMALL = OnlineUnit.with_defaults("two_way", runs=2, steps=120, interval=40, minibatches=100)
 
 
 def test_going_on_from_a_file_changes_nothing(tmp_path):
@@ -212,7 +213,7 @@ def test_going_on_from_a_file_changes_nothing(tmp_path):
 def test_a_file_of_another_experiment_is_refused(tmp_path):
     runs = Runs(SMALL)
     runs.save(tmp_path / "runs")
-    other = Runs(Experiment("two_way", runs=2, steps=120, interval=40, minibatches=100, seed=1))
+    other = Runs(OnlineUnit.with_defaults("two_way", runs=2, steps=120, interval=40, minibatches=100, seed=1))
     before = other.runs
     with pytest.raises(ValueError, match="was written with seed 0, here it is 1"):
         other.load(tmp_path / "runs")
@@ -222,10 +223,10 @@ def test_a_file_of_another_experiment_is_refused(tmp_path):
 @pytest.mark.long
 def test_an_experiment_may_go_on_for_longer(tmp_path):
     """The buffers of the file are too short for the longer experiment: they grow."""
-    short = Runs(Experiment("two_way", runs=2, steps=40, interval=40, minibatches=50))
+    short = Runs(OnlineUnit.with_defaults("two_way", runs=2, steps=40, interval=40, minibatches=50))
     list(short.advance())
     short.save(tmp_path / "runs")
-    longer = Runs(Experiment("two_way", runs=2, steps=80, interval=40, minibatches=50))
+    longer = Runs(OnlineUnit.with_defaults("two_way", runs=2, steps=80, interval=40, minibatches=50))
     longer.load(tmp_path / "runs")
     list(longer.advance())
     assert longer.steps == 80
@@ -245,7 +246,7 @@ def test_an_experiment_may_go_on_for_longer(tmp_path):
 )
 def test_wrong_experiments_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        Runs(Experiment("two_way", **options))
+        Runs(OnlineUnit.with_defaults("two_way", **options))
 
 
 # Diagnostics
@@ -360,16 +361,16 @@ def test_online_two_way_finds_the_goal():
     Of some 750 late episodes a share of 0.97 has a standard error below 0.7 %, one of 0.6 below 2 %; the seeds are
     fixed. Five other seeds gave 0.98 to 0.99 and 0.58 to 0.64.
     """
-    reached, _, _ = late(Experiment("two_way", steps=1500))
+    reached, _, _ = late(OnlineUnit.with_defaults("two_way", steps=1500))
     assert len(reached) > 500
     assert reached.mean() > 0.97
-    blind, _, _ = late(Experiment("two_way", "corrupted", learner="none", steps=1500))
+    blind, _, _ = late(OnlineUnit.with_defaults("two_way", "corrupted", learner="none", steps=1500))
     assert blind.mean() < 0.8
 
 
 def goal_share(size, **options):
     """How often MCTS with a learned transition function reaches the goal late."""
-    return late(Experiment("two_way", "corrupted", learner=f"transition_{size}", **options))[0].mean()
+    return late(OnlineUnit.with_defaults("two_way", "corrupted", learner=f"transition_{size}", **options))[0].mean()
 
 
 @pytest.mark.long
@@ -394,7 +395,7 @@ def test_learned_transitions_show_the_papers_ordering():
 @pytest.mark.long
 def test_online_space_invaders_beats_the_true_model():
     """4 runs of 15,000 steps: after two rounds, at tau 0.1, combined is far above the 18.1 (0.6) of the true model."""
-    _, reward, _ = late(Experiment("space_invaders", runs=4, steps=15000))
+    _, reward, _ = late(OnlineUnit.with_defaults("space_invaders", runs=4, steps=15000))
     assert len(reward) >= 40
     assert reward.mean() - 3 * reward.std(ddof=1) / np.sqrt(len(reward)) > 18.7
 

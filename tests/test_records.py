@@ -6,11 +6,15 @@ import shutil
 import jax
 import jax.numpy as jnp
 import pytest
+from episode_tables import rows, together
 from tiny_runs import ABOUT, BASE, UNIT, episodes, run_tiny, same
 
 from uamcts import versions
+from uamcts.lab.experiments import beyond, paper
 from uamcts.lab.run import bandit, provenance, reproduce, runner
-from uamcts.lab.run.grid import online_grid
+from uamcts.lab.run.compute import compute_unit, resume, scratch_files
+from uamcts.lab.run.enumeration import enumerate_units
+from uamcts.lab.run.grid import offline_grid, online_grid
 from uamcts.lab.run.online import Runs
 from uamcts.lab.run.store import Store
 from uamcts.lab.run.tables import as_parquet, from_parquet
@@ -93,11 +97,11 @@ def test_no_flipped_bit_goes_unnoticed(tmp_path):
         changed = bytearray(whole)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
-        with pytest.raises(ValueError, match=r"is damaged .*remove it, and it will be computed again"):
+        with pytest.raises(ValueError, match=r"is damaged .*remove it to have it computed again"):
             store.read(UNIT)
     for length in range(0, len(whole), 97):
         path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match="remove it, and it will be computed again"):
+        with pytest.raises(ValueError, match="remove it to have it computed again"):
             store.read(UNIT)
 
 
@@ -106,7 +110,7 @@ def test_a_unit_under_anothers_name_is_refused(tmp_path):
     other = OfflineUnit(**{**BASE, "seed": 1})
     store.write(other, episodes(), ABOUT)
     shutil.copy(store.path(other.name), store.path(UNIT.name))
-    with pytest.raises(ValueError, match="holds another unit than its name says: --seed 1 there, 0 here; remove it"):
+    with pytest.raises(ValueError, match="not hold the unit that its name says: --seed 1 there, 0 here; remove it"):
         store.read(UNIT)
 
 
@@ -142,14 +146,14 @@ def interrupted(folder, **other):
             raise Crash
 
     with pytest.raises(Crash):
-        unit.compute(crash, folder)
+        compute_unit(unit, crash, folder)
     return unit
 
 
 def outcome(unit, runs, folder):
     """The episodes that a unit would resume from, or why not."""
     try:
-        return unit._resume(runs, *unit._scratch(folder))
+        return resume(unit, runs, *scratch_files(unit, folder))
     except ValueError as error:
         return str(error)
 
@@ -157,10 +161,10 @@ def outcome(unit, runs, folder):
 def test_no_flipped_bit_in_what_an_online_unit_resumes_from_goes_unnoticed(tmp_path):
     """Both files: a change is refused by name, or it is one of bytes that mean nothing."""
     unit = interrupted(tmp_path)
-    runs = Runs(unit._settings())
+    runs = Runs(unit)
     whole = outcome(unit, runs, tmp_path)
     before = runs.runs
-    for path in unit._scratch(tmp_path):
+    for path in scratch_files(unit, tmp_path):
         content = path.read_bytes()
         refused = 0
         for bit in range(3, 8 * len(content), 8 * len(content) // 30):
@@ -182,8 +186,8 @@ def test_foreign_files_to_resume_from_are_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "other").mkdir()
     mine, other = interrupted(tmp_path / "mine"), interrupted(tmp_path / "other", seed=1)
-    runs = Runs(mine._settings())
-    pairs = zip(mine._scratch(tmp_path / "mine"), other._scratch(tmp_path / "other"), strict=True)
+    runs = Runs(mine)
+    pairs = zip(scratch_files(mine, tmp_path / "mine"), scratch_files(other, tmp_path / "other"), strict=True)
     for path, foreign in pairs:
         content = path.read_bytes()
         shutil.copy(foreign, path)
@@ -200,8 +204,8 @@ def quick_bandit(monkeypatch):
     monkeypatch.setattr(bandit, "losing_case", lambda *_: None)
     monkeypatch.setattr(bandit, "regret_against_delta", lambda *_: None)
     monkeypatch.setattr(bandit, "_case", lambda *_: {"ucb": {"mean": [1.25, 2.5]}})
-    monkeypatch.setattr(bandit, "_against", lambda *_: {"delta": [0.5]})
-    return lambda out, is_quick=True, seed=0: bandit.measured(out, is_quick, seed, lambda share, words: None)
+    monkeypatch.setattr(bandit, "_against_delta", lambda *_: {"delta": [0.5]})
+    return lambda out, is_quick=True, seed=0: bandit.measure_bandits(out, is_quick, seed, lambda share, words: None)
 
 
 def test_bandit_results_are_checked_too(tmp_path, quick_bandit, monkeypatch):
@@ -211,7 +215,7 @@ def test_bandit_results_are_checked_too(tmp_path, quick_bandit, monkeypatch):
     text = path.read_text()
     for damaged in (text.replace("2.5", "2.6"), text[:-3], "[1, 2]", "[" * 100_000):
         path.write_text(damaged)
-        with pytest.raises(ValueError, match=r"bandit.json is damaged.*remove it, and it will be computed again"):
+        with pytest.raises(ValueError, match=r"bandit.json is damaged.*remove it to have it computed again"):
             quick_bandit(tmp_path)
     path.write_text(text)
     with pytest.raises(ValueError, match="--seed 0 there, 1 here"):
@@ -269,13 +273,51 @@ def test_trust_is_stored_under_its_own_rules(tmp_path):
     table = from_parquet(tmp_path / "out" / "episodes.parquet")[0]
     assert set(table["rules"][table["algorithm"] == "trust"]) == {"trust"}
     text = (tmp_path / "out" / "index.html").read_text()
-    assert "Rules: authors&#x27; program" in text or "Rules: authors' program" in text
+    assert "Rules: authors&#39; program" in text
     assert "Rules: trust" not in text, "trust is shown beside the others, not by itself"
 
 
 def test_online_trust_has_its_own_rules_too():
     grid = online_grid(["two_way"], ["combined", "trust"], ["none"], [], 2, 40, 20, 5)
-    units = runner.online_units(grid[0], ("released", "pseudocode"), 0)
+    units = enumerate_units(grid, ("released", "pseudocode"), 0)
     assert [(unit.algorithm, unit.rules) for unit in units] == [
         ("combined", "released"), ("trust", "trust"), ("combined", "pseudocode")
     ]  # fmt: skip
+
+
+NAMES = (
+    "space_invaders-offline-released-tau0.1-sweep-0-48f7ff2e",
+    "icy-offline-pseudocode-tau10-sweep-0-ae61adeb",
+    "breakout-online-released-combined-network-56e440ca",
+    "two_way-online-released-combined-linear-4ebf521b",
+    "severity_breakout_40-offline-trust-tau0.1-sweep-0-8af2110f",
+    "discount_95-offline-released-tau0.1-sweep-0-8ab8bc3c",
+    "planners_freeway-online-trust-trust-two_part+memory-eaca9697",
+    "mandatory_two-online-released-corrupted-cmax_plus-e42b4273",
+    "estimators_two_way-online-trust-trust-bayes-4a8cc16f",
+)
+
+
+def test_finished_units_are_found_under_the_names_they_were_stored_with():
+    """Recorded names. They change only with a version in `uamcts.versions`: then finished work is computed again."""
+    wanted = {name.partition("-")[0] for name in NAMES}
+    experiments = [
+        experiment
+        for experiment in (*paper.EXPERIMENTS.values(), *beyond.choose_experiments([], False, "both"))
+        if experiment.name in wanted
+    ]
+    units = enumerate_units(experiments, ("released", "pseudocode"), 0)
+    assert set(NAMES) <= {unit.name for unit in units}
+    watched = OnlineUnit.with_defaults("space_invaders", "trust").complete()
+    assert watched.name == "run_space_invaders-online-trust-trust-two_part+memory-b4242c69"
+
+
+def test_units_at_the_chosen_c_come_between_sweeps_and_online_runs():
+    """The sweep says c = 2 is best; without it the units on fresh seeds are not known."""
+    grid = offline_grid(["two_way"], ["corrupted"], [1.0, 2.0], [0.1], [3], 2)
+    grid += online_grid(["two_way"], ["combined"], ["none"], [], 2, 40, 20, 5)
+    known = enumerate_units(grid, ("released",), 0)
+    sweep = together(*(rows("run_two_way", "corrupted", [c, c], c=c, domain="two_way") for c in (1.0, 2.0)))
+    units = enumerate_units(grid, ("released",), 0, sweep)
+    assert units[:1] + units[2:] == known
+    assert (units[1].purpose, units[1].pairs, units[1].first_seed) == ("fresh", (("corrupted", 2.0),), 1_000_000)

@@ -5,23 +5,29 @@ import io
 import json
 import re
 import shutil
+import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import asdict
-from html import escape
 from html.parser import HTMLParser
 
 import made_up_results
 import matplotlib
 import numpy as np
 import pytest
+from markupsafe import escape
 from PIL import Image
 from rich.console import Console
+from typer.testing import CliRunner
 
-from uamcts.lab.analysis.results import ROW, best_rows, read
+from uamcts.cli import app
+from uamcts.lab.analysis.forms import ROW
+from uamcts.lab.analysis.results import read
+from uamcts.lab.analysis.selection import offline_results
 from uamcts.lab.console.terminal import Bars, result_lines, verdict_line
-from uamcts.lab.report import build, plots
-from uamcts.lab.run import runner
+from uamcts.lab.report import bandit_plots, build, plots, style
+from uamcts.lab.run import enumeration, reproduce
+from uamcts.lab.run.enumeration import enumerate_units
 from uamcts.lab.run.grid import offline_grid
 from uamcts.lab.run.store import Store
 
@@ -118,7 +124,10 @@ def test_every_figure_is_there_as_png_and_svg(out):
 def test_bars_are_fresh_seeds_and_marks_the_sweeps_maximum(out):
     rows = rows_of(out, "two_way")
     axes = plots.offline(rows, "2-Way GridWorld", "released").axes[0]
-    fresh, sweep = best_rows(rows, "fresh"), best_rows(rows)
+    shown = offline_results(rows)
+    fresh, sweep = {one.algorithm: one.row for one in shown}, {one.algorithm: one.sweep for one in shown}
+    assert {row["purpose"] for row in fresh.values()} == {"fresh"}
+    assert {(row["purpose"], row["best"]) for row in sweep.values()} == {("sweep", True)}
     assert list(fresh) == ["true", "corrupted", "combined"]
     assert [bar.get_height() for bar in axes.patches] == pytest.approx([row["mean"] for row in fresh.values()])
     marks = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "D"]
@@ -126,7 +135,7 @@ def test_bars_are_fresh_seeds_and_marks_the_sweeps_maximum(out):
     assert all(fresh[key]["c"] == sweep[key]["c"] and fresh[key]["mean"] != sweep[key]["mean"] for key in fresh)
     ticks = [label.get_text().replace("\n", " ") for label in axes.get_xticklabels()]
     titles = ("MCTS, true world", "MCTS", "UA-MCTS")
-    assert ticks == [f"{t} c = {plots.exploration(r['c'])}" for t, r in zip(titles, fresh.values(), strict=True)]
+    assert ticks == [f"{t} c = {style.exploration(r['c'])}" for t, r in zip(titles, fresh.values(), strict=True)]
     dashed = [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
     assert dashed == pytest.approx([fresh["true"]["mean"], fresh["corrupted"]["mean"]])
     (said,) = (text.get_text() for text in axes.get_legend().get_texts())
@@ -151,7 +160,7 @@ def test_every_tau_has_a_bar_of_its_own_where_tau_matters(out):
 
 def test_drawing_leaves_matplotlib_as_it_was(out, tmp_path):
     before = dict(matplotlib.rcParams)
-    plots.save(plots.bandit_case(read(out).bandit["cases"][0]), tmp_path, "figure")
+    style.save(bandit_plots.regret_over_time(read(out).bandit["cases"][0]), tmp_path, "figure")
     assert dict(matplotlib.rcParams) == before
 
 
@@ -164,9 +173,9 @@ def test_the_page_says_everything(out):
     assert {"✓ holds", "✗ does not hold", "≈ too close to call", "– not measured"} <= set(page.text)
     for experiment, domain in found.experiments():
         assert experiment in page.ids
-        assert plots.name(domain) in text
+        assert style.title_of(domain) in text
     verdicts = Counter(claim["verdict"] for claim in found.claims)
-    assert f"Of the {len(found.claims)} claims of the paper that were looked at here, {verdicts['holds']} hold," in text
+    assert f"Of the {len(found.claims)} claims of the paper that were checked here, {verdicts['holds']} hold," in text
     assert "the paper's c" in page.text
     assert "UA-Backpropagation" in page.text
     assert not {"corrupted", "combined", "backpropagation"} & set(page.text)
@@ -264,12 +273,12 @@ def test_what_an_experiment_of_the_paper_lacks_is_named(tmp_path, scenario, abse
 
 def test_an_interrupted_folder_is_reported_from_its_finished_units(tmp_path, monkeypatch):
     """Units of a command that was killed: no summary yet."""
-    monkeypatch.setattr(runner, "EPISODES", 1)
+    monkeypatch.setattr(enumeration, "EPISODES", 1)
     grid = offline_grid(["two_way"], ["corrupted", "combined"], [], [0.1], [], 60)
     store = Store(tmp_path, {"experiments": {experiment.name: asdict(experiment) for experiment in grid}})
     with pytest.raises(ValueError, match=r"no unit in .* is finished yet; rerun the command"):
         build.build(tmp_path)
-    units = runner.sweep_units(grid[0], ("released",), 0)
+    units = enumerate_units(grid, ("released",), 0)
     assert len(units) == 2
     (episodes,) = made_up_results.made_up(units[:1], np.random.default_rng(0))
     store.write(units[0], episodes, {})
@@ -486,3 +495,31 @@ def test_in_a_browser_the_page_is_dark_where_the_reader_wants_it(opened):
     assert light == "rgb(255, 255, 255)"
     assert sum(map(int, re.findall(r"\d+", dark))) < 120
     assert sum(map(int, re.findall(r"\d+", ink))) < 200 < 600 < sum(map(int, re.findall(r"\d+", chalk)))
+
+
+# Without Jinja2
+
+
+@pytest.fixture
+def no_jinja2(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+
+
+def test_without_jinja2_everything_but_the_page_is_stored(tmp_path, monkeypatch, no_jinja2):
+    monkeypatch.setattr(reproduce, "draw_typical", lambda *_: None)
+    grid = offline_grid(["two_way"], ["corrupted", "combined"], [1.0, 2.0], [0.1], [7], 20)
+    episodes = made_up_results.all_episodes(grid, ("released",))
+    about = made_up_results.provenance(grid, ("released",))
+    summary = reproduce.finish(tmp_path, episodes, None, ("released",), about)
+    assert "the page was not written because Jinja2 is not installed: pip install 'uamcts[lab]'" in summary["report"]
+    assert f"uamcts report {tmp_path}" in summary["report"]
+    stored = {path.name for path in tmp_path.iterdir()}
+    assert stored == {"episodes.parquet", "summary.json", "figures"}
+    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".png", ".svg"}
+
+
+def test_without_jinja2_the_report_command_says_what_is_missing(tmp_path, no_jinja2):
+    made_up_results.own_grid(tmp_path)
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert result.exit_code == 1
+    assert result.stderr.strip() == "uamcts: this command needs jinja2: pip install jinja2"

@@ -10,14 +10,14 @@ import pytest
 
 import uamcts
 from uamcts.episodes.offline import play
-from uamcts.presets import ALGORITHMS, EXPLORATION, planned_in, search_config
+from uamcts.presets import ALGORITHMS, EXPLORATION, planning_domain, search_config
 
 
 def lanes(domain, choices):
     """Domains and settings of (algorithm, settings, runs) as lanes of one batch."""
     domains, configs = [], []
     for algorithm, options, runs in choices:
-        domains += [planned_in(domain, algorithm)] * runs
+        domains += [planning_domain(domain, algorithm)] * runs
         configs += [search_config(domain, algorithm, **options)] * runs
     return tuple(jax.tree.map(lambda *leaves: np.stack(leaves), *trees) for trees in (domains, configs))
 

@@ -351,10 +351,10 @@ def test_the_algorithm_has_one_setting_for_every_domain():
 def test_online_it_learns_by_its_own_settings_and_the_paper_by_the_papers():
     pytest.importorskip("pyarrow")
     from uamcts.lab.run.grid import online_grid
-    from uamcts.lab.run.online import Experiment
+    from uamcts.lab.run.units import OnlineUnit
 
     def learns(**given):
-        full = Experiment("breakout", **given).complete()
+        full = OnlineUnit.with_defaults("breakout", **given).complete()
         return full.learner, full.interval, full.minibatches
 
     assert learns(algorithm="trust") == ("two_part+memory", 500, 1000)
@@ -368,12 +368,13 @@ def test_online_it_learns_by_its_own_settings_and_the_paper_by_the_papers():
 def test_algorithms_with_rules_of_their_own_share_a_unit():
     """Rows stay in the order of the jobs, and are those of the algorithm alone."""
     pytest.importorskip("pyarrow")
+    from uamcts.lab.run.compute import compute_unit
     from uamcts.lab.run.units import OfflineUnit
 
     def played(*algorithms):
         pairs = tuple((algorithm, 2.0) for algorithm in algorithms)
         unit = OfflineUnit("x", "two_way", "released", 0.1, "sweep", pairs, 0, 2, 0, (("iterations", 4),))
-        return unit.compute(lambda share, words: None, None)
+        return compute_unit(unit, lambda share, words: None, None)
 
     mixed, alone = played("corrupted", "trust"), played("trust")
     assert mixed["algorithm"].tolist() == ["corrupted", "trust"] * 2

@@ -9,7 +9,7 @@ from uamcts.lab.console.limits import PACKAGES, missing_packages
 
 
 def main() -> None:
-    """Runs the command line, or says what it needs. A reader that closes the pipe, like `head`, ends it quietly."""
+    """Runs the command line, or says which packages are missing. Exits quietly if `head` closes the pipe."""
     try:
         from uamcts.cli import app
     except ModuleNotFoundError as missing:
@@ -22,7 +22,7 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        # What is still in the buffer has no reader; Python would complain about it once more at its end.
+        # The buffer has no reader any more; without this Python would report the error again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 

@@ -1,6 +1,7 @@
-"""Checks of arguments: each returns a plain value, or raises an error that names the argument and a remedy.
+"""Validates arguments. Each function returns a plain value, or raises an error that names the argument and the remedy.
 
-JAX is not imported here: `uamcts.gym` registers its environments without it.
+The whole package validates with these functions. They do not import JAX, because `uamcts.gym` registers its
+environments without it.
 """
 
 from __future__ import annotations
@@ -15,22 +16,27 @@ from typing import Any
 import numpy as np
 
 LARGEST = float(np.finfo(np.float32).max)
-"""The greatest size of a reward, a feature or an uncertainty: the compiled search computes with 32 bits."""
+"""The largest absolute value of a reward, a feature or an uncertainty: the compiled search uses 32-bit floats."""
 MOST_ACTIONS = 100_000
-"""A node of a search tree has one child per action."""
+"""The largest number of actions: a node of a search tree has room for one child per action."""
 
 
 def shown(thing: Any) -> str:
-    """The beginning of a value's `repr`, for a message."""
+    """The `repr` of a value for an error message, shortened if it is long."""
     try:
         words = repr(thing)
     except Exception as error:  # somebody's own __repr__
         words = f"a {type(thing).__name__} whose repr raises {type(error).__name__}"
-    return words if len(words) <= 80 else f"{words[:77]}..."
+    return shorten(words, 80)
+
+
+def shorten(text: str, longest: int) -> str:
+    """The text, cut to `longest` characters with an ellipsis."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def integer(value: Any) -> int | None:
-    """`value` as an int if it is a whole number: an int, a NumPy integer or an array of one; None if it is not."""
+    """`value` as an int if it is a whole number (an int, a NumPy integer or an array of one), else None."""
     if type(value) is int:
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -44,7 +50,17 @@ def integer(value: Any) -> int | None:
 
 
 def whole(argument: str, value: Any, least: int = 1, most: int | None = None) -> int:
-    """`value` as a whole number between `least` and `most`."""
+    """`value` as an int.
+
+    Args:
+        argument: The name of the argument, for the message.
+        value: What was given. Floats and booleans are not accepted.
+        least: The smallest value that is allowed.
+        most: The largest value that is allowed, if there is a limit.
+
+    Raises:
+        ValueError: If `value` is not a whole number, or out of range.
+    """
     number = integer(value)
     if number is None or number < least or (most is not None and number > most):
         limits = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -71,7 +87,7 @@ def action_count(value: Any) -> int:
 
 
 def seed_number(value: Any) -> int:
-    """`value` as a seed: a whole number of 64 bits."""
+    """`value` as a seed: a whole number of at most 64 bits."""
     number = integer(value)
     if number is None or not -(2**63) <= number < 2**63:
         raise ValueError(f"seed is {shown(value)}; it must be a whole number of at most 64 bits (up to 2**63 - 1)")
@@ -82,10 +98,21 @@ def real(
     argument: str,
     value: Any,
     remedy: str = "it must be a finite number",
-    good: Callable | None = None,
+    good: Callable[[float], bool] | None = None,
     verb: str = "is",
 ) -> float:
-    """`value` as a finite number of at most 32 bits that is `good`."""
+    """`value` as a float.
+
+    Args:
+        argument: The name of the argument, for the message.
+        value: What was given: a number or an array of one.
+        remedy: What the message says the value must be.
+        good: A condition that the number must meet.
+        verb: What stands between the argument and its value in the message.
+
+    Raises:
+        ValueError: If `value` is no finite 32-bit number, or is not `good`.
+    """
     number = math.nan
     if hasattr(value, "__float__") and not isinstance(value, (bool, np.bool_)) and getattr(value, "ndim", 0) == 0:
         with contextlib.suppress(TypeError, ValueError, OverflowError):
@@ -97,7 +124,7 @@ def real(
 
 
 def flag(argument: str, value: Any, remedy: str = "it must be True or False") -> bool:
-    """`value` as a condition: True, False, or the numbers 0 and 1 as arrays and environments have them."""
+    """`value` as a bool; environments and arrays may also give the numbers 0 and 1."""
     number = int(value) if isinstance(value, (bool, np.bool_)) else integer(value)
     if getattr(value, "ndim", 1) == 0 and getattr(value, "dtype", None) == np.bool_:
         number = int(value)
@@ -107,20 +134,20 @@ def flag(argument: str, value: Any, remedy: str = "it must be True or False") ->
 
 
 def switch(argument: str, value: Any) -> bool:
-    """`value` as an option that is on or off."""
+    """`value` as a bool, where numbers are not accepted."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{argument} is {shown(value)}; it must be True or False")
     return bool(value)
 
 
 def function(argument: str, value: Any, form: str) -> None:
-    """Refuses what cannot be called; None means that the argument is not given."""
+    """Raises a TypeError if `value` cannot be called; None means that the argument was not given."""
     if value is not None and not callable(value):
         raise TypeError(f"{argument} is {shown(value)}; give a function {form}")
 
 
 def names(argument: str, value: Any, count: int) -> tuple[str, ...]:
-    """`value` as `count` names, or none at all."""
+    """`value` as a tuple of `count` names, or an empty one."""
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
         raise ValueError(f"{argument} is {shown(value)}; give one name for each of the {count} actions, or none")
     found = tuple(value)
@@ -130,14 +157,14 @@ def names(argument: str, value: Any, count: int) -> tuple[str, ...]:
 
 
 def refuse_beyond_memory(needed: float, what: str, remedy: str) -> None:
-    """Refuses what would take more memory than this machine has."""
+    """Raises a ValueError if `what` needs more memory (in bytes) than this machine has."""
     have = _machine_memory()
     if needed > have:
         raise ValueError(f"{what} takes about {gigabytes(needed)} and this machine has {gigabytes(have)}; {remedy}")
 
 
 def gigabytes(size: float) -> str:
-    """A number of bytes in words."""
+    """A number of bytes for a message, like `1.5 GB`."""
     for unit, factor in (("MB", 1e6), ("GB", 1e9), ("TB", 1e12)):
         if size < 1000 * factor or unit == "TB":
             return f"{size / factor:,.3g} {unit}"
@@ -145,7 +172,7 @@ def gigabytes(size: float) -> str:
 
 
 def _machine_memory() -> float:
-    """Bytes of memory in all; unlimited where the system does not say."""
+    """The machine's memory in bytes; infinite where the system does not tell."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -153,7 +180,7 @@ def _machine_memory() -> float:
 
 
 def search_bytes(state: Any, config: Any, num_actions: int) -> float:
-    """About how much memory a compiled search takes: the tree, and a state for every rollout."""
+    """An estimate of the bytes a compiled search needs: its tree, and a state for every rollout."""
     import jax
 
     leaves = jax.tree.leaves(state)
@@ -163,12 +190,17 @@ def search_bytes(state: Any, config: Any, num_actions: int) -> float:
 
 
 def legal_actions(allowed: Any, num_actions: int) -> list[int]:
-    """What `legal_actions(state)` returned, as a sorted list of actions; a ValueError if it says no such thing.
+    """What `legal_actions(state)` returned, as a sorted list of actions.
 
-    It is a sequence of different whole numbers 0 .. num_actions - 1, or a mask: `num_actions` conditions.
+    Args:
+        allowed: A sequence of different actions from 0 to `num_actions - 1`, or a mask of `num_actions` booleans.
+        num_actions: The number of actions.
+
+    Raises:
+        ValueError: If `allowed` is neither.
     """
     if type(allowed) is list and all(type(action) is int for action in allowed):
-        numbers: list[Any] = allowed  # the usual case, and it is asked for in every step of a rollout
+        numbers: list[Any] = allowed  # the usual case, which every step of a rollout goes through
     else:
         numbers = _action_numbers(allowed, num_actions)
     if len(set(numbers)) < len(numbers):
@@ -180,7 +212,7 @@ def legal_actions(allowed: Any, num_actions: int) -> list[int]:
 
 
 def _action_numbers(allowed: Any, num_actions: int) -> list[int]:
-    """The actions in a sequence, an array, a set or a mask."""
+    """The actions in a sequence, an array, a set or a mask, in the order given."""
     flat = isinstance(allowed, Iterable) and getattr(allowed, "ndim", 1) == 1
     if not flat or isinstance(allowed, (str, bytes, dict)):
         raise ValueError(f"legal_actions gave {shown(allowed)}; it must give a list of actions, or a mask")

@@ -1,8 +1,12 @@
-"""The names of algorithms and rule sets: what is typed, what is stored and what is shown. Imports nothing heavy."""
+"""Names of algorithms, rule sets and domains: what is typed, what is stored and what is shown.
+
+The command line completes names in a shell, so this module imports nothing heavy.
+"""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PHASES = ("selection", "expansion", "simulation", "backpropagation")
@@ -10,18 +14,18 @@ PHASES = ("selection", "expansion", "simulation", "backpropagation")
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One algorithm under each of its names."""
+    """The names of one algorithm."""
 
     key: str
-    """In stored data and in Python."""
+    """The name in stored data and in Python."""
     name: str
-    """On the command line; `key` is accepted there too."""
+    """The name on the command line, which also accepts `key`."""
     title: str
-    """In figures, tables and messages."""
+    """The name in figures, tables and messages."""
     phases: tuple[str, ...] = ()
-    """The phases that are uncertainty-adapted."""
+    """The uncertainty-adapted phases."""
     short: str = ""
-    """The title on two lines, where there is little room."""
+    """The title on two lines, for narrow places."""
 
 
 TABLE = (
@@ -35,52 +39,69 @@ TABLE = (
     Algorithm("combined", "ua-mcts", "UA-MCTS", PHASES),
     Algorithm("trust", "trust", "Trust search", PHASES, "Trust\nsearch"),
 )  # fmt: skip
-"""In the order in which figures show them."""
+"""All algorithms, in the order in which figures show them."""
 ALGORITHM_NAMES = tuple(algorithm.name for algorithm in TABLE)
 PLAIN = ("true", "corrupted")
 """The keys of plain MCTS: in the true world, and in the simulator."""
 WITHOUT_TAU = (*PLAIN, "trust")
-"""The keys of the algorithms that do not read tau."""
+"""The keys of the algorithms that ignore tau."""
 
 RULE_TITLES = {"released": "authors' program", "pseudocode": "as printed", "trust": "trust"}
-"""Rule sets as figures and tables show them."""
+"""Rule sets in figures, tables and messages."""
 DOMAIN_NAMES = (
     "space_invaders", "freeway", "breakout", "two_way", "two_way_icy", "hidden_obstacles", "slippery", "shortcut",
     "frozen_lake", "cliff", "bridge",
 )  # fmt: skip
-"""The keys of `uamcts.DOMAINS`, for completion in a shell, which must not wait for JAX."""
+"""The keys of `uamcts.DOMAINS`, so that a shell can complete them without importing JAX."""
 
 _BY_KEY = {algorithm.key: algorithm for algorithm in TABLE}
 _KEYS = {name: algorithm.key for algorithm in TABLE for name in (algorithm.name, algorithm.key)}
 
 
+def suggestion(name: object, known: Iterable[str]) -> str:
+    """The words "did you mean 'breakout'? " if one of `known` is close to `name`, else an empty string."""
+    nearest = difflib.get_close_matches(str(name).lower(), known, n=1, cutoff=0.4)
+    return f"did you mean {nearest[0]!r}? " if nearest else ""
+
+
+def check_name(kind: str, name: object, known: Iterable[str]) -> None:
+    """Raises a ValueError that suggests the closest name if `name` is not one of `known`.
+
+    Args:
+        kind: What is named, for the message: `"domain"`.
+        name: The name that was given.
+        known: The names that exist.
+    """
+    known = tuple(known)
+    if name not in known:
+        raise ValueError(f"unknown {kind} {name!r}; {suggestion(name, known)}there are {', '.join(known)}")
+
+
 def algorithm_key(name: str) -> str:
-    """The stored key of an algorithm; upper case and underscores in `name` do not matter."""
+    """The stored key of an algorithm, from any of its names; case, `-` and `_` do not matter."""
     wanted = str(name).strip().lower().replace("_", "-")
     if wanted in _KEYS:
         return _KEYS[wanted]
-    nearest = difflib.get_close_matches(wanted, _KEYS, n=1, cutoff=0.4)
-    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    raise ValueError(f"unknown algorithm {name!r}; {hint}there are {', '.join(ALGORITHM_NAMES)}")
+    raise ValueError(f"unknown algorithm {name!r}; {suggestion(wanted, _KEYS)}there are {', '.join(ALGORITHM_NAMES)}")
 
 
 def title(key: str) -> str:
-    """An algorithm's name for people."""
+    """The title of an algorithm."""
     return _BY_KEY[key].title if key in _BY_KEY else key
 
 
 def short_title(key: str) -> str:
-    """`title`, on two lines where it is long."""
+    """The title of an algorithm, on two lines if it is long."""
     return (_BY_KEY[key].short or title(key)) if key in _BY_KEY else key
 
 
 def rules_title(rules: str) -> str:
-    """A rule set's name for people."""
+    """The title of a rule set."""
     return RULE_TITLES.get(rules, rules)
 
 
 def planner_title(key: str, learner: str) -> str:
-    """An algorithm with what it learns, as in `UA-MCTS, learned U (network)`."""
+    """The title of an algorithm with its learner, like `UA-MCTS, learned U (network)`."""
     if learner.startswith("transition_"):
         return f"{title(key)}, transition ({learner.removeprefix('transition_').replace('_', ' ')})"
     if learner in ("none", "true"):

@@ -126,6 +126,6 @@ def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) 
     return SearchConfig(**{**defaults, **settings})
 
 
-def planned_in(domain: Domain, algorithm: str) -> Domain:
+def planning_domain(domain: Domain, algorithm: str) -> Domain:
     """The domain as the algorithm plans in it: `true` knows the real rules."""
     return domain.with_true_model() if algorithm_key(algorithm) == "true" else domain

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_backend import SimulatorBackend
 from uamcts.arguments import real, shown, switch, whole
 from uamcts.mcts.config import SearchConfig
+from uamcts.names import suggestion
 from uamcts.presets import TRUST
 from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
@@ -59,8 +59,7 @@ def make_config(config: SearchConfig, settings: dict[str, Any]) -> SearchConfig:
     names = SearchConfig.__dataclass_fields__
     for name in settings:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = suggestion(name, names)
             raise TypeError(f"Agent has no argument {name!r}; {hint}settings of the search are {', '.join(names)}")
     config = replace(config, **settings)
     for name in names:

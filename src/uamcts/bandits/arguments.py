@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts import arguments
 from uamcts.bandits.arms import Bandit
 
 MOST = 2**24
@@ -52,9 +53,7 @@ def exploration(c: float, delta: Any, bandit: Bandit, runs: int) -> jax.Array:
 
 
 def whole(name: str, value: Any) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value <= MOST:
-        raise ValueError(f"{name} is {value!r}; it must be a whole number from 1 to {MOST}")
-    return int(value)
+    return arguments.whole(name, value, 1, MOST)
 
 
 def enough_steps(steps: Any, bandit: Bandit) -> int:

@@ -1,44 +1,41 @@
-"""Measurements beside peers, in one run: absolute times differ from machine to machine, ratios less."""
+"""Benchmarks: our speed next to that of peers, in one process. `uamcts bench` runs them.
+
+Absolute times differ from machine to machine, ratios less. `timing.py` is how all benchmarks measure, including the
+scripts in the repository's folder `benchmarks/`, which need more than this package to run.
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
-import sys
 from typing import Any
+
+from uamcts.bench.timing import use_one_core
+
+__all__ = ["BENCHMARKS", "run", "use_one_core"]
 
 BENCHMARKS = ("random_play", "rollouts", "moves", "growth", "reference", "online")
 
 
-def one_core() -> None:
-    """Keeps this process on one core. Call it before JAX starts its threads."""
-    if "jax" in sys.modules:
-        raise RuntimeError("JAX is loaded already; measure on one core in a fresh process")
-    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+def run(names: list[str], batch: int, steps: int, search_batches: list[int], seconds: float) -> dict[str, Any]:
+    """Runs the benchmarks `names` and returns their results and where they ran.
 
-
-def version(package: str) -> str | None:
-    """The installed version of a peer, None where it is missing."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def run(names: list[str], lanes: int, steps: int, search_lanes: list[int], seconds: float) -> dict[str, Any]:
-    """The benchmarks `names`, one after the other, and where they ran."""
+    Args:
+        names: Some of `BENCHMARKS`.
+        batch: Games or rollouts in a batch.
+        steps: Steps of a random game.
+        search_batches: Searches in a batch; each number is measured.
+        seconds: How long each measurement takes.
+    """
     import jax
 
     from uamcts.bench import moves, online, plain, random_play
 
-    measured = {
-        "random_play": lambda: random_play.measure(lanes, steps, seconds, version("gymnax") is not None),
-        "rollouts": lambda: moves.rollouts(["breakout", "freeway", "space_invaders"], lanes, seconds),
-        "moves": lambda: moves.measure(search_lanes, seconds, version("mctx") is not None),
-        "growth": lambda: moves.growth(seconds),
+    benchmarks = {
+        "random_play": lambda: random_play.measure(batch, steps, seconds, _version("gymnax") is not None),
+        "rollouts": lambda: moves.measure_rollouts(["breakout", "freeway", "space_invaders"], batch, seconds),
+        "moves": lambda: moves.measure(search_batches, seconds, _version("mctx") is not None),
+        "growth": lambda: moves.measure_growth(seconds),
         "reference": lambda: plain.measure(seconds),
         "online": lambda: online.measure(["breakout", "freeway", "space_invaders"]),
     }
@@ -47,6 +44,14 @@ def run(names: list[str], lanes: int, steps: int, search_lanes: list[int], secon
     return {
         "device": f"{device.platform} ({device.device_kind})",
         "cores": cores,
-        "versions": {package: version(package) for package in ("uamcts", "jax", "gymnax", "mctx")},
-        "results": {name: measured[name]() for name in names},
+        "versions": {package: _version(package) for package in ("uamcts", "jax", "gymnax", "mctx")},
+        "results": {name: benchmarks[name]() for name in names},
     }
+
+
+def _version(package: str) -> str | None:
+    """The installed version of a package, None if it is missing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None

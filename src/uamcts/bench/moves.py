@@ -1,15 +1,14 @@
-"""Moves in Breakout: our search beside mctx with as many simulations and rollouts."""
+"""Moves in Breakout: our search next to mctx with as many simulations and rollouts."""
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from uamcts.bench.timing import Timing, time_calls
 from uamcts.domains import make
 from uamcts.domains.base import Domain
 from uamcts.mcts.api import no_uncertainty, search
@@ -21,26 +20,25 @@ from uamcts.randomness import seed_of
 from uamcts.types import PyTree
 from uamcts.uncertainty.true import true_uncertainty
 
-REPEATS = 5
 Program = Callable[[jax.Array, PyTree], Any]
 
 
-def our_move(domain: Domain, config: SearchConfig, lanes: int, plain: bool) -> Program:
-    """A move for each lane: actions, visits and flags."""
+def our_move(domain: Domain, config: SearchConfig, batch: int, plain: bool) -> Program:
+    """A compiled program that searches a move for each state of a batch: actions, visits and flags."""
     uncertainty = None if plain else true_uncertainty(domain)
 
     def move(key: jax.Array, state: PyTree) -> tuple:
         result = search(key, state, domain.model, uncertainty, config)
         return result.action, result.visits, result.flags
 
-    return jax.jit(jax.vmap(move)) if lanes > 1 else jax.jit(move)
+    return jax.jit(jax.vmap(move)) if batch > 1 else jax.jit(move)
 
 
-def mctx_move(domain: Domain, config: SearchConfig, lanes: int, our_rollouts: bool) -> Program:
-    """As many simulations in mctx, as many rollouts in its `recurrent_fn`: ours, or as its users write them."""
+def mctx_move(domain: Domain, config: SearchConfig, batch: int, our_rollouts: bool) -> Program:
+    """The same in mctx: as many simulations and rollouts; `recurrent_fn` has our rollouts or those its users write."""
     import mctx
 
-    def rolled(key: jax.Array, state: PyTree, terminal: jax.Array) -> jax.Array:
+    def rollout_value(key: jax.Array, state: PyTree, terminal: jax.Array) -> jax.Array:
         if our_rollouts:
             problem = Problem(domain.model, no_uncertainty, domain.num_actions)
             start = Start(seed_of(key), jnp.int32(0), state, terminal)
@@ -64,17 +62,17 @@ def mctx_move(domain: Domain, config: SearchConfig, lanes: int, our_rollouts: bo
                 reward=after.reward,
                 discount=jnp.where(after.terminal, 0.0, 1.0),
                 prior_logits=jnp.zeros(domain.num_actions),
-                value=rolled(key, after.state, after.terminal),
+                value=rollout_value(key, after.state, after.terminal),
             )
             return output, after.state
 
-        return jax.vmap(one)(jax.random.split(key, lanes), actions, states)
+        return jax.vmap(one)(jax.random.split(key, batch), actions, states)
 
     def move(keys: jax.Array, states: PyTree) -> jax.Array:
-        if lanes == 1:
+        if batch == 1:
             keys, states = keys[None], jax.tree.map(lambda leaf: leaf[None], states)
         root = mctx.RootFnOutput(
-            prior_logits=jnp.zeros((lanes, domain.num_actions)), value=jnp.zeros(lanes), embedding=states
+            prior_logits=jnp.zeros((batch, domain.num_actions)), value=jnp.zeros(batch), embedding=states
         )
         return mctx.muzero_policy(
             params=(), rng_key=keys[0], root=root, recurrent_fn=recurrent, num_simulations=config.iterations,
@@ -84,42 +82,32 @@ def mctx_move(domain: Domain, config: SearchConfig, lanes: int, our_rollouts: bo
     return jax.jit(move)
 
 
-def seconds_a_call(program: Program, keys: jax.Array, states: PyTree, seconds: float) -> tuple[float, float]:
-    """Seconds of one call, the median of several stretches, and of the first call, with its compilation."""
-    start = time.perf_counter()
-    jax.block_until_ready(program(keys, states))
-    first = time.perf_counter() - start
-    times = []
-    for _ in range(REPEATS):
-        start, calls = time.perf_counter(), 0
-        while calls == 0 or time.perf_counter() - start < seconds / REPEATS:
-            jax.block_until_ready(program(keys, states))
-            calls += 1
-        times.append((time.perf_counter() - start) / calls)
-    return statistics.median(times), first
+def time_program(program: Program, keys: jax.Array, states: PyTree, seconds: float) -> Timing:
+    """How long one call of a program takes."""
+    return time_calls(lambda number: jax.block_until_ready(program(keys, states)), seconds)
 
 
-def starts(domain: Domain, lanes: int) -> tuple[jax.Array, PyTree]:
-    """Keys and start states of `lanes` games; without an axis for a single one."""
-    keys = jax.random.split(jax.random.key(0), lanes)
+def starts(domain: Domain, batch: int) -> tuple[jax.Array, PyTree]:
+    """Keys and start states of a batch of games; without the batch axis for a single one."""
+    keys = jax.random.split(jax.random.key(0), batch)
     states = jax.vmap(domain.reset)(keys)
-    return (keys, states) if lanes > 1 else (keys[0], jax.tree.map(lambda leaf: leaf[0], states))
+    return (keys, states) if batch > 1 else (keys[0], jax.tree.map(lambda leaf: leaf[0], states))
 
 
-def measure(lanes: list[int], seconds: float, peers: bool) -> dict[str, Any]:
-    """Milliseconds a move for each number of lanes, ours and mctx's, and the ratios."""
+def measure(batches: list[int], seconds: float, peers: bool) -> dict[str, Any]:
+    """Milliseconds per move for each batch size; with `peers` also mctx's, and the ratios."""
     domain = make("breakout")
     plain, combined = search_config(domain, "corrupted"), search_config(domain, "combined")
     rows = []
-    for count in lanes:
+    for count in batches:
         keys, states = starts(domain, count)
         programs = {"plain": our_move(domain, plain, count, True), "combined": our_move(domain, combined, count, False)}
         if peers:
             programs["mctx"] = mctx_move(domain, plain, count, our_rollouts=False)
             programs["mctx with our rollouts"] = mctx_move(domain, plain, count, our_rollouts=True)
-        times = {name: seconds_a_call(program, keys, states, seconds) for name, program in programs.items()}
+        times = {name: time_program(program, keys, states, seconds) for name, program in programs.items()}
         for name, (each, first) in times.items():
-            row = {"lanes": count, "search": name, "ms_per_move": 1e3 * each / count, "first_call_seconds": first}
+            row = {"batch": count, "search": name, "ms_per_move": 1e3 * each / count, "first_call_seconds": first}
             row["rollout_steps_per_second"] = count * plain.iterations * plain.rollouts * plain.depth / each
             for peer in ("mctx", "mctx with our rollouts"):
                 if peer in times and peer != name:
@@ -128,27 +116,27 @@ def measure(lanes: list[int], seconds: float, peers: bool) -> dict[str, Any]:
     return {"benchmark": "moves", "iterations": 100, "rollouts": 10, "depth": 50, "rows": rows}
 
 
-def rollouts(names: list[str], lanes: int, seconds: float) -> dict[str, Any]:
-    """Rollouts alone: model steps with their uncertainty a second, `lanes` rollouts of 50 steps from the start."""
+def measure_rollouts(names: list[str], batch: int, seconds: float) -> dict[str, Any]:
+    """Model steps with their uncertainty per second, in a batch of rollouts of 50 steps from the start."""
     rows = []
     for name in names:
         domain = make(name)
-        config = SearchConfig(rollouts=lanes, depth=50)
+        config = SearchConfig(rollouts=batch, depth=50)
         problem = Problem(domain.model, true_uncertainty(domain), domain.num_actions)
 
         def program(key: jax.Array, state: PyTree, problem: Problem = problem, config: SearchConfig = config) -> tuple:
             found = simulate(Start(seed_of(key), jnp.int32(0), state, jnp.bool_(False)), problem, config)
             return jnp.sum(found.returns), jnp.sum(found.uncertainty)
 
-        each, first = seconds_a_call(jax.jit(program), *starts(domain, 1), seconds)
+        each, first = time_program(jax.jit(program), *starts(domain, 1), seconds)
         rows.append(
-            {"domain": name, "lanes": lanes, "steps_per_second": lanes * 50 / each, "first_call_seconds": first}
+            {"domain": name, "batch": batch, "steps_per_second": batch * 50 / each, "first_call_seconds": first}
         )
     return {"benchmark": "rollouts", "rows": rows}
 
 
-def growth(seconds: float) -> dict[str, Any]:
-    """Milliseconds a Breakout move against the number of iterations, and the bytes of its tree."""
+def measure_growth(seconds: float) -> dict[str, Any]:
+    """Milliseconds per Breakout move against the number of iterations, and the bytes of the tree."""
     domain = make("breakout")
     rows = []
     for iterations in (10, 30, 100, 300, 1000, 3000, 10000):
@@ -158,6 +146,6 @@ def growth(seconds: float) -> dict[str, Any]:
             lambda key, state, config=config: search(key, state, domain.model, None, config).tree, *starts(domain, 1)
         )
         size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
-        each, _ = seconds_a_call(program, *starts(domain, 1), seconds)
+        each, _ = time_program(program, *starts(domain, 1), seconds)
         rows.append({"iterations": iterations, "ms_per_move": 1e3 * each, "tree_bytes": size})
     return {"benchmark": "growth", "rows": rows}

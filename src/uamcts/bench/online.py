@@ -1,4 +1,4 @@
-"""The online scenario: a real step of many runs beside the offline step, and a round of training."""
+"""The online scenario: a real step of many runs next to the offline step, and a round of training."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from uamcts.uncertainty.schedule import Schedule
 WARM_UP, PIECE = 500, 250
 
 
-def timed(program: Callable, *arguments: PyTree) -> tuple[Any, float]:
-    """What a program gives, and how long it takes."""
+def time_once(program: Callable, *arguments: PyTree) -> tuple[Any, float]:
+    """The result of a program, and the seconds it took."""
     start = time.perf_counter()
     found = jax.block_until_ready(program(*arguments))
     return found, time.perf_counter() - start
 
 
 def measure(names: list[str], runs: int = 15, steps: int = 1000) -> dict[str, Any]:
-    """Milliseconds of one real step of all runs: offline (true U, side by side) and online with the paper's network.
+    """Milliseconds per real step of all runs, offline with the true U and online with the paper's network.
 
-    Online: after 500 steps and one round of training, from an empty table on, at tau 0.1; `steps` steps in pieces.
+    Online: `steps` steps at tau 0.1, after 500 steps and one round of training, from an empty prediction cache.
     """
     return {"benchmark": "online", "runs": runs, "rows": [_row(name, runs, steps) for name in names]}
 
@@ -41,8 +41,8 @@ def _row(name: str, runs: int, steps: int) -> dict[str, Any]:
     keys = jax.random.split(jax.random.key(0), runs)
 
     def fresh(estimator: str, key: jax.Array, at: Schedule) -> Run:
-        made = make_estimator(estimator, key, domain, capacity=WARM_UP + steps, minibatches=5000)
-        return Run.fresh(key, domain, UncertaintyLearner(made), at)
+        fitted = make_estimator(estimator, key, domain, capacity=WARM_UP + steps, minibatches=5000)
+        return Run.fresh(key, domain, UncertaintyLearner(fitted), at)
 
     def piece(run: Run, memory: PyTree) -> tuple:
         run, memory, said = advance(run, memory, domain, config, PIECE)
@@ -51,26 +51,26 @@ def _row(name: str, runs: int, steps: int) -> dict[str, Any]:
     cold = Schedule(start=schedule.least)
     offline = jax.jit(jax.vmap(lambda run: piece(run, None)[0]))
     known = jax.vmap(lambda key: fresh("true", key, cold))(keys)
-    known, _ = timed(offline, known)
+    known, _ = time_once(offline, known)
     pieces = steps // PIECE
     offline_seconds = 0.0
     for _ in range(pieces):
-        known, seconds = timed(offline, known)
+        known, seconds = time_once(offline, known)
         offline_seconds += seconds
 
     learned = jax.vmap(lambda key: fresh("network", key, cold))(keys)
-    forget = jax.jit(over_runs(lambda run: empty_memory(run, domain)))
+    empty_cache = jax.jit(over_runs(lambda run: empty_memory(run, domain)))
     online = jax.jit(over_runs(piece))
-    memory = forget(learned)
+    cache = empty_cache(learned)
     for _ in range(WARM_UP // PIECE):
-        learned, memory, _ = online(learned, memory)
-    teach = jax.jit(over_runs(lambda run: train_run(run, schedule)))
-    timed(teach, learned)
-    learned, training_seconds = timed(teach, learned)
-    memory = forget(learned)
+        learned, cache, _ = online(learned, cache)
+    train = jax.jit(over_runs(lambda run: train_run(run, schedule)))
+    time_once(train, learned)
+    learned, training_seconds = time_once(train, learned)
+    cache = empty_cache(learned)
     online_seconds = 0.0
     for _ in range(pieces):
-        (learned, memory, _), seconds = timed(online, learned, memory)
+        (learned, cache, _), seconds = time_once(online, learned, cache)
         online_seconds += seconds
     return {
         "domain": name,

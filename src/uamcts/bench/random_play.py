@@ -1,15 +1,14 @@
-"""Random play: how many steps a second the games give, beside gymnax's versions of the same three."""
+"""Random play: steps per second in every domain, next to gymnax's versions of the three games."""
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from uamcts.bench.timing import Timing, time_calls
 from uamcts.domains import DOMAINS, make
 from uamcts.randomness import ROLLOUT, draw, randint, seed_of, stream_word
 
@@ -18,32 +17,31 @@ PEERS = {
     "freeway": "Freeway-MinAtar",
     "breakout": "Breakout-MinAtar",
 }
-REPEATS = 5
 
 
-def ours(name: str, lanes: int, steps: int) -> Callable[[jax.Array], Any]:
-    """A compiled program: `lanes` games from their starts, `steps` random steps each, the rewards' sums."""
+def our_play(name: str, batch: int, steps: int) -> Callable[[jax.Array], Any]:
+    """A compiled program that plays a batch of games from their starts, `steps` random steps each."""
     domain = make(name)
 
-    def game(key: jax.Array, lane: jax.Array) -> Any:
-        stream = draw(seed_of(jax.random.fold_in(key, 1)), ROLLOUT, lane)
+    def game(key: jax.Array, index: jax.Array) -> Any:
+        stream = draw(seed_of(jax.random.fold_in(key, 1)), ROLLOUT, index)
 
         def step(carry, t):
             state, total = carry
-            drawn_with = (jax.random.fold_in(lane_key, t),) if domain.random else ()
+            drawn_with = (jax.random.fold_in(step_key, t),) if domain.random else ()
             after = domain.world(state, randint(stream_word(stream, t), domain.num_actions), *drawn_with)
             return (after.state, total + after.reward), None
 
-        lane_key = jax.random.fold_in(jax.random.fold_in(key, 2), lane)
-        start = (domain.reset(jax.random.fold_in(key, lane)), jnp.float32(0))
+        step_key = jax.random.fold_in(jax.random.fold_in(key, 2), index)
+        start = (domain.reset(jax.random.fold_in(key, index)), jnp.float32(0))
         return jax.lax.scan(step, start, jnp.arange(steps, dtype=jnp.uint32))[0]
 
-    lane = jnp.arange(lanes, dtype=jnp.uint32)
-    return jax.jit(lambda key: jax.vmap(game, (None, 0))(key, lane))
+    indices = jnp.arange(batch, dtype=jnp.uint32)
+    return jax.jit(lambda key: jax.vmap(game, (None, 0))(key, indices))
 
 
-def gymnax_play(name: str, lanes: int, steps: int) -> Callable[[jax.Array], Any]:
-    """The same in gymnax: its raw `step_env` and its own sampling of actions."""
+def gymnax_play(name: str, batch: int, steps: int) -> Callable[[jax.Array], Any]:
+    """The same in gymnax, with its raw `step_env` and its own sampling of actions."""
     import gymnax
 
     environment, parameters = gymnax.make(PEERS[name])
@@ -59,32 +57,23 @@ def gymnax_play(name: str, lanes: int, steps: int) -> Callable[[jax.Array], Any]
         state = environment.reset_env(key, parameters)[1]
         return jax.lax.scan(step, (state, jnp.float32(0)), jax.random.split(key, steps))[0]
 
-    return jax.jit(lambda key: jax.vmap(game)(jax.random.split(key, lanes)))
+    return jax.jit(lambda key: jax.vmap(game)(jax.random.split(key, batch)))
 
 
-def rate(program: Callable[[jax.Array], Any], work: int, seconds: float) -> tuple[float, float]:
-    """Steps a second, the median of several stretches of time, and the seconds the compilation took."""
-    start = time.perf_counter()
-    jax.block_until_ready(program(jax.random.key(0)))
-    compiled = time.perf_counter() - start
-    rates = []
-    for repeat in range(REPEATS):
-        start, runs = time.perf_counter(), 0
-        while time.perf_counter() - start < seconds / REPEATS:
-            jax.block_until_ready(program(jax.random.key(repeat)))
-            runs += 1
-        rates.append(work * runs / (time.perf_counter() - start))
-    return statistics.median(rates), compiled
-
-
-def measure(lanes: int, steps: int, seconds: float, peers: bool) -> dict[str, Any]:
-    """Steps a second in every domain, gymnax's where it has the game and is installed, and the ratio."""
+def measure(batch: int, steps: int, seconds: float, peers: bool) -> dict[str, Any]:
+    """Steps per second in every domain; with `peers` also gymnax's where it has the game, and the ratio."""
     rows = []
     for name in DOMAINS:
-        speed, compiled = rate(ours(name, lanes, steps), lanes * steps, seconds)
-        row: dict[str, Any] = {"domain": name, "steps_per_second": speed, "first_call_seconds": compiled}
+        ours = _time(our_play(name, batch, steps), seconds)
+        speed = batch * steps / ours.seconds
+        row: dict[str, Any] = {"domain": name, "steps_per_second": speed, "first_call_seconds": ours.first}
         if peers and name in PEERS:
-            row["gymnax_steps_per_second"], _ = rate(gymnax_play(name, lanes, steps), lanes * steps, seconds)
-            row["times as fast as gymnax"] = speed / row["gymnax_steps_per_second"]
+            theirs = _time(gymnax_play(name, batch, steps), seconds)
+            row["gymnax_steps_per_second"] = batch * steps / theirs.seconds
+            row["times as fast as gymnax"] = theirs.seconds / ours.seconds
         rows.append(row)
-    return {"benchmark": "random_play", "lanes": lanes, "steps": steps, "rows": rows}
+    return {"benchmark": "random_play", "batch": batch, "steps": steps, "rows": rows}
+
+
+def _time(program: Callable[[jax.Array], Any], seconds: float) -> Timing:
+    return time_calls(lambda number: jax.block_until_ready(program(jax.random.key(number % 8))), seconds)

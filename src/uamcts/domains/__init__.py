@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from uamcts.domains import breakout, freeway, frozen_lake, gridworld, random_grid, space_invaders
 from uamcts.domains.base import Domain
 from uamcts.domains.check import check_domain
+from uamcts.names import check_name
 
 __all__ = ["DOMAINS", "Domain", "check_domain", "make"]
 
@@ -53,10 +53,7 @@ def make(name: str, **options: Any) -> Domain:
         uamcts.make("frozen_lake", p=0.7, model_p=0.9, map="8x8")
         ```
     """
-    if name not in DOMAINS:
-        nearest = difflib.get_close_matches(str(name).lower(), DOMAINS, n=1, cutoff=0.4)
-        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-        raise ValueError(f"unknown domain {name!r}; {hint}there are {', '.join(DOMAINS)}")
+    check_name("domain", name, DOMAINS)
     known = inspect.signature(DOMAINS[name]).parameters
     unknown = [option for option in options if option not in known]
     if unknown:

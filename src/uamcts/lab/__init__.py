@@ -1,1 +1,1 @@
-"""Experiments: many runs, what came of them, and what it means."""
+"""The lab: declares experiments, runs them, analyses the results and writes reports."""

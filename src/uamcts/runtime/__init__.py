@@ -1,1 +1,1 @@
-"""What the package asks of the machine: JAX's set-up, compiled programs on disk, devices, files written whole."""
+"""The package and the machine: JAX's setup, the cache of compiled programs, devices, and atomic file writes."""

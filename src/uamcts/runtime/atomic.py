@@ -1,4 +1,4 @@
-"""Files that are whole or not there at all, whatever happens to the process that writes them."""
+"""Writes files atomically: a file is complete or not there, whatever happens to the process that writes it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import IO
 
 try:
     import fcntl
-except ImportError:  # Windows: nothing is locked there, and the temporary files of killed processes stay
+except ImportError:  # on Windows files are not locked, and temporary files of killed processes stay
     fcntl = None  # type: ignore[assignment]
 
 PART = ".part"
-"""Ends the name of a file that is still being written: `.NAME.xxxxxxxx.part`."""
+"""The suffix of a file that is still being written: `.NAME.xxxxxxxx.part`."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file under a temporary name, then renames it: readers see the old file or the new one, never a part.
+    """Writes a file under a temporary name, then renames it, so that readers see the old file or the new one.
 
-    Temporary files of the same name that killed processes left behind are removed first.
+    Temporary files that killed processes left behind for the same name are removed first.
     """
     remove_leftovers(path.parent, path.name)
     file, name = _temporary(path)
@@ -39,10 +39,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def remove_leftovers(folder: Path, name: str | None = None) -> None:
-    """Removes the temporary files of killed processes: those for the file `name`, or all in the folder.
+    """Removes temporary files of killed processes: those for the file `name`, or all in the folder.
 
-    A writer locks its temporary file, and the lock ends with its process, so a file that can be locked has lost its
-    writer. Where files cannot be locked, nothing is removed.
+    A writer holds a lock on its temporary file until its process ends, so a file that can be locked is abandoned. Where
+    files cannot be locked, nothing is removed.
     """
     if fcntl is None:
         return
@@ -53,13 +53,13 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
 
 
 def _temporary(path: Path) -> tuple[IO[bytes], str]:
-    """A new file beside `path`, locked, and its name."""
+    """A new, locked file next to `path`, and its name."""
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
         file = os.fdopen(handle, "wb")
         if fcntl is not None:
             with contextlib.suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_EX)
-        if os.path.exists(name):  # another process may have taken it for a leftover before it was locked
+        if os.path.exists(name):  # another process may have removed it before it was locked
             return file, name
         file.close()

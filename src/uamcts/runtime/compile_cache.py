@@ -1,7 +1,7 @@
-"""The folder in which JAX keeps compiled programs: private, bounded, and without damaged entries.
+"""The folder in which JAX caches compiled programs: private, bounded, and without damaged entries.
 
-What is kept there is machine code that will be run, so nobody else may write to the folder. JAX itself neither notices
-an entry that was changed nor ever replaces one that it cannot read. This module does not import JAX.
+The entries are machine code that will be run, so nobody else may write to the folder. JAX itself neither notices a
+modified entry nor replaces one that it cannot read. This module does not import JAX.
 """
 
 from __future__ import annotations
@@ -17,17 +17,25 @@ from pathlib import Path
 from uamcts.runtime.atomic import remove_leftovers, write_whole
 
 LIMIT = 512 * 2**20
-"""Bytes that the folder may hold when a program starts; beyond, the oldest entries go."""
+"""The size in bytes above which the oldest entries are removed when a program starts."""
 ENTRIES = "*-cache"
 """How JAX names its entries."""
 DIGESTS = "uamcts-digests.json"
-"""What the entries were when they were first found whole: name to sha256."""
+"""The sha256 of each entry when it was first found intact, by name."""
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
 
 def cache_folder() -> Path | None:
-    """The user's folder of compiled programs, ready for use; None, with a note, where it is not safe to use."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uamcts" / "compiled"
+    """The user's folder of compiled programs, ready for use.
+
+    None without the package platformdirs (extra `lab`), which knows where such folders belong; also None, with a note,
+    if the folder is not safe to use.
+    """
+    try:
+        from platformdirs import user_cache_path
+    except ModuleNotFoundError:
+        return None
+    folder = user_cache_path("uamcts", appauthor=False) / "compiled"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         fault = _fault(folder)
@@ -36,14 +44,14 @@ def cache_folder() -> Path | None:
     except OSError as error:
         fault = f"cannot be used ({error.strerror})"
     if fault:
-        print(f"uamcts: {folder} {fault}; compiled programs are not kept this time", file=sys.stderr)
+        print(f"uamcts: {folder} {fault}; compiled programs are not cached this time", file=sys.stderr)
         return None
     return folder
 
 
 def _fault(folder: Path) -> str:
-    """Why the folder is not private, with the remedy; nothing if it is."""
-    if not hasattr(os, "geteuid"):  # Windows has other means, and a user's folder is private there
+    """Why the folder is not private, with the remedy; an empty string if it is."""
+    if not hasattr(os, "geteuid"):  # on Windows a user's folder is private
         return ""
     found = folder.stat()
     if found.st_uid != os.geteuid():
@@ -56,7 +64,7 @@ def _fault(folder: Path) -> str:
 def tidy(folder: Path, limit: int = LIMIT) -> None:
     """Removes damaged entries, then the oldest ones until the rest fits into `limit` bytes.
 
-    Other processes may use the folder meanwhile: to them, an entry that is gone is a program to compile again.
+    Other processes may use the folder meanwhile; they recompile a program whose entry is gone.
     """
     remove_leftovers(folder)
     known = _digests(folder)
@@ -91,9 +99,9 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def _is_whole(content: bytes) -> bool:
-    """Whether a new entry can be unpacked: a process that was killed may have written half of it.
+    """Whether a new entry can be decompressed: a killed process may have written half of it.
 
-    One that is packed with Zstandard, which not every Python can unpack, is believed until its next change.
+    Not every Python can decompress Zstandard, so such an entry counts as intact until it changes.
     """
     if content.startswith(ZSTANDARD):
         return True

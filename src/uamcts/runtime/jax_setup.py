@@ -1,4 +1,4 @@
-"""What the command line sets before JAX is loaded."""
+"""Environment variables that the command line sets before JAX is loaded."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ import sys
 from uamcts.runtime.compile_cache import cache_folder
 
 GPU_FLAGS = (
-    # Loops as CUDA graphs: else the host looks at every loop's condition, which is most of a small search's time.
+    # Loops as CUDA graphs: otherwise the host checks every loop's condition, which dominates a small search.
     "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,WHILE,CONDITIONAL,DYNAMIC_SLICE_FUSION",
     "--xla_gpu_graph_min_graph_size=1",
 )
 
 
 CPU_FLAGS = (
-    # A rollout's loop, with the table it looks things up in, as one compiled function instead of a call a step.
+    # A rollout's loop as one compiled function instead of one call per step.
     "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=4000000",
 )
 
 
 def prepare_jax(all_cores: bool = False, device_a_core: bool = False) -> None:
-    """Keeps compiled programs in the user's cache folder, and lets a GPU run whole loops by itself.
+    """Enables the cache of compiled programs and sets XLA's flags. Does nothing if JAX is loaded already.
 
-    On a CPU a search is many short vector loops: split between threads they take longer, so one thread is the default.
-    With `device_a_core` every core is a device of its own, for work that is spread over devices.
+    Args:
+        all_cores: Let XLA split loops between threads. A search consists of short vector loops, which are slower that
+            way, so one thread is the default.
+        device_a_core: Make every core a device, for work that is spread over devices.
     """
     if "jax" in sys.modules:
         return

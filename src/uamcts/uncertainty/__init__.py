@@ -5,12 +5,12 @@ An estimator is one file with a subclass of `Estimator`, and one entry in `ESTIM
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
+from uamcts.names import suggestion
 from uamcts.uncertainty.bayes import Bayes
 from uamcts.uncertainty.conformal_gate import Gated
 from uamcts.uncertainty.dropout import Dropout
@@ -93,6 +93,5 @@ def check_name(name: str) -> None:
     """Refuses a name that no estimator has."""
     known = (*ESTIMATORS, *GATED)
     if name not in known:
-        nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        hint = suggestion(name, known)
         raise ValueError(f"unknown estimator {name!r}; {hint}there are {', '.join(ESTIMATORS)}, and each with {GATE}")

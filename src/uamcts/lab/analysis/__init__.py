@@ -1,1 +1,1 @@
-"""From episodes to statements: groups, intervals, claims and their verdicts."""
+"""From episodes to conclusions: groups, intervals, claims and their verdicts."""

@@ -30,9 +30,9 @@ _STRATEGIES = ("ucb", "ua_ucb")
 
 
 def at_most_ucb(case: str) -> Callable[[Evidence, str], Finding]:
-    """A judge: at the end of a case UA-UCB's mean regret is at most UCB's.
+    """A judge of the claim that, at the end of a case, UA-UCB's mean regret is at most UCB's.
 
-    The interval of UCB's less UA-UCB's goes from the nearest to the farthest ends of both: wider than need be.
+    The interval of the difference is computed from the ends of both intervals, so it is wider than necessary.
     """
 
     def judge(evidence: Evidence, experiment: str) -> Finding:
@@ -50,7 +50,7 @@ def at_most_ucb(case: str) -> Callable[[Evidence, str], Finding]:
 
 
 def below_bounds(evidence: Evidence, experiment: str) -> Finding:
-    """In every case, at every time, each strategy's mean regret is below its bound; the least distance decides."""
+    """Judges whether each strategy's mean regret is below its bound in every case, always; the smallest gap decides."""
     found, tests = [], []
     for case in _cases(evidence).values():
         for strategy in _STRATEGIES:
@@ -80,10 +80,9 @@ def below_bounds(evidence: Evidence, experiment: str) -> Finding:
 
 
 def linear_beyond_threshold(*families: str) -> Callable[[Evidence, str], Finding]:
-    """A judge: wherever delta is above the threshold, UA-UCB's regret grows linearly, in all `families`.
+    """A judge of the claim that UA-UCB's regret grows linearly if delta is above the threshold, in all `families`.
 
-    The interval goes from the least to the greatest power of t that was seen; a power has no interval of its own, so
-    this is not a test and has no p-value.
+    The interval spans the measured powers of t. A power has no interval of its own, so there is no p-value.
     """
 
     def judge(evidence: Evidence, experiment: str) -> Finding:
@@ -104,7 +103,7 @@ def linear_beyond_threshold(*families: str) -> Callable[[Evidence, str], Finding
 
 
 def _standard_error(regret: Mapping[str, Any], index: int) -> float:
-    """That of a mean regret, from its 95 % interval."""
+    """The standard error of a mean regret, from its 95% interval."""
     return (regret["high"][index] - regret["low"][index]) / (2 * 1.96)
 
 

@@ -1,7 +1,7 @@
-"""The paper's claims, each with a judge: what it says, what was found, and whether the two agree.
+"""The paper's claims, each with a judge that decides whether the measurements agree.
 
-Offline claims are judged by fresh seeds at the chosen c where there are any, or else by the sweep at its best c, as the
-paper does. Online an agent counts with the second half of its episodes. What a verdict needs is in `evidence.py`.
+Offline claims are judged on fresh seeds at the chosen c if there are any, else on the sweep at its best c, as in the
+paper. Online claims are judged on the second half of each run's episodes. `evidence.py` defines the verdicts.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 
 from uamcts.lab.analysis.bandit_evidence import at_most_ucb, below_bounds, linear_beyond_threshold
 from uamcts.lab.analysis.evidence import FAR, NEAR, POOR, SELDOM, Evidence, Finding, Margin, Source, about, decide
-from uamcts.lab.analysis.groups import Episodes, cells
+from uamcts.lab.analysis.groups import group_runs
 from uamcts.lab.analysis.statistics import plain, plain_pair
+from uamcts.lab.columns import Episodes
 
 RELEASED, BOTH = ("released",), ("released", "pseudocode")
 SINGLE = ("backpropagation", "selection", "expansion", "simulation")
@@ -27,18 +28,18 @@ class Claim:
     experiment: str
     text: str
     paper: str
-    """What the paper says, in its numbers or nearly its words."""
+    """What the paper says, in its numbers or close to its words."""
     expected: tuple[str, ...]
-    """The rule sets for which it is expected to hold, by what has been measured; () also where nothing has."""
+    """The rule sets for which it held when it was measured; empty also if it was not measured."""
     judge: Callable[[Evidence, str], Finding]
 
 
 def judge(episodes: Episodes, rules: str, bandit: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Every claim for a rule set, as plain values: words, verdict, the numbers used, the deciding interval, a p-value.
+    """Judges every claim for a rule set: text, verdict, the numbers used, the deciding interval and a p-value.
 
-    A bandit has no rule sets: its claims come with "released", and with another only if there are figures.
+    Bandits have no rule sets: their claims are judged with "released", and with another one only if `bandit` is given.
     """
-    evidence = Evidence([cell for cell in cells(episodes) if cell.rules == rules], bandit)
+    evidence = Evidence([group for group in group_runs(episodes) if group.rules == rules], bandit)
     found = []
     for claim in CLAIMS:
         if claim.experiment == "bandit" and rules != "released" and bandit is None:
@@ -73,7 +74,7 @@ def sooner(better: Source, worse: Source) -> Margin:
 
 
 def goes(source: Source, share: float, true: Source, corrupted: Source, sign: int = 1) -> Margin:
-    """`source` goes at least `share` of the way from `corrupted` to `true`; with sign -1 at most, or in steps at least.
+    """`source` covers at least `share` of the distance from `corrupted` to `true`; with sign -1 at most, or in steps.
 
     x - corrupted >= share (true - corrupted), put as x - share true - (1 - share) corrupted >= 0.
     """
@@ -101,7 +102,7 @@ LINEAR_GOAL = Source("online", "corrupted", "goal", "transition_linear")
 ICY_GOAL = _offline("combined", "goal")
 
 SPACE_INVADERS_TOLERANCE = (18.4 - 16.3) / 4
-"""A quarter of the paper's gap between true and wrong model: two means this near their numbers are still told apart."""
+"""A quarter of the paper's gap between true and wrong model, so that two means this close to theirs still differ."""
 FREEWAY_TOLERANCE = 0.05
 """What the paper's 0.9 is rounded to, and half of what it is short of the true model's 1."""
 WITHIN = f"(within {SPACE_INVADERS_TOLERANCE:.3g})"

@@ -1,9 +1,6 @@
-"""Episodes gathered into cells: all runs of one setting, a number for each run.
+"""Episodes grouped by setting: a group holds one number for each of its runs.
 
-Episodes are a table, a row for each episode: a dictionary of equally long arrays. Strings: `experiment`, `domain`,
-`scenario` ("offline" or "online"), `algorithm`, `learner`, `rules`, and `purpose` ("sweep": all c on the same seeds;
-"fresh": the chosen c on fresh seeds; "online"). Numbers: `c`, `tau` (online: when the episode ended), `seed` (one for
-each run), `episode` (within its run), `reward`, `steps`, and `ended` (False: cut at the time limit).
+Tables of episodes have the columns in `uamcts.lab.columns`.
 """
 
 from __future__ import annotations
@@ -15,25 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from uamcts.lab.columns import COLUMNS, Episodes
 from uamcts.presets import EXPLORATION
 
-Episodes = dict[str, np.ndarray]
-"""A table of episodes, column by column, each [rows]."""
-
-COLUMNS = (
-    "experiment", "domain", "scenario", "algorithm", "learner", "rules", "c", "tau", "purpose", "seed", "episode",
-    "reward", "steps", "ended",
-)  # fmt: skip
 SETTING = ("experiment", "domain", "scenario", "algorithm", "learner", "rules", "c", "purpose")
-"""What the runs of a cell have in common; offline also tau."""
+"""What the runs of a group have in common; offline also tau."""
 QUANTITIES = ("reward", "steps", "goal")
 Series = tuple[str, str, str, str, float]
-"""What a sweep's cells have in common: experiment, domain, algorithm, rules, tau."""
+"""What the groups of a sweep have in common: experiment, domain, algorithm, rules, tau."""
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
-    """The runs of one setting. Offline a run is one episode; online it counts with the second half of its episodes."""
+class Group:
+    """The runs of one setting. Offline a run is one episode; online it is the second half of its episodes."""
 
     experiment: str
     domain: str
@@ -63,9 +54,9 @@ class Cell:
         return (self.experiment, self.domain, self.algorithm, self.rules, self.tau)
 
 
-def cells(episodes: Episodes) -> list[Cell]:
-    """The cells of a table of episodes, in the order in which they first appear in it."""
-    check(episodes)
+def group_runs(episodes: Episodes) -> list[Group]:
+    """The groups of a table of episodes, in order of first appearance."""
+    check_columns(episodes)
     if len(episodes["reward"]) == 0:
         return []
     group, run, count = runs_of(episodes)
@@ -89,12 +80,12 @@ def cells(episodes: Episodes) -> list[Cell]:
         setting: dict[str, Any] = {name: _plain(episodes[name][row]) for name in SETTING}
         tau = float(np.max(np.asarray(episodes["tau"], np.float64)[last[mine]]))
         values = {name: means[name][mine] for name in QUANTITIES}
-        found.append(Cell(**setting, tau=tau, episodes=int(np.sum(length[mine])), **values))
+        found.append(Group(**setting, tau=tau, episodes=int(np.sum(length[mine])), **values))
     return found
 
 
 def runs_of(episodes: Episodes) -> tuple[np.ndarray, np.ndarray, int]:
-    """For each row its cell and its run, [rows] each, and how many cells there are; cells in order of appearance."""
+    """The group and the run of each row, [rows] each, and the number of groups; groups in order of appearance."""
     offline = np.asarray(episodes["scenario"]) == "offline"
     tau = np.where(offline, np.asarray(episodes["tau"], np.float64), -1.0)
     group = np.zeros(len(tau), np.int64)
@@ -107,8 +98,8 @@ def runs_of(episodes: Episodes) -> tuple[np.ndarray, np.ndarray, int]:
     return group, _codes(group, single), len(first)
 
 
-def check(episodes: Episodes) -> None:
-    """Refuses a table that lacks a column, or whose columns are not equally long."""
+def check_columns(episodes: Episodes) -> None:
+    """Raises a ValueError if a column is missing or the columns differ in length."""
     missing = [name for name in COLUMNS if name not in episodes]
     if missing:
         raise ValueError(f"episodes lacks {', '.join(missing)}; a table of episodes has {', '.join(COLUMNS)}")
@@ -117,15 +108,15 @@ def check(episodes: Episodes) -> None:
         raise ValueError(f"episodes has columns of different lengths, {lengths}; give a value for each row")
 
 
-def best_c(found: Iterable[Cell]) -> dict[Series, float]:
-    """The c with the best mean reward of every series, the paper's way: among the rows of the sweep.
+def best_c(groups: Iterable[Group]) -> dict[Series, float]:
+    """The c with the highest mean reward in the sweep of each series, as the paper chooses it.
 
-    Of equal means the first in the paper's order, and a c that the paper does not sweep after those that it does.
+    Ties go to the c that comes first in the paper's sweep; a c that the paper does not sweep comes last.
     """
-    sweep = [cell for cell in found if cell.purpose == "sweep"]
+    sweep = [group for group in groups if group.purpose == "sweep"]
     best: dict[Series, float] = {}
-    for cell in sorted(sweep, key=lambda cell: (-float(np.mean(cell.reward)), _place(cell.c))):
-        best.setdefault(cell.series, cell.c)
+    for group in sorted(sweep, key=lambda group: (-float(np.mean(group.reward)), _place(group.c))):
+        best.setdefault(group.series, group.c)
     return best
 
 

@@ -1,7 +1,7 @@
 """Planners compared seed by seed: every two of an experiment that met the same fresh seeds.
 
-A seed decides how an episode starts and, in a drawn world, the world itself. What a seed has in store for both planners
-cancels in their difference, which is why it is resampled as a whole.
+A seed decides how an episode starts and, in a drawn world, the world itself. What a seed contributes to both planners
+cancels in their difference, which is therefore resampled as a whole.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uamcts.lab.analysis.groups import Episodes
 from uamcts.lab.analysis.statistics import chance_above, holm, interval, mean, plain, plain_pair
+from uamcts.lab.columns import Episodes
 
 
 class Planner(NamedTuple):
-    """Who planned, as far as it decides what can be compared with what."""
+    """A planner, as far as it decides what can be compared."""
 
     algorithm: str
     rules: str
@@ -25,7 +25,7 @@ class Planner(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two planners of an experiment, and what the first earned more than the second, [seeds]."""
+    """Two planners of an experiment, and the first one's reward minus the second one's, [seeds]."""
 
     experiment: str
     domain: str
@@ -35,9 +35,9 @@ class Pair(NamedTuple):
 
 
 def differences(episodes: Episodes) -> list[dict[str, Any]]:
-    """For every two planners on the same fresh seeds, the mean difference in reward, its 95 % interval and p-values.
+    """The mean difference in reward, its 95% interval and p-values, for every two planners on the same fresh seeds.
 
-    `p` is that of a two-sided paired t-test, `p_holm` the same adjusted for the number of differences in this list.
+    `p` comes from a two-sided paired t-test; `p_holm` is adjusted for the number of differences in this list.
     """
     pairs = [pair for pair in _pairs(episodes) if len(pair.more) >= 2]
     ends = _intervals([pair.more for pair in pairs])
@@ -59,7 +59,7 @@ def differences(episodes: Episodes) -> list[dict[str, Any]]:
 
 
 def _pairs(episodes: Episodes) -> list[Pair]:
-    """Every two planners of every experiment; the one that was declared later is the first."""
+    """Every two planners of every experiment; the one declared later is the first."""
     fresh = np.flatnonzero(np.asarray(episodes["purpose"]) == "fresh")
     places: dict[tuple[str, str], dict[Planner, list[int]]] = {}
     for row in fresh.tolist():
@@ -70,12 +70,12 @@ def _pairs(episodes: Episodes) -> list[Pair]:
     for place, rows in places.items():
         for second, first in combinations(rows, 2):
             if first.rules == second.rules or "trust" in (first.rules, second.rules):  # trust has rules of its own
-                found.append(Pair(*place, first, second, _more(episodes, rows[first], rows[second])))
+                found.append(Pair(*place, first, second, _reward_differences(episodes, rows[first], rows[second])))
     return found
 
 
-def _more(episodes: Episodes, first: list[int], second: list[int]) -> np.ndarray:
-    """The first rows' reward less the second's on every seed that both have."""
+def _reward_differences(episodes: Episodes, first: list[int], second: list[int]) -> np.ndarray:
+    """The reward of the first rows minus that of the second rows, on every seed that both have."""
     seeds = np.asarray(episodes["seed"])
     _, one, other = np.intersect1d(seeds[first], seeds[second], return_indices=True)
     reward = np.asarray(episodes["reward"], np.float64)
@@ -83,13 +83,13 @@ def _more(episodes: Episodes, first: list[int], second: list[int]) -> np.ndarray
 
 
 def _two_sided(sample: np.ndarray) -> float:
-    """The p-value of the mean's being other than 0."""
+    """The two-sided p-value of the mean being 0."""
     error = float(np.std(sample, ddof=1)) / math.sqrt(len(sample))
     return min(1.0, 2 * chance_above(abs(float(np.mean(sample))), error, len(sample)))
 
 
 def _intervals(samples: list[np.ndarray]) -> list[np.ndarray]:
-    """The intervals of the means; samples of as many seeds are done at once."""
+    """The intervals of the means; samples of equal size are computed together."""
     ends: dict[int, np.ndarray] = {}
     for runs in {len(sample) for sample in samples}:
         same = [index for index, sample in enumerate(samples) if len(sample) == runs]

@@ -1,9 +1,8 @@
-"""What the runs of an experiment say: means, intervals, the best c, learning curves.
+"""Statistics of the runs of an experiment: means, intervals, p-values, learning curves.
 
-A sample is a number for each run, [runs]. Intervals are 95 % percentile bootstrap intervals: the runs are drawn again
-with replacement, 2,000 times, by a generator with a fixed seed. One run has no interval; it is not a number (in the
-rows: None). A sample in which all runs are equal has an interval of width 0. With few runs percentile intervals are
-too narrow: of 15 normally spread runs they cover 92 %, not 95 %, of skewed ones less.
+A sample has one number for each run, [runs]. Intervals are 95% percentile bootstrap intervals from 2,000 resamples with
+a fixed seed. A single run has no interval (NaN; in the rows None). If all runs are equal, the interval has width 0.
+With few runs percentile intervals are too narrow: they cover 92% for 15 normal runs, less for skewed ones.
 """
 
 from __future__ import annotations
@@ -15,18 +14,14 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from uamcts.lab.analysis.groups import Cell, Episodes, Series, best_c, cells, check, runs_of
-
-__all__ = [
-    "Episodes", "best_c", "chance_above", "curves", "difference_of_means", "holm", "interquartile_mean", "interval",
-    "mean", "moving_average", "probability_of_improvement", "standard_deviation", "summarise",
-]  # fmt: skip
+from uamcts.lab.analysis.groups import Group, Series, best_c, check_columns, group_runs, runs_of
+from uamcts.lab.columns import Episodes
 
 RESAMPLES = 2000
 WINDOW = 50
 """Episodes in the paper's moving average."""
 STEPS_COUNT = ("two_way", "icy")
-"""Experiments whose figure is steps to the goal."""
+"""Experiments whose figures show steps to the goal."""
 
 
 def mean(sample: np.ndarray, axis: int = -1) -> Any:
@@ -35,35 +30,29 @@ def mean(sample: np.ndarray, axis: int = -1) -> Any:
 
 
 def standard_deviation(sample: np.ndarray, axis: int = -1) -> Any:
-    """The spread over runs that the paper's bars and shades show, divided by n and not by n - 1.
+    """The standard deviation over runs, divided by n and not by n - 1, as the paper's bars and bands show it.
 
-    The paper does not say which; this is NumPy's default. At 100 runs the other is 0.5 % greater, at 15 runs 3.5 %.
+    The paper does not say which; this is NumPy's default. The other is 0.5% larger at 100 runs and 3.5% at 15 runs.
     """
     return np.std(sample, axis=axis)
 
 
 def interquartile_mean(sample: np.ndarray, axis: int = -1) -> Any:
-    """The mean of the middle half: floor(n / 4) values are left out at either end. Up to 3 values: their mean."""
+    """The mean of the middle half: floor(n / 4) values are dropped at either end. Up to 3 values: their mean."""
     return stats.trim_mean(sample, 0.25, axis=axis)
 
 
-def probability_of_improvement(first: np.ndarray, second: np.ndarray, axis: int = -1) -> Any:
-    """The chance that a run of `first` has more than one of `second`; a tie counts half (Mann-Whitney's U / (n m))."""
-    n, m = first.shape[axis], second.shape[axis]
-    ranks = stats.rankdata(np.concatenate([first, second], axis=axis), axis=axis)
-    above = np.sum(np.take(ranks, np.arange(n), axis=axis), axis=axis) - n * (n + 1) / 2
-    return above / (n * m)
-
-
-def difference_of_means(first: np.ndarray, second: np.ndarray, axis: int = -1) -> Any:
-    """The mean of `first` less that of `second`."""
-    return np.mean(first, axis=axis) - np.mean(second, axis=axis)
-
-
 def interval(statistic: Callable[..., Any], *samples: np.ndarray, seed: int = 0, level: float = 0.95) -> np.ndarray:
-    """The bootstrap interval of `statistic(*samples, axis=-1)`, by default of 95 %: [..., 2] for samples [..., runs].
+    """The bootstrap interval of a statistic.
 
-    Several samples may differ in their numbers of runs; each is drawn again by itself.
+    Args:
+        statistic: Called as `statistic(*samples, axis=-1)`.
+        samples: Arrays [..., runs]. They may differ in their numbers of runs; each is resampled by itself.
+        seed: The seed of the resampling.
+        level: The level of the interval.
+
+    Returns:
+        The ends of the interval, [..., 2].
     """
     arrays = tuple(np.asarray(sample, np.float64) for sample in samples)
     if any(array.shape[-1] == 0 for array in arrays):
@@ -86,10 +75,12 @@ def interval(statistic: Callable[..., Any], *samples: np.ndarray, seed: int = 0,
 
 
 def chance_above(estimate: float, error: float, runs: int) -> float:
-    """The chance of so large an estimate, or a larger one, if the truth is 0: a one-sided t-test.
+    """The p-value of a one-sided t-test: how likely an estimate of this size or more is if the truth is 0.
 
-    `error` is the estimate's standard error, from samples of which the smallest has so many `runs`. Without any spread
-    an estimate above 0 cannot be chance, and one of 0 or less says nothing.
+    Args:
+        estimate: The estimate.
+        error: Its standard error. If it is 0, an estimate above 0 cannot be chance, and another one says nothing.
+        runs: The size of the smallest sample behind it.
     """
     if error == 0:
         return 0.0 if estimate > 0 else 1.0
@@ -97,9 +88,9 @@ def chance_above(estimate: float, error: float, runs: int) -> float:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """P-values adjusted for their number by Holm's method: those of at most 5 % have one false alarm in 20 families.
+    """P-values adjusted for their number by Holm's method.
 
-    The smallest is multiplied by their number n, the next by n - 1, and so on; none gets less than one before it.
+    The smallest is multiplied by their number n, the next by n - 1, and so on; none is smaller than the one before.
     """
     adjusted = [0.0] * len(chances)
     least = 0.0
@@ -110,18 +101,18 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 def summarise(episodes: Episodes) -> list[dict[str, Any]]:
-    """A row of plain numbers for each cell: the setting, and over its runs mean, std, intervals, steps, goal share.
+    """A row of plain numbers for each group: its setting, and mean, std, intervals, steps and goal share over its runs.
 
-    `best` is true for the sweep's best c of an algorithm. What is not a number is None.
+    `best` is true for an algorithm's best c in the sweep. Values that are not numbers are None.
     """
-    found = cells(episodes)
+    found = group_runs(episodes)
     best = best_c(found)
     intervals = _intervals(found)
-    return [_row(cell, best, *ends) for cell, ends in zip(found, intervals, strict=True)]
+    return [_row(group, best, *ends) for group, ends in zip(found, intervals, strict=True)]
 
 
 def moving_average(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
-    """The mean of the last `window` values at every place, [..., n]; in the first window - 1 of those so far."""
+    """The mean of the last `window` values at every place, [..., n]; at the start, of those so far."""
     if window < 1:
         raise ValueError(f"window is {window}; it must be at least 1")
     values = np.asarray(values, np.float64)
@@ -131,11 +122,11 @@ def moving_average(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
 
 
 def curves(episodes: Episodes) -> list[dict[str, Any]]:
-    """Learning curves of the online cells: the moving average of each run, then mean and std over runs, [episodes].
+    """Learning curves of the online groups: the moving average of each run, then mean and std over runs, [episodes].
 
-    They end where the shortest run does. The gridworlds have two, of `reward` and of `steps`; the games `reward`.
+    They end with the shortest run. The gridworlds have two, of `reward` and of `steps`; the games one, of `reward`.
     """
-    check(episodes)
+    check_columns(episodes)
     if len(episodes["reward"]) == 0:
         return []
     group, run, count = runs_of(episodes)
@@ -156,52 +147,52 @@ def curves(episodes: Episodes) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> float | None:
-    """A number as JSON has it: None if it is not finite."""
+    """A number for JSON: None if it is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
 def plain_pair(ends: Sequence[float] | np.ndarray) -> list[float | None]:
-    """Both ends of an interval as JSON has them."""
+    """Both ends of an interval for JSON."""
     return [plain(ends[0]), plain(ends[1])]
 
 
-def _intervals(found: list[Cell]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The intervals of mean and interquartile mean of each cell; cells with as many runs are done at once."""
+def _intervals(found: list[Group]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The intervals of mean and interquartile mean of each group; groups of equal size are computed together."""
     ends: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-    for runs in {cell.runs for cell in found}:
-        same = [index for index, cell in enumerate(found) if cell.runs == runs]
+    for runs in {group.runs for group in found}:
+        same = [index for index, group in enumerate(found) if group.runs == runs]
         samples = np.stack([found[index].reward for index in same])
         both = (interval(mean, samples), interval(interquartile_mean, samples))
         ends.update((index, pair) for index, *pair in zip(same, *both, strict=True))  # type: ignore[misc]
     return [ends[index] for index in range(len(found))]
 
 
-def _row(cell: Cell, best: dict[Series, float], ends: np.ndarray, middle_ends: np.ndarray) -> dict[str, Any]:
+def _row(group: Group, best: dict[Series, float], ends: np.ndarray, middle_ends: np.ndarray) -> dict[str, Any]:
     return {
-        "experiment": cell.experiment,
-        "domain": cell.domain,
-        "scenario": cell.scenario,
-        "algorithm": cell.algorithm,
-        "learner": cell.learner,
-        "rules": cell.rules,
-        "c": plain(cell.c),
-        "tau": plain(cell.tau),
-        "purpose": cell.purpose,
-        "runs": cell.runs,
-        "episodes": cell.episodes,
-        "mean": plain(mean(cell.reward)),
-        "std": plain(standard_deviation(cell.reward)),
+        "experiment": group.experiment,
+        "domain": group.domain,
+        "scenario": group.scenario,
+        "algorithm": group.algorithm,
+        "learner": group.learner,
+        "rules": group.rules,
+        "c": plain(group.c),
+        "tau": plain(group.tau),
+        "purpose": group.purpose,
+        "runs": group.runs,
+        "episodes": group.episodes,
+        "mean": plain(mean(group.reward)),
+        "std": plain(standard_deviation(group.reward)),
         "ci95": plain_pair(ends),
-        "iqm": plain(interquartile_mean(cell.reward)),
+        "iqm": plain(interquartile_mean(group.reward)),
         "iqm_ci95": plain_pair(middle_ends),
-        "steps": plain(mean(cell.steps)),
-        "goal_share": plain(mean(cell.goal)),
-        "best": cell.purpose == "sweep" and best[cell.series] == cell.c,
+        "steps": plain(mean(group.steps)),
+        "goal_share": plain(mean(group.goal)),
+        "best": group.purpose == "sweep" and best[group.series] == group.c,
     }
 
 
 def _curve(episodes: Episodes, table: np.ndarray, quantity: str) -> dict[str, Any]:
-    """The curve of a quantity; `table` holds the rows of the episodes, [runs, episodes]."""
+    """The curve of a quantity; `table` holds the row numbers of the episodes, [runs, episodes]."""
     averages = moving_average(np.asarray(episodes[quantity])[table])
     row = table[0, 0]
     setting = {name: str(episodes[name][row]) for name in ("experiment", "algorithm", "learner", "rules")}

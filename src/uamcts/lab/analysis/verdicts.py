@@ -1,4 +1,4 @@
-"""Many verdicts at once: how many of them chance alone may have made, and which survive an adjustment for that."""
+"""Many verdicts at once: how many may be false alarms, and which survive an adjustment for their number."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from uamcts.lab.analysis.evidence import FAILS, HOLDS, MISSING
 from uamcts.lab.analysis.statistics import holm
 
 LEVEL = 0.05
-"""The chance that a single test decides wrongly, at most."""
+"""The largest probability that a single test decides wrongly."""
 
 
 def adjust(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The same claims with `p_holm`: their p-values, adjusted for the number of claims that were tested."""
+    """The claims with `p_holm` added: their p-values, adjusted for the number of claims tested."""
     tested = [index for index, claim in enumerate(claims) if claim.get("p") is not None]
     adjusted = dict(zip(tested, holm([claims[index]["p"] for index in tested]), strict=True))
     return [{**claim, "p_holm": adjusted.get(index)} for index, claim in enumerate(claims)]
 
 
 def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """How many claims were judged, how many by a test, and how many tests decide before and after Holm's adjustment."""
+    """How many claims were judged, how many tested, and how many tests decide before and after Holm's adjustment."""
     tested = [claim for claim in adjust(claims) if claim["p_holm"] is not None]
     decided = {word: [claim for claim in tested if claim["verdict"] == word] for word in (HOLDS, FAILS)}
     sure = {word: [claim for claim in found if claim["p_holm"] <= LEVEL] for word, found in decided.items()}
@@ -37,7 +37,7 @@ def count_verdicts(claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def in_words(claims: Sequence[Mapping[str, Any]]) -> str:
-    """What the number of tests means for the verdicts, in a sentence or two; nothing where there were no tests."""
+    """What the number of tests means for the verdicts, in two sentences; an empty string without tests."""
     counts = count_verdicts(claims)
     if not counts["tested"]:
         return ""

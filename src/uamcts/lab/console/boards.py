@@ -1,4 +1,4 @@
-"""Episodes for a terminal and as moving pictures: boards, and beside them what the planner thinks."""
+"""Episodes in a terminal and as animated GIFs: boards, and next to them the plan."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Panel = tuple[Lines, Lines, Lines]
 
 
 def plan_lines(domain: Domain, move: Move, uncertainty: Sequence[float]) -> Lines:
-    """What the planner found for each action: visits, value, uncertainty; a star for the one it took."""
+    """The plan: visits, value and uncertainty of each action; a star marks the action taken."""
     lines = [Text(PLAN_HEAD)]
     for action, name in enumerate(domain.action_names):
         star = "*" if action == move.action else " "
         visits, value = _plan_cells(move.plan, action)
-        row = f"{star} {name:6}{visits:>7}{value:>8}{_fixed(uncertainty[action], 6, 3)}"
+        row = f"{star} {name:6}{visits:>7}{value:>8}{_format_number(uncertainty[action], 6, 3)}"
         lines.append(Text(row, WRONG if uncertainty[action] > 0 else ""))
     chosen = "at random " if move.plan is None else ""
     return [*lines, Text(f"{domain.action_names[move.action]} {chosen}pays {move.reward:g}")]
@@ -47,17 +47,17 @@ def _plan_cells(plan: Any, action: int) -> tuple[str, str]:
     visits = int(plan.visits[action])
     if not bool(plan.exists[action]):
         return str(visits), "deleted"
-    return str(visits), _fixed(float(plan.values[action]), 8, 3).strip() if visits else "-"
+    return str(visits), _format_number(float(plan.values[action]), 8, 3).strip() if visits else "-"
 
 
-def _fixed(number: float, width: int, places: int) -> str:
-    """A number in `width` characters, with fewer places where it is long."""
+def _format_number(number: float, width: int, places: int) -> str:
+    """A number in `width` characters, with fewer decimal places if it is long."""
     text = f"{number:{width}.{places}f}"
     return text if text.startswith(" ") else f"{number:{width}.2g}"
 
 
 def board_lines(domain: Domain, state: PyTree) -> Lines:
-    """A board whose wrong cells are marked: empty ones by a sign, all of them by a colour."""
+    """A board with its wrong cells marked: empty ones by a sign, all of them by a colour."""
     wrong = domain.wrong_cells()
     lines = [Text(line) for line in domain.text(state, wrong).split("\n")]
     if wrong is not None:
@@ -67,27 +67,27 @@ def board_lines(domain: Domain, state: PyTree) -> Lines:
 
 
 def width_of(lines: Lines) -> int:
-    """The columns that lines take."""
+    """The width of some lines."""
     return max((line.cell_len for line in lines), default=0)
 
 
 def beside(parts: Sequence[Lines]) -> Lines:
-    """Several blocks of lines next to each other."""
+    """Blocks of lines next to each other."""
     widths = [width_of(part) for part in parts]
     rows = []
     for row in itertools.zip_longest(*parts):
-        join_tables = Text()
+        joined = Text()
         for place, (line, width) in enumerate(zip(row, widths, strict=True)):
             cell = line.copy() if line is not None else Text()
             cell.pad_right(width - cell.cell_len + (GAP if place < len(widths) - 1 else 0))
-            join_tables.append_text(cell)
-        join_tables.rstrip()
-        rows.append(join_tables)
+            joined.append_text(cell)
+        joined.rstrip()
+        rows.append(joined)
     return rows
 
 
 def flow(panels: Sequence[Lines], width: int) -> Lines:
-    """Panels next to each other, as many as fit into `width` columns, and the others below."""
+    """Panels next to each other, as many as fit into `width` columns; the others follow below."""
     rows: list[list[Lines]] = [[]]
     for panel in panels:
         taken = sum(width_of(other) + GAP for other in rows[-1])
@@ -98,10 +98,7 @@ def flow(panels: Sequence[Lines], width: int) -> Lines:
 
 
 def arrange(panels: Sequence[Panel], width: int, height: int) -> Lines:
-    """Panels in the first layout that fits: plans beside the boards, or below them.
-
-    Where neither fits into `height` lines the plans are left out.
-    """
+    """Panels in the first layout that fits: with plans next to the boards, or below them, or without plans."""
     wide = flow([head + beside([board, plan]) for head, board, plan in panels], width)
     tall = flow([head + board + plan for head, board, plan in panels], width)
     small = flow([head + board for head, board, _ in panels], width)
@@ -110,7 +107,7 @@ def arrange(panels: Sequence[Panel], width: int, height: int) -> Lines:
 
 
 def write_gif(path: Path, frames: list[np.ndarray], seconds_a_frame: float = 0.12, comment: str = "") -> None:
-    """An endless moving picture of RGB frames, written whole or not at all; the last frame stays a while."""
+    """Writes RGB frames as an endless GIF whose last frame stays longer. The file is written atomically."""
     from PIL import Image
 
     images = [Image.fromarray(frame) for frame in frames]
@@ -123,7 +120,7 @@ def write_gif(path: Path, frames: list[np.ndarray], seconds_a_frame: float = 0.1
 
 
 def frame(domain: Domain, states: list, scale: int = 16) -> np.ndarray:
-    """One picture of several states of a domain side by side."""
+    """A picture of several states of a domain side by side."""
     pictures = [domain.render(state, scale) for state in states]
     gap = np.full((pictures[0].shape[0], scale // 2, 3), 255, np.uint8)
     return np.concatenate([part for picture in pictures for part in (picture, gap)][:-1], axis=1)

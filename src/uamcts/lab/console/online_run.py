@@ -1,4 +1,4 @@
-"""An online experiment in a terminal: how far it is, how long it still takes, and what the agents have learned."""
+"""A single online unit in a terminal: its progress, the time left, and what the agents have learned."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from rich.console import Console
 
 from uamcts import names
 from uamcts.episodes.online import Step
+from uamcts.lab.columns import Episodes
 from uamcts.lab.console.terminal import progress_bar
-from uamcts.lab.run.online import Experiment, News
+from uamcts.lab.run.compute import compute_unit
+from uamcts.lab.run.online import News
 from uamcts.lab.run.provenance import collect
 from uamcts.lab.run.reproduce import finish
-from uamcts.lab.run.runner import compute
+from uamcts.lab.run.runner import compute_missing
 from uamcts.lab.run.store import Store
-from uamcts.lab.run.tables import Episodes
 from uamcts.lab.run.units import OnlineUnit
 
 HEAD = f"{'step':>8} {'tau':>5} {'episodes':>9} {'reward':>7} {'steps':>6} {'loss':>8}" + (
@@ -32,49 +33,50 @@ false del.: share of error-free tree nodes in which a child was deleted
 unique: share of distinct samples in the buffer"""
 
 
-def run_online(experiment: Experiment, out: Path | None, console: Console) -> Episodes:
-    """Takes the runs to their end, or goes on from what `out` holds, and tells how it goes; the episodes.
+def watch_online(unit: OnlineUnit, out: Path | None, console: Console) -> Episodes:
+    """Computes a unit, prints what is learned on the way, and returns the episodes.
 
-    With `out`, everything is kept there, and there is a report in the end.
+    With `out`, everything is stored there, an earlier run is resumed, and a report is written at the end.
     """
-    unit = OnlineUnit.of(f"run_{experiment.domain}", experiment)
+    unit = unit.complete()
     rules = "" if unit.algorithm == "trust" else f" ({names.rules_title(unit.rules)})"
     print(f"{unit.domain}, online, {names.title(unit.algorithm)}{rules}, c {unit.c:.3g}, learner {unit.learner}")
     print(f"{unit.runs} runs of {unit.steps:,} real steps, {unit.minibatches:,} minibatches every {unit.interval:,}")
     if out is None:
         with tempfile.TemporaryDirectory() as folder:
-            return _told(unit, Path(folder), console)
+            return _compute(unit, Path(folder), console)
     store = Store(out, {"unit": asdict(unit)})
-    if not compute(unit, store, lambda: _told(unit, store.units, console)):
-        raise ValueError(f"out is {out}; another process is working on it: wait, or give another folder")
+    if not compute_missing(unit, store, lambda: _compute(unit, store.units, console)):
+        raise ValueError(f"out is {out}; another process is working on it: wait for it, or give another folder")
     found, about = store.read(unit)
-    finish(out, found, None, (unit.rules,), {**about["provenance"], **collect([about]), "settings": about["unit"]})
-    print(f"the report is {(out / 'index.html').resolve().as_uri()}")
+    provenance = {**about["provenance"], **collect([about]), "settings": about["unit"]}
+    print(finish(out, found, None, (unit.rules,), provenance)["report"])
     return found
 
 
-def _told(unit: OnlineUnit, scratch: Path, console: Console) -> Episodes:
-    """The unit computed, with a row for every round of training and a bar between them."""
+def _compute(unit: OnlineUnit, scratch: Path, console: Console) -> Episodes:
+    """Computes the unit with a progress bar, and prints a row for every round of training."""
     since: list[News] = []
-    over = [0]
+    episodes = 0
     print(f"{LEGEND}\n{HEAD}", flush=True)
     with progress_bar(console) as bar:
         task = bar.add_task("compiling", total=unit.steps)
 
         def listen(news: News) -> None:
+            nonlocal episodes
             since.append(news)
-            over[0] += int(np.sum(news.said.ended))
-            words = f"step {news.steps:,}, {over[0]} episodes, loss {_mean(news.loss)}"
+            episodes += int(np.sum(news.said.ended))
+            words = f"step {news.steps:,}, {episodes} episodes, loss {_mean(news.loss)}"
             bar.update(task, completed=news.steps, description=words)
             if news.learned or news.steps == unit.steps:
                 bar.console.out(_row(since), highlight=False)
                 since.clear()
 
-        return unit.compute(lambda share, words: None, scratch, listen)
+        return compute_unit(unit, lambda share, words: None, scratch, listen)
 
 
 def ended_episodes(said: list[Step]) -> tuple[np.ndarray, np.ndarray]:
-    """Rewards and lengths of the episodes that ended, of all runs."""
+    """Rewards and lengths of the episodes that ended, over all runs."""
     reward, length, ended = (
         np.concatenate([np.asarray(getattr(part, name)) for part in said], axis=1)
         for name in ("reward", "length", "ended")
@@ -82,8 +84,8 @@ def ended_episodes(said: list[Step]) -> tuple[np.ndarray, np.ndarray]:
     return reward[ended], length[ended]
 
 
-def second_half(episodes: Episodes) -> str:
-    """What the later half of every run's episodes came to, in words."""
+def describe_second_half(episodes: Episodes) -> str:
+    """A sentence with the mean reward and length of the second half of every run's episodes."""
     rewards, steps = [], []
     for seed in np.unique(episodes["seed"]):
         mine = np.flatnonzero(episodes["seed"] == seed)
@@ -91,14 +93,14 @@ def second_half(episodes: Episodes) -> str:
         rewards.append(float(episodes["reward"][late].mean()))
         steps.append(episodes["steps"][late])
     if not rewards:
-        return "no episode came to its end"
+        return "no episode ended"
     error = float(np.std(rewards, ddof=1)) / math.sqrt(len(rewards)) if len(rewards) > 1 else math.nan
     mean = f"reward {np.mean(rewards):.2f} (error {error:.2f}) in {np.concatenate(steps).mean():.1f} steps"
     return f"second half of each run's episodes: {mean}"
 
 
 def _row(since: list[News]) -> str:
-    """One line about everything since the last round."""
+    """A line about everything since the last round."""
     rewards, lengths = ended_episodes([news.said for news in since])
     last = since[-1]
     return (
@@ -109,6 +111,6 @@ def _row(since: list[News]) -> str:
 
 
 def _mean(numbers: np.ndarray | list[float]) -> str:
-    """The mean of the finite ones of `numbers`."""
+    """The mean of the finite numbers, or a dash."""
     finite = np.asarray(numbers)[np.isfinite(numbers)]
     return f"{finite.mean():.3g}" if finite.size else "-"

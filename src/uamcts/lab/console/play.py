@@ -20,25 +20,25 @@ from uamcts import names
 from uamcts.domains import make
 from uamcts.episodes.offline import Move, moves
 from uamcts.lab.console import boards
-from uamcts.presets import planned_in, search_config
+from uamcts.presets import planning_domain, search_config
 from uamcts.uncertainty.true import true_uncertainty
 
 RANDOM = "random"
 ENDLESS = 10**9
-"""Lines of a page that is no terminal."""
+"""The height of a page if the output is not a terminal."""
 
 Shower = Callable[[boards.Lines], None]
 
 
 class Player:
-    """One algorithm on its way through an episode."""
+    """An algorithm that plays an episode."""
 
     def __init__(self, name: str, algorithm: str, seed: int, steps: int | None, settings: dict[str, Any]):
         self.domain = make(name)
         if algorithm.lower() == RANDOM:
             self.title, planned, config = RANDOM, self.domain, None
         else:
-            self.title, planned = names.title(names.algorithm_key(algorithm)), planned_in(self.domain, algorithm)
+            self.title, planned = names.title(names.algorithm_key(algorithm)), planning_domain(self.domain, algorithm)
             config = search_config(self.domain, algorithm, **{k: v for k, v in settings.items() if v is not None})
         self.moves = moves(jax.random.key(seed), planned, config, steps)
         known = true_uncertainty(planned)
@@ -47,7 +47,7 @@ class Player:
         self.reward, self.steps, self.playing = 0.0, 0, True
 
     def advance(self) -> bool:
-        """One move more; False if there is none, because the episode is over or was cut."""
+        """Makes a move; returns False if there is none, because the episode is over or was cut."""
         move = next(self.moves, None)
         if move is None:
             self.playing = False
@@ -64,27 +64,27 @@ class Player:
         return self.last
 
     def panel(self) -> boards.Panel:
-        """Head, board and plan: of the last move, or of the end once there are no more moves."""
+        """Head, board and plan of the last move, or of the end of the episode."""
         return self.before() if self.playing else self.after()
 
     def before(self) -> boards.Panel:
-        """The state in which the last move was made, and the plan for it."""
-        doubts = np.asarray(self._uncertainty(self.move.state, jnp.arange(self.domain.num_actions))).tolist()
+        """The panel of the state before the last move, with the plan."""
+        uncertainty = np.asarray(self._uncertainty(self.move.state, jnp.arange(self.domain.num_actions))).tolist()
         head = [Text(self.title, "bold"), Text(f"step {self.steps}, reward {self.reward - self.move.reward:g}")]
         board = boards.board_lines(self.domain, self.move.state)
-        return head, board, boards.plan_lines(self.domain, self.move, doubts)
+        return head, board, boards.plan_lines(self.domain, self.move, uncertainty)
 
     def after(self) -> boards.Panel:
-        """The state after the last move; there is no plan for it."""
+        """The panel of the state after the last move, without a plan."""
         end = "over" if self.move.terminal else "cut"
         head = [Text(self.title, "bold"), Text(f"{end}: step {self.steps}, reward {self.reward:g}")]
         return head, boards.board_lines(self.domain, self.move.following), []
 
 
 def check_gif(path: Path) -> None:
-    """Refuses a file that no moving picture can be written to."""
+    """Raises a ValueError if no GIF can be written to this file."""
     if path.suffix.lower() != ".gif":
-        raise ValueError(f"gif is {path}; a moving picture is written as GIF: give a name that ends in .gif")
+        raise ValueError(f"gif is {path}; give a file name that ends in .gif")
     if not path.parent.is_dir():
         raise ValueError(f"gif is {path}; there is no folder {path.parent}")
     if path.is_dir():
@@ -93,7 +93,7 @@ def check_gif(path: Path) -> None:
 
 @contextlib.contextmanager
 def screen(console: Console) -> Iterator[Shower]:
-    """Shows one page after the other: in place on a terminal, and below each other anywhere else."""
+    """Shows pages in place on a terminal, and below each other anywhere else."""
     if not console.is_terminal:
         yield lambda lines: print("\n".join([*(line.plain for line in lines), ""]), flush=True)
         return
@@ -102,7 +102,7 @@ def screen(console: Console) -> Iterator[Shower]:
 
 
 def page(panels: list[boards.Panel], console: Console, legend: bool) -> boards.Lines:
-    """The panels of all players, in the layout that fits the console."""
+    """The panels of all players in the layout that fits the console."""
     height = console.height - 2 if console.is_terminal else ENDLESS
     lines = boards.arrange(panels, console.width, height)
     return [*lines, Text(boards.LEGEND)] if legend else lines
@@ -118,7 +118,7 @@ def watch(
     delay: float,
     quiet: bool,
 ) -> None:
-    """Plays, prints and, if asked, draws."""
+    """Plays an episode with each algorithm, prints it, and writes a GIF if asked."""
     if gif is not None:
         check_gif(gif)
     console = Console(file=sys.stdout, highlight=False)

@@ -1,1 +1,1 @@
-"""Experiments as declarations: the paper's, those beyond it, and what may learn in them."""
+"""Declarations of experiments: the paper's, those beyond it, and the learners that run in them."""

@@ -1,35 +1,36 @@
-"""Experiments that the paper does not have, one readable declaration each: `uamcts beyond`."""
+"""Experiments that the paper does not have, one declaration each: `uamcts beyond`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from uamcts.lab.experiments.paper import GAMES, IN_WORDS, Experiment, Offline, Online, Options, only
+from uamcts.lab.experiments.paper import GAMES, IN_WORDS, Experiment, OfflineGrid, OnlineGrid, Options, only
+from uamcts.names import check_name
 from uamcts.presets import ONLINE, OnlineSettings
 
 PLANNERS = ("true", "corrupted", "combined", "trust")
-"""Offline, with U known."""
+"""Planners of the offline experiments, where U is known."""
 GRID = (0.5, 1.0, 2.0**0.5, 2.0, 4.0, 8.0)
-"""The c that every planner may choose from, offline."""
+"""The values of c that every planner chooses from, offline."""
 QUICK_C = 2.0
-"""The c of every planner where there is no time to choose: in the middle of the grid."""
+"""The c of every planner in quick experiments: the middle of the grid."""
 TUNING = (
     "Every planner chooses from the same six c, 0.5 to 8, on seeds that are not reported; all planners are reported on "
     "the same fresh seeds. Nothing else is chosen here. UA-MCTS has the paper's tau, 0.1. Trust has one setting of "
     "rho, penalty and threshold for all domains, but it was once picked among some forty variants on other seeds of "
     "these domains, a choice that UA-MCTS did not have."
 )
-"""What was and was not tuned, for a family's text."""
+"""What was tuned and what was not; a part of each family's text."""
 LEARNING = (
     ("combined", "two_part"),
     ("trust", "two_part+memory"),
     ("corrupted", "memory"),
     ("corrupted", "cmax_plus"),
 )
-"""Online: who plans, and what learns."""
+"""Pairs of an algorithm and its learner in the online experiments."""
 ESTIMATORS = ("network", "network+gate", "two_part", "bayes", "trees", "nearest", "ensemble", "dropout")
-"""Online: what learns U, behind the same search."""
+"""Estimators of U that are compared online, all with the same search."""
 BASE = (("true", "none"), ("corrupted", "none"))
 GRIDS = ("two_way", "two_way_icy")
 DRAWN = ("hidden_obstacles", "slippery")
@@ -37,33 +38,33 @@ DRAWN = ("hidden_obstacles", "slippery")
 
 @dataclass(frozen=True)
 class Family:
-    """Experiments that are shown together."""
+    """Experiments that a report shows together."""
 
     title: str
     text: str
     axis: str = ""
-    """What the levels are levels of; without it the family is a table."""
+    """The quantity that the levels measure; an empty string if there are no levels."""
     logarithmic: bool = False
     experiments: tuple[Experiment, ...] = ()
 
 
-def _online(domain: str, steps: int, runs: int, more: Sequence[tuple[str, str]] = ()) -> tuple[Online, ...]:
-    """The paper's agent, trained as the paper trains it in games or gridworlds; the others in more, shorter rounds."""
+def _online(domain: str, steps: int, runs: int, more: Sequence[tuple[str, str]] = ()) -> tuple[OnlineGrid, ...]:
+    """The paper's agent, trained as in the paper, and the others, trained in more and shorter rounds."""
     papers = OnlineSettings() if domain in GAMES else ONLINE["two_way"]
     return (
-        Online((*BASE, ("combined", papers.estimator)), runs, steps, interval=papers.schedule.interval),
-        Online((*LEARNING, *more), runs, steps, interval=min(500, steps // 6), minibatches=1000),
+        OnlineGrid((*BASE, ("combined", papers.estimator)), runs, steps, interval=papers.schedule.interval),
+        OnlineGrid((*LEARNING, *more), runs, steps, interval=min(500, steps // 6), minibatches=1000),
     )
 
 
-def _offline(runs: tuple[int, int], planners: tuple[str, ...] = PLANNERS, **budget: float) -> tuple[Offline, ...]:
-    """Each planner at the best c of the grid; `runs` are those that choose it, and those that are reported."""
-    return (Offline(planners, GRID, runs=runs[0], fresh_runs=runs[1], budget=tuple(budget.items())),)
+def _offline(runs: tuple[int, int], planners: tuple[str, ...] = PLANNERS, **budget: float) -> tuple[OfflineGrid, ...]:
+    """Each planner at the best c of the grid; `runs` are the numbers of runs that choose c and that are reported."""
+    return (OfflineGrid(planners, GRID, runs=runs[0], fresh_runs=runs[1], budget=tuple(budget.items())),)
 
 
-def _offline_on_grids(runs: tuple[int, int]) -> tuple[Offline, ...]:
-    """The same, and UA-MCTS at tau 10 beside it, which the paper has where every path is uncertain."""
-    return (*_offline(runs), Offline(("combined",), GRID, tau=10.0, runs=runs[0], fresh_runs=runs[1]))
+def _offline_on_grids(runs: tuple[int, int]) -> tuple[OfflineGrid, ...]:
+    """The same, and UA-MCTS at tau 10, which the paper uses if every path is uncertain."""
+    return (*_offline(runs), OfflineGrid(("combined",), GRID, tau=10.0, runs=runs[0], fresh_runs=runs[1]))
 
 
 def _planners() -> tuple[Experiment, ...]:
@@ -91,7 +92,7 @@ def _estimators() -> tuple[Experiment, ...]:
     return tuple(
         Experiment(
             f"estimators_{name}", IN_WORDS[name], name, (),
-            (Online(learners, 5, 5000 if name in GAMES else 3000, interval=500, minibatches=1000),),
+            (OnlineGrid(learners, 5, 5000 if name in GAMES else 3000, interval=500, minibatches=1000),),
             family="estimators",
         )
         for name in ("space_invaders", *GRIDS)
@@ -228,20 +229,19 @@ FAMILIES: dict[str, Family] = {
 """By name."""
 
 
-def chosen(names: Sequence[str], is_quick: bool, scenario: str) -> list[Experiment]:
-    """The experiments of these families, all by default."""
+def choose_experiments(names: Sequence[str], is_quick: bool, scenario: str) -> list[Experiment]:
+    """The experiments of these families; without names, of all of them."""
     for name in names:
-        if name not in FAMILIES:
-            raise ValueError(f"unknown experiment {name!r}; there are {', '.join(FAMILIES)}")
+        check_name("experiment", name, FAMILIES)
     found = [experiment for name in names or FAMILIES for experiment in FAMILIES[name].experiments]
     if is_quick:
         found = [quick(experiment) for experiment in found if not _is_long(experiment)]
-    kept = [only(experiment, scenario) for experiment in found]
-    return [experiment for experiment in kept if experiment.offline or experiment.online]
+    restricted = [only(experiment, scenario) for experiment in found]
+    return [experiment for experiment in restricted if experiment.offline or experiment.online]
 
 
 def quick(experiment: Experiment) -> Experiment:
-    """The same in a few minutes: fewer runs, one c for every planner, and online only in the small gridworlds."""
+    """The experiment in a few minutes: fewer runs, one c for every planner, and online only in small gridworlds."""
     offline = tuple(
         replace(part, exploration=(QUICK_C,), runs=min(part.runs, 10), fresh_runs=None) for part in experiment.offline
     )

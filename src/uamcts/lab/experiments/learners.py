@@ -1,8 +1,7 @@
-"""What can learn in a run, by name: `network`, `memory`, `linear+penalty=2`, `linear+bonus+memory`, `cmax`."""
+"""Learners by name: `network`, `memory`, `linear+penalty=2`, `linear+bonus+memory`, `cmax`."""
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 from collections.abc import Callable
 from typing import Any
@@ -15,13 +14,14 @@ from uamcts.baselines.transition import HIDDEN, TransitionLearner
 from uamcts.corrections.facts import Patched
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
+from uamcts.names import suggestion
 from uamcts.uncertainty import ESTIMATORS, GATE, GATED, make_estimator
 from uamcts.uncertainty.estimator import ConstantUncertainty
 from uamcts.uncertainty.learner import Learner, UncertaintyLearner, fresh_learner
 
 RELEASED = SearchConfig()
 TRANSITION = "transition_"
-"""Begins the names of those that learn the transition function: `transition_8_units`, `transition_linear_residual`."""
+"""The prefix of learners of the transition function, like `transition_8_units` and `transition_linear_residual`."""
 
 BASELINES: dict[str, Callable[[Domain, Any, int], Learner]] = {
     "memory": lambda domain, state, steps: Patched.fresh(state, capacity=steps),
@@ -30,25 +30,24 @@ BASELINES: dict[str, Callable[[Domain, Any, int], Learner]] = {
     "nearest_residual": lambda domain, state, steps: NearestResidual.fresh(domain, capacity=steps),
     "unseen": lambda domain, state, steps: UncertaintyLearner(ConstantUncertainty()),
 }
-"""Those that learn no U-hat: functions of a domain, a state of it and the number of real steps there will be."""
+"""Learners without an estimate of U: functions of a domain, one of its states, and the number of real steps."""
 
 TRANSITIONS = tuple(f"{TRANSITION}{size}{end}" for end in ("", "_residual") for size in HIDDEN)
 LEARNERS = (*ESTIMATORS, *TRANSITIONS, *BASELINES)
 TREES = "trees"
-"""Fitted by scikit-learn, which the core does without."""
+"""The estimator that needs scikit-learn, an optional dependency."""
 MEMORY = "memory"
-"""May stand behind a learner's name and a plus: facts override it."""
+"""A suffix of learners, after a plus: remembered facts override what is learned."""
 SIGNS = {"penalty": 1.0, "bonus": -1.0}
-"""And so may these: its U-hat is taken off the rewards, or added to them."""
+"""More suffixes: the estimate of U is subtracted from rewards, or added to them."""
 
 
 def check_learner(name: str) -> None:
-    """Refuses a name that nobody has, and one that needs what is not installed."""
+    """Raises a ValueError for an unknown learner, and for one whose package is not installed."""
     first, rest = _parts(name)
-    wrong = [part for part in rest if part != MEMORY and not _is_weighted(part)]
+    wrong = [part for part in rest if part != MEMORY and not _is_weight(part)]
     if first not in (*LEARNERS, *GATED) or wrong:
-        nearest = difflib.get_close_matches(first, LEARNERS, n=1, cutoff=0.6) if first not in LEARNERS else []
-        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        hint = suggestion(first, LEARNERS) if first not in LEARNERS else ""
         raise ValueError(
             f"unknown learner {name!r}; {hint}there are {', '.join(LEARNERS)}, and behind any of them "
             f"{GATE} (estimators only), +{MEMORY}, " + ", ".join(f"+{word} or +{word}=WEIGHT" for word in SIGNS)
@@ -58,14 +57,14 @@ def check_learner(name: str) -> None:
 
 
 def _parts(name: str) -> tuple[str, list[str]]:
-    """A learner's name, with its gate if it has one, and what stands behind it."""
+    """The name of a learner, including its gate, and its other suffixes."""
     first, *rest = name.split("+")
     if rest and f"+{rest[0]}" == GATE:
         first += f"+{rest.pop(0)}"
     return first, rest
 
 
-def _is_weighted(part: str) -> bool:
+def _is_weight(part: str) -> bool:
     word, equals, weight = part.partition("=")
     try:
         return word in SIGNS and (not equals or 0 <= float(weight) < float("inf"))
@@ -76,7 +75,7 @@ def _is_weighted(part: str) -> bool:
 def make_learner(
     name: str, key: jax.Array, domain: Domain, options: dict[str, int], config: SearchConfig = RELEASED
 ) -> Learner:
-    """What learns in a run that plans with `config`; `options` are `capacity`, `minibatches` and `most_copies`."""
+    """A learner for runs that plan with `config`; `options` are `capacity`, `minibatches` and `most_copies`."""
     check_learner(name)
     first, rest = _parts(name)
     state, learner = domain.reset(key), _first(first, key, domain, options, config)
@@ -99,5 +98,5 @@ def _first(name: str, key: jax.Array, domain: Domain, options: dict[str, int], c
 
 
 def _steps(options: dict[str, int]) -> int:
-    """How many real steps the samples come from: a fact is kept once, however often its sample is."""
+    """The number of real steps behind the samples: a fact is stored once, however often its sample is."""
     return options["capacity"] // options["most_copies"]

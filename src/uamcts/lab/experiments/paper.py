@@ -1,4 +1,4 @@
-"""The paper's experiments, one readable declaration each."""
+"""The paper's experiments, one declaration each."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ IN_WORDS = {
     "slippery": "Slippery", "shortcut": "Shortcut", "frozen_lake": "Frozen lake", "cliff": "Cliff",
     "bridge": "Bridge",
 }  # fmt: skip
-"""Experiments and domains as a report calls them."""
+"""Titles of experiments and domains in reports."""
 Options = tuple[tuple[str, Any], ...]
-"""Of a domain, by name."""
+"""Options of a domain, as pairs of a name and a value."""
 Pair = tuple[str, float]
 """An algorithm and its c."""
 SINGLE_LEARNERS = ("transition_linear", "transition_8_units", "transition_16_units", "transition_linear_residual")
 
 
 @dataclass(frozen=True)
-class Offline:
-    """U is known. Every algorithm with every c on the same seeds; then each algorithm's best c on fresh seeds.
+class OfflineGrid:
+    """Offline runs, where U is known: every algorithm with every c, then each algorithm's best c on fresh seeds.
 
-    All algorithms meet the same seeds, both times, so that they can be compared seed by seed.
+    All algorithms play the same seeds both times, so that they can be compared seed by seed.
     """
 
     algorithms: tuple[str, ...] = tuple(ALGORITHMS)
@@ -34,51 +34,55 @@ class Offline:
     tau: float = 0.1
     runs: int = 100
     budget: tuple[tuple[str, float], ...] = ()
-    """`iterations`, `rollouts`, `depth` and `gamma` where they are not the paper's."""
+    """`iterations`, `rollouts`, `depth` and `gamma` where they differ from the paper's."""
     fresh_runs: int | None = None
-    """Runs on fresh seeds. None: as many as `runs`, the number on which c is chosen."""
+    """Runs on fresh seeds. None: as many as `runs`, which choose c."""
 
     @property
     def reported_runs(self) -> int:
-        """Runs on fresh seeds, where there is a choice of c."""
+        """Runs on fresh seeds, if there is a choice of c."""
         return self.runs if self.fresh_runs is None else self.fresh_runs
 
 
 @dataclass(frozen=True)
-class Online:
-    """U, or the transition function, is learned on the way: pairs of an algorithm and what learns."""
+class OnlineGrid:
+    """Online runs, where U or the transition function is learned: every algorithm with its learner, at every c.
+
+    `enumerate_units` turns a grid into one `OnlineUnit` for each of them.
+    """
 
     learners: tuple[tuple[str, str], ...] = (("combined", "network"),)
     runs: int = OnlineSettings().runs
     steps: int = OnlineSettings().steps
     exploration: tuple[float, ...] = ()
-    """Without any, the c that the paper found best, or trust's own."""
+    """Empty: the c that the paper found best, or trust's own."""
     interval: int | None = None
-    """Real steps between two rounds, and minibatches of a round, where they are not the usual ones."""
+    """Real steps between two rounds of training. None: the default of domain and algorithm."""
     minibatches: int | None = None
+    """Minibatches of a round. None: the default of domain and algorithm."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Where, and which of the two scenarios."""
+    """A domain, and what is run in it offline and online."""
 
     name: str
     title: str
     domain: str
-    offline: tuple[Offline, ...] = ()
-    online: tuple[Online, ...] = ()
+    offline: tuple[OfflineGrid, ...] = ()
+    online: tuple[OnlineGrid, ...] = ()
     options: Options = ()
-    """Of the domain, where they are not its defaults."""
+    """Options of the domain that differ from its defaults."""
     drawn: bool = False
-    """Whether each run offline is in a world of its own: the domain takes a `seed`, and gets that of the run."""
+    """Whether each offline run draws a world of its own: the domain takes a `seed` and gets that of the run."""
     family: str = ""
     """Experiments of one family are shown together, in one table or figure."""
     level: float | None = None
-    """Where a family is a range of something, the place in it."""
+    """The position of the experiment in a family that is a range of something."""
 
 
 def _game(name: str, title: str) -> Experiment:
-    return Experiment(name, title, name, (Offline(),), (Online(),))
+    return Experiment(name, title, name, (OfflineGrid(),), (OnlineGrid(),))
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -89,9 +93,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         "two_way",
         "2-Way GridWorld: learn where the model is wrong, or learn the transition function",
         "two_way",
-        (Offline(("true", "corrupted", "combined"), runs=30),),
+        (OfflineGrid(("true", "corrupted", "combined"), runs=30),),
         (
-            Online(
+            OnlineGrid(
                 (
                     ("combined", "linear"),
                     ("true", "none"),
@@ -107,7 +111,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         "icy",
         "Icy 2-Way GridWorld: every path to the goal is uncertain",
         "two_way_icy",
-        (Offline(("true", "corrupted", "combined"), tau=10.0, runs=30), Offline(("combined",), tau=0.1, runs=30)),
+        (
+            OfflineGrid(("true", "corrupted", "combined"), tau=10.0, runs=30),
+            OfflineGrid(("combined",), tau=0.1, runs=30),
+        ),
     ),
 }
 """By name. The corrupted bandit has no domain and is declared in `uamcts.bandits.sweeps`."""
@@ -116,7 +123,7 @@ NAMES = (*EXPERIMENTS, "bandit")
 
 
 def quick(experiment: Experiment) -> Experiment:
-    """The same in a few minutes: the paper's own best c, fewer runs, and online only for the gridworld."""
+    """The experiment in a few minutes: at the paper's best c, with fewer runs, and online only in the gridworld."""
     offline = tuple(replace(part, runs=min(part.runs, 30), exploration=()) for part in experiment.offline)
     online = tuple(
         replace(part, runs=10, steps=1800, learners=part.learners[:5])
@@ -127,9 +134,9 @@ def quick(experiment: Experiment) -> Experiment:
 
 
 def only(experiment: Experiment, scenario: str) -> Experiment:
-    """One of the two scenarios of an experiment, or `both`."""
+    """The experiment in one scenario only, or in `both`."""
     if scenario not in ("both", "offline", "online"):
-        raise ValueError(f"scenario is {scenario!r}; there are both, offline, online")
+        raise ValueError(f"scenario is {scenario!r}; give both, offline or online")
     return replace(
         experiment,
         offline=experiment.offline if scenario != "online" else (),
@@ -137,8 +144,8 @@ def only(experiment: Experiment, scenario: str) -> Experiment:
     )
 
 
-def pairs(experiment: Experiment, part: Offline) -> tuple[Pair, ...]:
-    """Every algorithm with every c; without an `exploration` of its own, with the c that the paper found best."""
+def pairs(experiment: Experiment, part: OfflineGrid) -> tuple[Pair, ...]:
+    """Every algorithm with every c of a grid; if the grid has none, with the c that the paper found best."""
     return tuple(
         (algorithm, c)
         for algorithm in part.algorithms

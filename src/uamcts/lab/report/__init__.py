@@ -1,1 +1,1 @@
-"""From statements to pages, figures, moving pictures and Markdown tables."""
+"""Reports: the web page, figures, moving pictures and Markdown tables."""

@@ -1,4 +1,4 @@
-"""Moving pictures of typical episodes, for the report."""
+"""Animated GIFs of typical episodes for the report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uamcts.episodes.offline import moves
 from uamcts.lab.console.boards import frame, write_gif
 from uamcts.lab.experiments.paper import Options
 from uamcts.lab.run.tables import Episodes
-from uamcts.presets import planned_in, search_config
+from uamcts.presets import planning_domain, search_config
 from uamcts.runtime.devices import on_a_core
 from uamcts.versions import versions_of
 
@@ -24,11 +24,14 @@ TRIES, LONGEST = 5, 150
 
 
 def draw_typical(out: Path, episodes: Episodes, worlds: Mapping[str, Options]) -> None:
-    """For those experiments that have offline episodes: an episode of the corrupted and one of the combined agent.
+    """Draws a typical episode of MCTS and one of UA-MCTS for every experiment with offline episodes.
 
-    `worlds` holds the options of each experiment's domain, by the experiment's name.
+    An episode is typical if, among a few seeds, its reward comes closest to the mean of the runs.
 
-    Typical: of a few seeds, the one whose reward comes nearest to the mean of the runs.
+    Args:
+        out: The results folder; pictures go into `gifs/`. One that was drawn from the same data is not drawn again.
+        episodes: All episodes.
+        worlds: The domain options of each experiment, by its name.
     """
     folder = out / "gifs"
     for experiment, options in worlds.items():
@@ -50,7 +53,7 @@ def draw_typical(out: Path, episodes: Episodes, worlds: Mapping[str, Options]) -
 
 
 def _comment(path: Path) -> str:
-    """What an earlier picture was drawn from; nothing if there is none, or only a part of one."""
+    """What an existing picture was drawn from; an empty string if there is none or it is damaged."""
     try:
         with Image.open(path) as picture:
             picture.seek(picture.n_frames - 1)  # type: ignore[attr-defined]
@@ -62,7 +65,7 @@ def _comment(path: Path) -> str:
 
 
 def _draw(path: Path, world: Domain, algorithm: str, tau: float, mean: float, comment: str) -> None:
-    domain = planned_in(world, algorithm)
+    domain = planning_domain(world, algorithm)
     config = search_config(domain, algorithm, tau=tau)
     played = [list(moves(jax.random.key(seed), domain, config, LONGEST)) for seed in range(TRIES)]
     typical = min(played, key=lambda episode: abs(sum(move.reward for move in episode) - mean))

@@ -1,9 +1,9 @@
 """Tables of families as Markdown: `python -m uamcts.lab.report.markdown FOLDER [FOLDER ...] [DOCUMENT ...]`.
 
-Without a document all tables of the folders' `summary.json` are printed. In a document, what stands between
-`<!-- table NAME -->` and `<!-- end -->` is replaced by the table of that name, and what stands between
+Without a document, all tables of the folders' `summary.json` are printed. In a document, the text between
+`<!-- table NAME -->` and `<!-- end -->` is replaced by the table of that name, and the text between
 `<!-- mean EXPERIMENT ALGORITHM -->` (online: and the learner) and `<!-- end -->` by that mean reward, with as many
-digits as stand there now. So a document says what the summary says; `tests/test_beyond.py` keeps it that way.
+digits as before. `tests/test_beyond.py` checks that the documents agree with the summaries.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from uamcts.lab.analysis.results import Summary, read
-from uamcts.lab.report.families import USUAL_TAU, Table, families_of, reported, tables_of_family
+from uamcts.lab.report.families import USUAL_TAU, FamilyTable, best_rows, families_of, tables_of_family
 from uamcts.runtime.atomic import write_whole
 
 _PLACE = re.compile(
@@ -22,7 +22,7 @@ _PLACE = re.compile(
 )
 
 
-def tables_of(found: Summary) -> dict[str, Table]:
+def tables_of(found: Summary) -> dict[str, FamilyTable]:
     """All tables of the families in a folder of results, by name."""
     return {
         table.name: table
@@ -32,10 +32,10 @@ def tables_of(found: Summary) -> dict[str, Table]:
 
 
 def means_of(found: Summary) -> dict[str, float]:
-    """The mean reward of every planner in every experiment, by the words that a document names it with."""
+    """The mean reward of every planner in every experiment, by the name that a document refers to."""
     means = {}
     for experiment in dict.fromkeys(row["experiment"] for row in found.rows):
-        for planner, row in reported(row for row in found.rows if row["experiment"] == experiment).items():
+        for planner, row in best_rows(row for row in found.rows if row["experiment"] == experiment).items():
             words = [experiment, planner.algorithm]
             words += [planner.learner] if row["scenario"] == "online" else []
             words += [f"tau {planner.tau:g}"] if planner.tau not in (0.0, USUAL_TAU) else []
@@ -43,16 +43,16 @@ def means_of(found: Summary) -> dict[str, float]:
     return means
 
 
-def as_markdown(table: Table) -> str:
-    """A table's lines, the head first."""
+def as_markdown(table: FamilyTable) -> str:
+    """The lines of a table, its head first."""
     cells = [table.heads, ["---"] * len(table.heads), *([cell.text for cell in line] for line in table.lines)]
     return "\n".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in cells)
 
 
 def fill(text: str, *sources: Summary) -> str:
-    """A document's text with each of its tables and means as they are now, from one folder of results or several.
+    """The text of a document with its tables and means replaced by those of one or several results folders.
 
-    Where two folders have the same table or mean, the later one counts.
+    If two folders have the same table or mean, the later one wins.
     """
     tables = {name: table for found in sources for name, table in tables_of(found).items()}
     means = {name: mean for found in sources for name, mean in means_of(found).items()}
@@ -70,7 +70,7 @@ def fill(text: str, *sources: Summary) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Prints the tables of a folder, or fills them into documents."""
+    """Prints the tables of some folders, or fills them into documents."""
     folders = [Path(argument) for argument in arguments if not argument.endswith(".md")]
     documents = [Path(argument) for argument in arguments if argument.endswith(".md")]
     if not folders:

@@ -1,4 +1,4 @@
-"""The report's sections: an experiment with its figures and tables, and the corrupted bandits."""
+"""Sections of the report about a single experiment: its figures, its tables and its settings."""
 
 from __future__ import annotations
 
@@ -6,94 +6,98 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from uamcts import names
-from uamcts.lab.analysis.results import Entry, Summary, known, shown, under
+from uamcts.lab.analysis.forms import Entry
+from uamcts.lab.analysis.results import Summary
+from uamcts.lab.analysis.selection import is_number, offline_results, under_rules
 from uamcts.lab.experiments.paper import EXPERIMENTS
-from uamcts.lab.report import page, plots
-from uamcts.lab.report.page import Cell
+from uamcts.lab.report import page, plots, style
+from uamcts.lab.report.page import Block, Cell, Code, Gallery, Heading, Pairs, Paragraph, Table
 from uamcts.presets import BEST_C, BUDGETS
 
 PAPER_MEAN = {
     "space_invaders": {"true": 18.4, "corrupted": 16.3, "combined": 23.8},
     "freeway": {"combined": 0.9},
 }
-"""The mean rewards that the paper gives as numbers."""
+"""The mean rewards that the paper states as numbers."""
 
 
-def listed(words: list[str]) -> str:
-    """One, two and three."""
+def join_words(words: list[str]) -> str:
+    """An enumeration like "one, two and three"."""
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
-def in_runs(count: float) -> str:
-    """1 run, 2 runs."""
+def count_runs(count: float) -> str:
+    """The words "1 run" or "2 runs"."""
     return f"{count:g} run" + ("" if count == 1 else "s")
 
 
-def entries_of(rows: list[Entry], experiment: str, domain: str, rules: str | None = None) -> list[Entry]:
-    """The rows or curves of an experiment; a curve need not name its domain."""
+def select_entries(rows: list[Entry], experiment: str, domain: str, rules: str | None = None) -> list[Entry]:
+    """The rows or curves of an experiment, under a rule set if one is given; a curve may lack its domain."""
     own = [e for e in rows if e["experiment"] == experiment and e.get("domain", domain) == domain]
-    return own if rules is None else under(own, rules)
+    return own if rules is None else under_rules(own, rules)
 
 
 def anchor_of(experiment: str) -> str:
-    """The name of an experiment's section, and the beginning of its figures' names."""
-    return plots.slug([experiment])
+    """The anchor of an experiment's section, with which the names of its figures begin."""
+    return style.slug([experiment])
 
 
 def is_papers(experiment: str) -> bool:
-    """Whether the paper has this experiment, so that its numbers may stand beside ours."""
+    """Whether the paper has this experiment, so that its numbers can be compared with ours."""
     return experiment in EXPERIMENTS
 
 
 def title_of(found: Summary, experiment: str, domain: str) -> str:
-    """An experiment in words; a user's own is named after its domain, with what was changed there."""
+    """The title of an experiment; a user's own is named after its domain and the options that differ."""
     if is_papers(experiment):
-        return plots.name(experiment)
+        return style.title_of(experiment)
     declared = found.declared().get(experiment, {})
     changed = {**_pairs(declared.get("options")), **_budget(declared)}
-    words = [f"{key} {worded(value)}" for key, value in changed.items()]
-    return ", ".join([plots.name(domain), *words, "own experiment"])
+    words = [f"{key} {describe(value)}" for key, value in changed.items()]
+    return ", ".join([style.title_of(domain), *words, "own experiment"])
 
 
 def _pairs(value: Any) -> dict[str, Any]:
-    """Names and values that JSON keeps as a list of pairs."""
+    """Names and values that JSON stores as a list of pairs."""
     pairs = value if isinstance(value, list) else []
     return {str(pair[0]): pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 
 def _budget(declared: Entry) -> dict[str, Any]:
-    """The search budget of an experiment where it is not the paper's."""
+    """The search budget of an experiment where it differs from the paper's."""
     parts = declared.get("offline")
     parts = parts if isinstance(parts, list) else []
     return {k: v for part in parts if isinstance(part, dict) for k, v in _pairs(part.get("budget")).items()}
 
 
-def experiment_section(found: Summary, experiment: str, domain: str, folder: Path) -> Iterator[str]:
-    """Everything about an experiment; its figures are also written into the folder."""
-    rows, curves = entries_of(found.rows, experiment, domain), entries_of(found.curves, experiment, domain)
+def experiment_section(found: Summary, experiment: str, domain: str, folder: Path) -> Iterator[Block]:
+    """The section of an experiment. Its figures are also written into `folder`."""
+    rows, curves = select_entries(found.rows, experiment, domain), select_entries(found.curves, experiment, domain)
     title = title_of(found, experiment, domain)
-    yield page.heading(2, title, anchor_of(experiment))
-    absent = _absent(found, experiment, rows, curves)
+    yield Heading(2, title, anchor_of(experiment))
+    absent = _missing_parts(found, experiment, rows, curves)
     if absent:
-        yield page.paragraph(f"Not measured here: {listed(absent)}.", "soft")
+        yield Paragraph(f"Not measured here: {join_words(absent)}.", "soft")
     for rules in found.rule_sets(experiment):
-        own, own_curves = (entries_of(entries, experiment, domain, rules) for entries in (rows, curves))
+        own, own_curves = (select_entries(entries, experiment, domain, rules) for entries in (rows, curves))
         if own or own_curves:
-            yield page.heading(3, f"Rules: {names.rules_title(rules)}")
+            yield Heading(3, f"Rules: {names.rules_title(rules)}")
             yield from _figures(own, own_curves, experiment, title, rules, folder)
             yield from _results(own, experiment, domain)
     yield from _films(found, experiment)
     if rows:
-        yield page.heading(3, "Every row")
+        yield Heading(3, "Every row")
         yield _rows(rows, title)
-    yield page.heading(3, "Settings and command")
-    yield page.pairs(_settings(found, rows, curves, experiment, domain))
-    yield page.code(str(found.provenance.get("command", "the command was not recorded")))
+    yield Heading(3, "Settings and command")
+    yield Pairs(_settings(found, rows, curves, experiment, domain))
+    yield Code(str(found.provenance.get("command", "the command was not recorded")))
 
 
-def _absent(found: Summary, experiment: str, rows: list[Entry], curves: list[Entry]) -> list[str]:
-    """What one of the paper's experiments could have and lacks; an experiment of one's own lacks nothing."""
+def _missing_parts(found: Summary, experiment: str, rows: list[Entry], curves: list[Entry]) -> list[str]:
+    """What an experiment of the paper has and this folder lacks; nothing for a user's own experiment."""
     if not is_papers(experiment):
         return []
     scenarios = {row["scenario"] for row in rows} | ({"online"} if curves else set())
@@ -106,18 +110,18 @@ def _absent(found: Summary, experiment: str, rows: list[Entry], curves: list[Ent
 
 def _figures(
     rows: list[Entry], curves: list[Entry], experiment: str, title: str, rules: str, folder: Path
-) -> Iterator[str]:
-    """The figures of a rule set, in the paper's form."""
-    drawn = []
+) -> Iterator[Block]:
+    """The figures of a rule set, like the paper's."""
+    drawn: list[page.Picture] = []
 
-    def draw(figure: Any, kind: str, caption: str) -> None:
-        stem = plots.slug([anchor_of(experiment), kind, rules])
-        drawn.append(page.drawing(plots.save(figure, folder, stem), stem, caption))
+    def draw(figure: Figure, kind: str, caption: str) -> None:
+        stem = style.slug([anchor_of(experiment), kind, rules])
+        drawn.append(page.drawing(style.save(figure, folder, stem), stem, caption))
 
-    chosen = shown(rows)
+    chosen = offline_results(rows)
     if chosen:
         caption = (
-            "Offline, the uncertainty known: mean reward at the best c, which stands under each bar. "
+            "Offline, with known uncertainty: mean reward at the best c, which is printed below each bar. "
             "Dashed: planning in the true world and in the wrong simulator."
         )
         if any(one.sweep for one in chosen):
@@ -126,24 +130,24 @@ def _figures(
                 "is too high on average."
             )
         draw(plots.offline(rows, title, rules), "offline", caption)
-    swept = [(row["algorithm"], row["c"]) for row in rows if row["purpose"] == "sweep" and known(row["c"])]
+    swept = [(row["algorithm"], row["c"]) for row in rows if row["purpose"] == "sweep" and is_number(row["c"])]
     if len(set(swept)) > len({algorithm for algorithm, _ in swept}):
         caption = "The whole sweep: mean reward against the exploration constant c."
         draw(plots.against_c(rows, title, rules), "c", caption)
     for quantity, what in (("steps", "steps to the goal, fewer are better"), ("reward", "reward")):
         if any(curve["quantity"] == quantity and curve["episode"] for curve in curves):
             caption = (
-                f"Online, the uncertainty learned: {what}; moving average of 50 episodes, mean and standard deviation "
-                "over runs. Broken lines across: offline."
+                f"Online, with learned uncertainty: {what}; moving average of 50 episodes, mean and standard deviation "
+                "over runs. Dashed horizontal lines: offline."
             )
             draw(plots.online(curves, rows, title, rules, quantity), f"online_{quantity}", caption)
     if drawn:
-        yield '<div class="figures">' + "\n".join(drawn) + "</div>"
+        yield Gallery("figures", drawn)
 
 
-def _results(rows: list[Entry], experiment: str, domain: str) -> Iterator[str]:
-    """Our numbers at the best c, and the paper's beside them where it has the experiment."""
-    chosen = shown(rows)
+def _results(rows: list[Entry], experiment: str, domain: str) -> Iterator[Block]:
+    """Our numbers at the best c, next to the paper's if it has the experiment."""
+    chosen = offline_results(rows)
     if not chosen:
         return
     papers = is_papers(experiment)
@@ -157,14 +161,14 @@ def _results(rows: list[Entry], experiment: str, domain: str) -> Iterator[str]:
             line += [page.number(PAPER_MEAN.get(experiment, {}).get(one.algorithm), 1)]
             line += [_c(BEST_C.get(domain, {}).get(one.algorithm))]
         lines.append(line)
-    yield page.table("beside the paper" if papers else "results", heads, lines)
+    yield Table("next to the paper" if papers else "results", heads, lines)
 
 
 def _c(value: Any) -> Cell:
-    return Cell(plots.exploration(value), float(value), "number") if known(value) else page.number(None)
+    return Cell(style.exploration(value), float(value), "number") if is_number(value) else page.number(None)
 
 
-def _films(found: Summary, experiment: str) -> Iterator[str]:
+def _films(found: Summary, experiment: str) -> Iterator[Block]:
     captions = {
         "corrupted": "A typical episode of MCTS in the wrong simulator",
         "combined": "A typical episode of UA-MCTS in the same simulator",
@@ -175,11 +179,11 @@ def _films(found: Summary, experiment: str) -> Iterator[str]:
         if f"{experiment}_{algorithm}" in found.gifs
     ]
     if films:
-        yield page.heading(3, "To watch")
-        yield '<div class="films">' + "\n".join(films) + "</div>"
+        yield Heading(3, "Typical episodes")
+        yield Gallery("films", films)
 
 
-def _rows(rows: list[Entry], label: str) -> str:
+def _rows(rows: list[Entry], label: str) -> Table:
     heads = ("scenario", "algorithm", "learner", "rules", "c", "tau", "purpose", "runs", "episodes", "mean",
              "95% interval", "std", "IQM", "IQM 95% interval", "steps", "goal share", "best c")  # fmt: skip
     lines = [
@@ -189,7 +193,7 @@ def _rows(rows: list[Entry], label: str) -> str:
             Cell(row["learner"], kind="short"),
             Cell(names.rules_title(row["rules"]), kind="short"),
             _c(row["c"]),
-            Cell(f"{row['tau']:g}", row["tau"], "number") if known(row["tau"]) else page.number(None),
+            Cell(f"{row['tau']:g}", row["tau"], "number") if is_number(row["tau"]) else page.number(None),
             Cell(row["purpose"]),
             *(page.number(row[field]) for field in ("runs", "episodes", "mean")),
             page.interval(row["ci95"]),
@@ -201,11 +205,11 @@ def _rows(rows: list[Entry], label: str) -> str:
         ]
         for row in rows
     ]
-    return page.table(f"{label}: every row", heads, lines, kind="rows")
+    return Table(f"{label}: every row", heads, lines, kind="rows")
 
 
 def _settings(found: Summary, rows: list[Entry], curves: list[Entry], experiment: str, domain: str) -> dict[str, str]:
-    """How an experiment was run: from its rows, and what the command recorded about it."""
+    """The settings of an experiment, from its rows and from what the command recorded."""
     declared = found.declared().get(experiment, {})
     settings = {"domain": domain, "rule sets": ", ".join(map(names.rules_title, found.rule_sets(experiment)))}
     budget = {**BUDGETS.get(domain, {}), **_budget(declared)}
@@ -213,17 +217,17 @@ def _settings(found: Summary, rows: list[Entry], curves: list[Entry], experiment
         settings["budget"] = f"N_I {budget['iterations']}, N_S {budget['rollouts']}, D_S {budget['depth']}, gamma 1"
     options = _pairs(declared.get("options"))
     if options:
-        settings["options of the domain"] = worded(options)
+        settings["options of the domain"] = describe(options)
     for scenario in ("offline", "online"):
         of = [row for row in rows if row["scenario"] == scenario]
         if of:
-            runs = sorted({row["runs"] for row in of if known(row["runs"])})
-            c = sorted({row["c"] for row in of if known(row["c"])})
-            tau = sorted({row["tau"] for row in of if known(row["tau"])})
+            runs = sorted({row["runs"] for row in of if is_number(row["runs"])})
+            c = sorted({row["c"] for row in of if is_number(row["c"])})
+            tau = sorted({row["tau"] for row in of if is_number(row["tau"])})
             settings[scenario] = "; ".join(
                 [
                     "runs " + ", ".join(f"{value:g}" for value in runs),
-                    "c " + ", ".join(map(plots.exploration, c)),
+                    "c " + ", ".join(map(style.exploration, c)),
                     ("tau " if scenario == "offline" else "tau at the end ") + ", ".join(f"{value:g}" for value in tau),
                 ]
             )
@@ -233,48 +237,10 @@ def _settings(found: Summary, rows: list[Entry], curves: list[Entry], experiment
     return settings
 
 
-def worded(value: Any) -> str:
+def describe(value: Any) -> str:
     """A recorded setting as text."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {worded(part)}" for key, part in value.items())
+        return ", ".join(f"{key} {describe(part)}" for key, part in value.items())
     if isinstance(value, list):
-        return ", ".join(map(worded, value))
+        return ", ".join(map(describe, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def bandit_section(found: Summary, folder: Path) -> Iterator[str]:
-    """Regret over time, with the bounds, and against delta; its figures are also written into the folder."""
-    yield page.heading(2, "Corrupted bandits", "bandit")
-    if not found.bandit:
-        yield page.paragraph("Not measured here.", "soft")
-        return
-    drawn = []
-    for case in found.bandit["cases"]:
-        stem = plots.slug(["bandit", case["id"]])
-        caption = f"{case['text']} c = {plots.exploration(case['c'])}, {in_runs(case['runs'])}; mean and 95% interval."
-        drawn.append(page.drawing(plots.save(plots.bandit_case(case), folder, stem), stem, caption))
-    for one in found.bandit["against_delta"]:
-        stem = plots.slug(["bandit_against_delta", one["family"]])
-        caption = (
-            "Filled points: regret grew linearly; open ones: logarithmically. Broken line: the threshold "
-            f"1 - sqrt(1 / (2 c^2)). c = {plots.exploration(one['c'])}, {in_runs(one['runs'])}; mean and 95% interval."
-        )
-        drawn.append(page.drawing(plots.save(plots.bandit_against_delta(one), folder, stem), stem, caption))
-    yield '<div class="figures">' + "\n".join(drawn) + "</div>"
-    yield page.heading(3, "At the end of each figure")
-    yield _regrets(found.bandit["cases"])
-    yield page.code(str(found.provenance.get("command", "the command was not recorded")))
-
-
-def _regrets(cases: list[Entry]) -> str:
-    lines = []
-    for case in cases:
-        for kind, label in (("ucb", "UCB"), ("ua_ucb", "UA-UCB"), ("estimated", "UA-UCB, delta estimated")):
-            if case[kind]:
-                ends = [case[kind][field][-1] for field in ("mean", "low", "high")]
-                bound = case.get(f"{kind}_bound") or [None]
-                lines.append(
-                    [Cell(case["title"]), Cell(label), page.number(ends[0], 1), page.interval(ends[1:], 1),
-                     page.number(bound[-1], 1), page.number(case["runs"])]
-                )  # fmt: skip
-    return page.table("regret", ("case", "algorithm", "regret", "95% interval", "bound", "runs"), lines)

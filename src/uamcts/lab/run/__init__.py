@@ -1,1 +1,1 @@
-"""From declarations to stored episodes: units of work, who computes them, and where they are kept."""
+"""Runs experiments: units of work, who computes them, and where they are stored."""

@@ -1,4 +1,4 @@
-"""The bandit experiment: measured once, kept as JSON."""
+"""The bandit experiment: measured once and stored as JSON."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 from uamcts.bandits.runs import Regret
 from uamcts.bandits.sweeps import Case, growth, losing_case, regret_against_delta, regret_over_time
 from uamcts.bandits.theorem import threshold
+from uamcts.lab.analysis.summary import to_json
 from uamcts.lab.run.differences import differences, in_words
 from uamcts.lab.run.provenance import provenance
-from uamcts.lab.run.runner import plain
 from uamcts.lab.run.tables import REMEDY
 from uamcts.lab.run.units import Progress
 from uamcts.runtime.atomic import write_whole
@@ -39,20 +39,23 @@ TITLES = {
 }
 
 
-def measured(out: Path, is_quick: bool, seed: int, progress: Progress) -> dict[str, Any]:
-    """Regret over time in two cases and against delta; what `out` holds already is not measured again.
+def measure_bandits(out: Path, is_quick: bool, seed: int, progress: Progress) -> dict[str, Any]:
+    """Regret over time in two cases, and against delta. A measurement that `out` already holds is reused.
 
-    `about` is the identity and the provenance of the measurement, as a unit has them.
+    The entry `about` holds the identity and the provenance of the measurement, like those of a unit.
+
+    Raises:
+        ValueError: If `out` holds a damaged measurement or one with other settings.
     """
     path = out / FILE
     settings = {"quick": is_quick, "seed": seed}
     identity = {**settings, "versions": {"engine bandit": ENGINE_VERSIONS["bandit"]}}
-    kept = _kept(path)
-    if kept is not None and kept["about"]["unit"] == identity:
-        return kept
-    if kept is not None and kept["settings"] != settings:
-        odd = in_words(differences(kept["settings"], settings))
-        raise ValueError(f"{path} was made with other settings: {odd}. Give another folder with --out")
+    stored = _read(path)
+    if stored is not None and stored["about"]["unit"] == identity:
+        return stored
+    if stored is not None and stored["settings"] != settings:
+        odd = in_words(differences(stored["settings"], settings))
+        raise ValueError(f"{path} was measured with other settings: {odd}. Give another folder with --out")
     start = time.perf_counter()
     key = jax.random.key(seed)
     runs, steps, sweep_steps = (300, 5_000, 20_000) if is_quick else (2_000, 10_000, 100_000)
@@ -62,17 +65,17 @@ def measured(out: Path, is_quick: bool, seed: int, progress: Progress) -> dict[s
     for index, (family, deltas) in enumerate(DELTAS.items()):
         progress(0.3 + 0.35 * index, f"regret against delta, {family}")
         found = regret_against_delta(key, deltas, family, sweep_steps, min(runs, 500))
-        against.append(_against(family, deltas, found, sweep_steps))
+        against.append(_against_delta(family, deltas, found, sweep_steps))
     about = {"unit": identity, "provenance": provenance(time.perf_counter() - start)}
     cases_found = [_case(*item) for item in cases.items()]
-    result = plain({"settings": settings, "about": about, "cases": cases_found, "against_delta": against})
+    result = to_json({"settings": settings, "about": about, "cases": cases_found, "against_delta": against})
     result["sha256"] = _checksum(result)
     write_whole(path, json.dumps(result, indent=1, allow_nan=False).encode())
     return result
 
 
-def _kept(path: Path) -> dict[str, Any] | None:
-    """What an earlier command measured, exactly as it was written; None if nothing was."""
+def _read(path: Path) -> dict[str, Any] | None:
+    """The measurement of an earlier command; None if there is none."""
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -85,7 +88,7 @@ def _kept(path: Path) -> dict[str, Any] | None:
 
 
 def _checksum(result: dict[str, Any]) -> str:
-    """Of everything but the checksum itself."""
+    """The checksum of everything but the checksum itself."""
     content = {name: value for name, value in result.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -115,7 +118,7 @@ def _curve(regret: Regret) -> dict[str, Any]:
     return {"mean": regret.mean, "low": low, "high": high}
 
 
-def _against(family: str, deltas: tuple[float, ...], cases: list[Case], steps: int) -> dict[str, Any]:
+def _against_delta(family: str, deltas: tuple[float, ...], cases: list[Case], steps: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "family": family,
         "c": cases[0].c,

@@ -1,4 +1,4 @@
-"""Episodes as lanes of one program: how they are laid out, compiled and played."""
+"""Batches of episodes: how they are arranged, compiled and played."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from uamcts.mcts.api import raise_flags
 from uamcts.mcts.config import SearchConfig
 from uamcts.runtime.devices import on_a_core, spread
 
-LANES = 128
-"""Episodes side by side on one core."""
+BATCH = 128
+"""Episodes in a batch for one core."""
 WIDE = 1400
-"""The fewest lanes on an accelerator: as many as the paper's largest unit has, 28 pairs on 50 seeds."""
+"""The smallest batch on an accelerator: the paper's largest unit, 28 pairs on 50 seeds."""
 _compiling: defaultdict[Any, threading.Lock] = defaultdict(threading.Lock)
-"""A lock for each program: two threads that need the same one would both compile it."""
+"""A lock for each program, so that two threads do not compile the same one."""
 
 
 class Job(NamedTuple):
-    """One episode: the domain as it is planned in, the search, and the number of its key."""
+    """One episode: the domain that is planned in, the search settings, and the number of its random key."""
 
     domain: Domain
     config: SearchConfig
@@ -35,21 +35,21 @@ class Job(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Jobs of one rule set, laid out for the program that plays them."""
+    """Jobs of one rule set, arranged for the program that plays them."""
 
     places: np.ndarray
-    """Which of all jobs they are."""
+    """The indices of these jobs among all of them."""
     arguments: tuple[Any, ...]
 
 
-def compile_for(jobs: Sequence[Job], seed: int) -> None:
-    """Compiles what `play_all` needs, if nobody has: another thread may do it while something else is played."""
+def compile_jobs(jobs: Sequence[Job], seed: int) -> None:
+    """Compiles the programs that `play_jobs` needs, unless they are compiled already. Safe in another thread."""
     for batch in _batches(jobs, seed):
         _compile(batch)
 
 
-def play_all(jobs: Sequence[Job], seed: int) -> Score:
-    """The scores of all jobs, in their order."""
+def play_jobs(jobs: Sequence[Job], seed: int) -> Score:
+    """The score of each job, in their order."""
     parts, places = [], []
     for batch in _batches(jobs, seed):
         _compile(batch)
@@ -61,29 +61,29 @@ def play_all(jobs: Sequence[Job], seed: int) -> Score:
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[order], *parts)
 
 
-def lanes_of(jobs: int, devices: int) -> int:
-    """Episodes side by side: on a CPU a few for each core, in turns; on an accelerator all.
+def batch_size(jobs: int, devices: int) -> int:
+    """How many episodes are played at the same time: a few for each core of a CPU; all of them on an accelerator.
 
-    There, units with fewer have idle lanes instead of a program of their own: compiling takes longer than playing. All
-    devices have equally many, so that none waits for another (`devices.spread`).
+    On an accelerator a smaller unit leaves a part of the batch idle instead of getting a program of its own, because
+    compiling takes longer than playing. All devices get the same number, so that none waits (`devices.spread`).
     """
-    wanted = min(LANES * devices, math.ceil(jobs / 4)) if jax.default_backend() == "cpu" else max(jobs, WIDE)
+    wanted = min(BATCH * devices, math.ceil(jobs / 4)) if jax.default_backend() == "cpu" else max(jobs, WIDE)
     return wanted + -wanted % devices
 
 
 def _batches(jobs: Sequence[Job], seed: int) -> Iterator[Batch]:
-    """Jobs in batches: rules decide what a program looks like, so that those with others are played apart."""
+    """Jobs by rule set, because each rule set needs a program of its own."""
     rules = np.array([job.config.rules for job in jobs])
     for each in dict.fromkeys(rules.tolist()):
         places = np.flatnonzero(rules == each)
-        yield Batch(places, _laid_out([job for job in jobs if job.config.rules == each], seed))
+        yield Batch(places, _arrange([job for job in jobs if job.config.rules == each], seed))
 
 
-def _laid_out(jobs: list[Job], seed: int) -> tuple[Any, ...]:
-    """Keys, domains, settings and counts of the lanes, each of which plays every so many of the jobs."""
-    lanes = lanes_of(len(jobs), len(jax.devices()))
-    turns = math.ceil(len(jobs) / lanes)
-    order = np.arange(lanes * turns).reshape(turns, lanes).T
+def _arrange(jobs: list[Job], seed: int) -> tuple[Any, ...]:
+    """Keys, domains, settings and the number of jobs of each place in the batch, which plays several in turn."""
+    size = batch_size(len(jobs), len(jax.devices()))
+    turns = math.ceil(len(jobs) / size)
+    order = np.arange(size * turns).reshape(turns, size).T
     taken = np.minimum(order, len(jobs) - 1)
     with on_a_core():  # an accelerator may be busy
         base = jax.random.key(seed)
@@ -96,7 +96,7 @@ def _laid_out(jobs: list[Job], seed: int) -> tuple[Any, ...]:
 
 
 def _compile(batch: Batch) -> None:
-    """Has JAX keep the program of a batch, which it does for any thread that calls it later."""
+    """Compiles the program of a batch. JAX keeps it for every thread."""
     leaves, structure = jax.tree.flatten(batch.arguments)
     with _compiling[structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)]:
         _program().lower(*batch.arguments).compile()
@@ -104,5 +104,5 @@ def _compile(batch: Batch) -> None:
 
 @functools.cache
 def _program() -> Any:
-    """What plays a batch; JAX keeps a compiled program for every game, budget and rule set."""
+    """The function that plays a batch; JAX compiles it once for every game, budget and rule set."""
     return spread(jax.vmap(play_in_turn))

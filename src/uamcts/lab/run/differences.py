@@ -1,4 +1,4 @@
-"""What two sets of settings differ in, in words, with the options of the command line that say so."""
+"""Describes how two sets of settings differ, by the command-line options that set them."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import json
 from typing import Any, NamedTuple
 
 MOST = 3
-"""Differences to name; of more, only how many there are."""
+"""The number of differences that a message names."""
 LONGEST = 40
-"""Characters of a value to show."""
+"""The number of characters of a value that a message shows."""
 OPTIONS = {
     "algorithms": "--algorithm", "algorithm": "--algorithm", "learners": "--learner", "learner": "--learner",
     "exploration": "--c", "c": "--c", "tau": "--tau", "runs": "--runs", "steps": "--steps",
     "interval": "--interval", "minibatches": "--minibatches", "seed": "--seed", "rules": "--rules",
     "iterations": "--iterations",
 }  # fmt: skip
-"""Settings by the name of their option, or argument, in `uamcts run`."""
+"""The option of `uamcts run` for each setting."""
 ABSENT = "the default"
-"""Said of a value that is not there."""
+"""Stands for a value that is missing."""
 DERIVED = ("title", "name", "family")
-"""Words made from other settings."""
+"""Settings that follow from others."""
 PAIRS = {"budget": "", "options": "option "}
-"""Settings that are lists of pairs, and what to put before the names in them."""
+"""Settings that are lists of pairs, and the prefix of the names in them."""
 
 
 class Difference(NamedTuple):
-    """One setting, and its value there and here."""
+    """A setting with its value there and here."""
 
     name: str
     there: Any
@@ -58,7 +58,7 @@ def differences(there: Any, here: Any, name: str = "settings") -> list[Differenc
 
 
 def _kind(settings: dict[str, Any]) -> str:
-    """What a folder is for, where two have no setting in common."""
+    """The kind of a folder, for two folders that have no setting in common."""
     kinds = {"unit": "one watched run", "experiments": "experiments"}
     return next((kind for key, kind in kinds.items() if key in settings), ", ".join(settings) or ABSENT)
 

@@ -1,4 +1,4 @@
-"""Who computes the units: this process with all its devices, or a Ray cluster."""
+"""Engines compute units: this process on all its devices, or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
+from uamcts.lab.run.compute import compute_unit
 from uamcts.lab.run.differences import differences, in_words
 from uamcts.lab.run.provenance import provenance
 from uamcts.lab.run.runner import Engine, Reporter, run_locally
@@ -22,30 +23,30 @@ PATIENCE = {
     "RAY_py_gcs_connect_timeout_s": str(CONNECT_SECONDS),
     "RAY_gcs_rpc_server_connect_timeout_s": str(CONNECT_SECONDS),
 }
-"""The same for what Ray itself tries, in its own settings."""
+"""The same limit in Ray's own settings."""
 RAY_REMEDY = "start a cluster with `ray start --head`, or give its address as HOST:PORT or ray://HOST:PORT"
 
 
-def engine_of(name: str, address: str | None = None) -> Engine:
-    """An engine by its name."""
+def make_engine(name: str, address: str | None = None) -> Engine:
+    """The engine of this name, `local` or `ray`; `address` is that of the Ray cluster."""
     if name == "local":
         if address is not None:
-            raise ValueError(f"address is {address!r}, which is for the engine ray; add --engine ray")
+            raise ValueError(f"address is {address!r}, which only the engine ray reads; add --engine ray")
         return run_locally
     if name != "ray":
-        raise ValueError(f"engine is {name!r}; there are {', '.join(ENGINES)}")
+        raise ValueError(f"engine is {name!r}; give {' or '.join(ENGINES)}")
     return functools.partial(run_on_ray, address=address)
 
 
 def run_on_ray(units: Sequence[Unit], store: Store, reporter: Reporter, address: str | None = None) -> None:
-    """Units as tasks of a Ray cluster, results written here; the unit of a worker that was lost is run again."""
+    """Computes units as tasks of a Ray cluster and writes the results here. Units of lost workers run again."""
     ray = _import_ray()
     missing = {unit.name: unit for unit in units if not store.has(unit.name)}
     if not missing:
         return
     if not ray.is_initialized():
         connect(address)
-    task = ray.remote(num_cpus=1, max_retries=3, retry_exceptions=False)(_computed)
+    task = ray.remote(num_cpus=1, max_retries=3, retry_exceptions=False)(_compute_remotely)
     waiting = {task.remote(unit): unit for unit in missing.values()}
     number = len(units) - len(missing)
     while waiting:
@@ -62,9 +63,9 @@ def run_on_ray(units: Sequence[Unit], store: Store, reporter: Reporter, address:
 
 
 def connect(address: str | None) -> None:
-    """Connects to a Ray cluster; without an address to the one that Ray finds, or to one that it starts here.
+    """Connects to a Ray cluster. Without an address, Ray finds one or starts one on this machine.
 
-    Ray waits more than a minute for an address at which nobody is, so that is found out first.
+    Ray waits more than a minute for an address that does not answer, so the address is tried first.
     """
     ray = _import_ray()
     host, port = _host_and_port(address)
@@ -73,7 +74,7 @@ def connect(address: str | None) -> None:
         try:
             socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
         except OSError as error:
-            raise ValueError(f"address is {address!r}; nobody answers there ({error}): {RAY_REMEDY}") from None
+            raise ValueError(f"address is {address!r}; nothing answers there ({error}): {RAY_REMEDY}") from None
     try:
         ray.init(address=address, log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError, TypeError, OSError) as error:
@@ -82,7 +83,7 @@ def connect(address: str | None) -> None:
 
 
 def _import_ray() -> Any:
-    """Ray, told before it is loaded not to try for minutes where something else than a cluster answers."""
+    """The module `ray`, with environment variables that limit how long it tries to connect."""
     for name, value in PATIENCE.items():
         os.environ.setdefault(name, value)
     try:
@@ -93,13 +94,13 @@ def _import_ray() -> Any:
 
 
 def _host_and_port(address: str | None) -> tuple[str, int]:
-    """Of HOST:PORT or ray://HOST:PORT; port 0 where there is none to try, as in `auto`."""
+    """The host and port in HOST:PORT or ray://HOST:PORT; port 0 where there is none to try, as in `auto`."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     return host.strip("[]"), int(port) if host and port.isdecimal() and int(port) < 2**16 else 0
 
 
-def _computed(unit: Unit) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """One unit in a worker: its episodes, what they are to that worker, and their provenance."""
+def _compute_remotely(unit: Unit) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """Computes a unit in a worker: its episodes, its identity according to the worker, and its provenance."""
     import tempfile
     import time
     from pathlib import Path
@@ -109,5 +110,5 @@ def _computed(unit: Unit) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     prepare_jax()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        episodes = unit.compute(lambda share, words: None, Path(folder))
+        episodes = compute_unit(unit, lambda share, words: None, Path(folder))
     return episodes, unit.identity, provenance(time.perf_counter() - start)

@@ -1,4 +1,4 @@
-"""A grid of one's own: the lab's machinery for any domains, algorithms, learners and settings."""
+"""Grids of your own: `uamcts run` with any domains, algorithms, learners and settings."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from rich.console import Console
 
+from uamcts.arguments import shown
 from uamcts.domains import make
-from uamcts.lab.console.limits import brief
 from uamcts.lab.experiments.learners import check_learner
-from uamcts.lab.experiments.paper import Experiment, Offline, Online, Options
+from uamcts.lab.experiments.paper import Experiment, OfflineGrid, OnlineGrid, Options
 from uamcts.lab.run.reproduce import run_all, settings_of
 from uamcts.lab.run.runner import Engine
 from uamcts.presets import online_settings, search_config
@@ -28,15 +28,15 @@ def offline_grid(
     runs: int,
     options: Options = (),
 ) -> list[Experiment]:
-    """Every algorithm with every c and tau in every domain, at every budget; without any c, each at the paper's."""
+    """Every algorithm with every c and tau in every domain, at every budget. Without any c, the paper's are used."""
     experiments = []
     for name in domains:
         for number in iterations or (None,):
             budget = () if number is None else (("iterations", number),)
-            for algorithm in algorithms:  # before anything runs: a wrong one is refused by name
+            for algorithm in algorithms:  # so that a wrong one is refused before anything runs
                 for tau in taus:
                     search_config(make(name, **dict(options)), algorithm, tau=tau, **dict(budget))
-            parts = tuple(Offline(tuple(algorithms), tuple(exploration), tau, runs, budget) for tau in taus)
+            parts = tuple(OfflineGrid(tuple(algorithms), tuple(exploration), tau, runs, budget) for tau in taus)
             title = name if number is None else f"{name}, {number} iterations"
             label = f"run_{name}" if len(iterations) < 2 else f"run_{name}_{number}"
             experiments.append(Experiment(label, f"{title}: a grid of your own", name, parts, options=options))
@@ -54,24 +54,24 @@ def online_grid(
     minibatches: int | None,
     options: Options = (),
 ) -> list[Experiment]:
-    """Every algorithm with every learner and every c in every domain; what is not given is usual there."""
+    """Every algorithm with every learner and c in every domain. What is not given has the domain's default."""
     experiments = []
     for name in domains:
         domain = make(name, **dict(options))
-        usual = {algorithm: online_settings(domain, algorithm) for algorithm in algorithms}
+        defaults = {algorithm: online_settings(domain, algorithm) for algorithm in algorithms}
         for algorithm in algorithms:
             search_config(domain, algorithm)
         for learner in learners:
             check_learner(learner)
-        pairs = tuple((one, learner) for one in algorithms for learner in learners or (usual[one].estimator,))
-        most = usual[algorithms[0]]  # runs and steps are the domain's
-        part = Online(pairs, runs or most.runs, steps or most.steps, tuple(exploration), interval, minibatches)
+        pairs = tuple((one, learner) for one in algorithms for learner in learners or (defaults[one].estimator,))
+        first = defaults[algorithms[0]]  # runs and steps depend on the domain only
+        part = OnlineGrid(pairs, runs or first.runs, steps or first.steps, tuple(exploration), interval, minibatches)
         experiments.append(Experiment(f"run_{name}", f"{name}: a grid of your own", name, (), (part,), options))
     return experiments
 
 
 def domain_options(given: Sequence[str]) -> Options:
-    """Options of a domain from words like `severity=0.5`, `belt=true` or `broken=[2, 4]`: values are JSON."""
+    """Options of a domain from strings like `severity=0.5`, `belt=true` or `broken=[2, 4]`; values are JSON."""
     options = {}
     for words in given:
         name, equals, value = words.partition("=")
@@ -81,12 +81,12 @@ def domain_options(given: Sequence[str]) -> Options:
             equals = ""
         if not equals or not name:
             remedy = "give NAME=VALUE, like severity=0.5, belt=true or broken=[2,4]"
-            raise ValueError(f"option is {brief(words)!r}; {remedy}")
+            raise ValueError(f"option is {shown(words)}; {remedy}")
     return tuple(options.items())
 
 
 def _tuples(value: Any, deepest: int = 3) -> Any:
-    """A JSON value with tuples in the places of lists; no option is nested deeply."""
+    """A JSON value with lists turned into tuples; values nested too deeply raise a ValueError."""
     if not isinstance(value, list):
         return value
     if deepest == 0:
@@ -95,9 +95,9 @@ def _tuples(value: Any, deepest: int = 3) -> Any:
 
 
 def default_folder(experiments: Sequence[Experiment], rules: str, seed: int) -> Path:
-    """Where a grid's results go unless told: a folder of its own, like `results/run/breakout-trust-c4-1a2b3c`.
+    """The folder of a grid's results without `--out`, like `results/run/breakout-trust-c4-1a2b3c`.
 
-    Its last letters change with any setting; the words before them are for people.
+    The last six characters are a digest of all settings.
     """
     settings = json.dumps(settings_of(experiments, False, rules, seed), sort_keys=True)
     domains = list(dict.fromkeys(one.domain for one in experiments))
@@ -123,5 +123,5 @@ def _algorithms(experiment: Experiment) -> list[str]:
 def run_grid(
     experiments: list[Experiment], rules: str, seed: int, out: Path, engine: Engine, console: Console
 ) -> dict[str, Any]:
-    """Runs them, and writes the report."""
+    """Runs a grid; see `reproduce.run_all`."""
     return run_all(experiments, False, False, rules, seed, out, engine, console)

@@ -1,11 +1,10 @@
-"""The online scenario as an experiment: many runs on their way, news of them, and a file to go on from."""
+"""Online runs in progress: they advance as one batch, report news, and can be saved and resumed."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,88 +13,18 @@ import jax
 import numpy as np
 
 from uamcts.agent import checkpoint
-from uamcts.domains import make
-from uamcts.domains.base import Domain
 from uamcts.episodes.online import Run, Step, advance, empty_memory, look, over_runs, train_run
-from uamcts.lab.console.limits import check_seed
-from uamcts.lab.experiments.learners import check_learner, make_learner
-from uamcts.lab.experiments.paper import Options
+from uamcts.lab.experiments.learners import make_learner
+from uamcts.lab.run.units import OnlineUnit
 from uamcts.mcts.api import raise_flags
-from uamcts.mcts.config import SearchConfig
-from uamcts.presets import OnlineSettings, online_settings, planned_in, search_config
+from uamcts.presets import planning_domain
 from uamcts.runtime.devices import spread
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.learner import finish_on_host
-from uamcts.versions import versions_of
 
 PIECE = 250
-"""Real steps between two pieces of news, at most."""
-MOST = {"runs": 100_000, "steps": 10_000_000, "interval": 2**31 - 1, "minibatches": 2**31 - 1}
-"""More is a slip of the pen: the samples of 10 million steps do not fit into memory."""
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """What is to be run; what is None is the usual for the domain and the algorithm."""
-
-    domain: str
-    algorithm: str = "combined"
-    learner: Any = None
-    rules: str = "released"
-    c: Any = None
-    runs: Any = None
-    steps: Any = None
-    seed: int = 0
-    interval: Any = None
-    minibatches: Any = None
-    options: Options = ()
-    """Of the domain."""
-
-    def made(self) -> Domain:
-        """The domain."""
-        return make(self.domain, **dict(self.options))
-
-    def complete(self) -> Experiment:
-        """With the usual settings in the places of None, and the rules that are used; wrong settings are refused."""
-        domain = self.made()
-        settings = online_settings(domain, self.algorithm)
-        config = search_config(domain, self.algorithm, rules=self.rules)
-        usual = {
-            "learner": settings.estimator,
-            "c": config.c,
-            "runs": settings.runs,
-            "steps": settings.steps,
-            "interval": settings.schedule.interval,
-            "minibatches": settings.minibatches,
-        }
-        full = replace(self, **{name: value for name, value in usual.items() if getattr(self, name) is None})
-        for name, most in MOST.items():
-            if not 1 <= getattr(full, name) <= most:
-                raise ValueError(f"{name} is {getattr(full, name)}; it must be a whole number from 1 to {most:,}")
-        check_learner(str(full.learner))
-        check_seed(full.seed)
-        return replace(full, rules=full.search(domain).rules)
-
-    def search(self, domain: Domain) -> SearchConfig:
-        """How each move is searched for."""
-        return search_config(domain, self.algorithm, rules=self.rules, c=self.c)
-
-    def learning(self, domain: Domain) -> OnlineSettings:
-        """How often, and from what, is learned."""
-        settings = online_settings(domain)
-        return replace(settings, schedule=replace(settings.schedule, interval=self.interval))
-
-    def meaning(self) -> dict[str, Any]:
-        """What decides the numbers beside the settings: what they stand for, and the versions of what is used."""
-        full, domain = self.complete(), self.made()
-        config, learning = full.search(domain), full.learning(domain)
-        return {
-            "search": config.identity(),
-            "schedule": asdict(learning.schedule),
-            "terminal_copies": learning.terminal_copies,
-            "versions": versions_of(("search", "online"), self.domain, (config.rules,), str(full.learner)),
-        }
+"""The largest number of real steps between two pieces of news."""
 
 
 class News(NamedTuple):
@@ -122,31 +51,31 @@ class News(NamedTuple):
 
 
 class Runs:
-    """The runs of an experiment, side by side. `advance` takes them further; `save` and `load` keep them."""
+    """The runs of an online unit as one batch. `advance` runs them; `save` and `load` keep them in a file."""
 
-    def __init__(self, experiment: Experiment):
-        self.experiment = experiment = experiment.complete()
-        self.domain = planned_in(experiment.made(), experiment.algorithm)
-        learning = experiment.learning(self.domain)
+    def __init__(self, unit: OnlineUnit):
+        self.unit = unit = unit.complete()
+        self.domain = planning_domain(unit.world(), unit.algorithm)
+        learning = unit.learning(self.domain)
         self.copies, self.schedule = learning.terminal_copies, learning.schedule
-        self.config = experiment.search(self.domain)
+        self.config = unit.search(self.domain)
         self.piece = next(piece for piece in range(PIECE, 0, -1) if self.schedule.interval % piece == 0)
-        keys = jax.random.split(jax.random.key(experiment.seed), experiment.runs)
+        keys = jax.random.split(jax.random.key(unit.seed), unit.runs)
         self.runs: Run = spread(jax.vmap(self._fresh))(keys)
-        self._memory: PyTree = None
-        self._stretches: dict[int, Callable] = {}
-        self._lesson = spread(over_runs(lambda run: train_run(run, self.schedule)))
+        self._cache: PyTree = None
+        self._programs: dict[int, Callable] = {}
+        self._train = spread(over_runs(lambda run: train_run(run, self.schedule)))
         self._look = spread(over_runs(lambda run: look(run, self.domain, self.config)))
-        self._forget = spread(over_runs(lambda run: empty_memory(run, self.domain)))
+        self._empty_cache = spread(over_runs(lambda run: empty_memory(run, self.domain)))
 
     def _fresh(self, key: jax.Array) -> Run:
         learner_key, key = jax.random.split(key)
         options = {
-            "capacity": self.experiment.steps * self.copies,
-            "minibatches": self.experiment.minibatches,
+            "capacity": self.unit.steps * self.copies,
+            "minibatches": self.unit.minibatches or 0,
             "most_copies": self.copies,
         }
-        learner = make_learner(str(self.experiment.learner), learner_key, self.domain, options, self.config)
+        learner = make_learner(self.unit.learner, learner_key, self.domain, options, self.config)
         return Run.fresh(key, self.domain, learner, self.schedule)
 
     @property
@@ -155,29 +84,30 @@ class Runs:
         return int(self.runs.knowledge.steps[0])
 
     def advance(self) -> Iterator[News]:
-        """Takes the runs to their end, with news after every piece; at news with `learned` they can be saved."""
-        if self._memory is None:
-            self._memory = self._forget(self.runs)
-        end: int = self.experiment.steps
+        """Runs to the end and yields news after every piece. Save the runs only at news with `learned`."""
+        if self._cache is None:
+            self._cache = self._empty_cache(self.runs)
+        end = self.unit.steps
         while (before := self.steps) < end:
             start, tau = time.perf_counter(), float(self.runs.knowledge.tau[0])
             due = self.schedule.interval - before % self.schedule.interval
             piece = min(self.piece, due, end - before)
-            self.runs, self._memory, said = self._stretch(piece)(self.runs, self._memory)
+            self.runs, self._cache, said = self._program(piece)(self.runs, self._cache)
             learns = piece == due
             if learns:
-                self.runs = self._lesson(self.runs)
+                self.runs = self._train(self.runs)
                 self.runs = eqx.tree_at(lambda runs: runs.knowledge, self.runs, finish_on_host(self.runs.knowledge))
-                self._memory = self._forget(self.runs)
+                self._cache = self._empty_cache(self.runs)
             jax.block_until_ready(self.runs)
             yield self._news(said, tau, learns, time.perf_counter() - start)
 
-    def _stretch(self, piece: int) -> Callable:
-        if piece not in self._stretches:
-            self._stretches[piece] = spread(
-                over_runs(lambda run, memory: advance(run, memory, self.domain, self.config, piece, self.copies))
+    def _program(self, piece: int) -> Callable:
+        """The compiled program that advances all runs by `piece` steps."""
+        if piece not in self._programs:
+            self._programs[piece] = spread(
+                over_runs(lambda run, cache: advance(run, cache, self.domain, self.config, piece, self.copies))
             )
-        return self._stretches[piece]
+        return self._programs[piece]
 
     def _news(self, said: Step, tau: float, learned: bool, seconds: float) -> News:
         said = Step(*(np.asarray(part) for part in said))  # type: ignore[arg-type]
@@ -198,19 +128,20 @@ class Runs:
         )
 
     def save(self, path: Path) -> None:
-        """Writes the runs as they are; right after a round of training, going on from the file changes nothing."""
+        """Writes the runs to a file. Resuming from one written right after training changes no number."""
         checkpoint.save(path, self.runs, "online runs", self._about())
 
     def load(self, path: Path) -> None:
-        """Takes the runs over from a file of the same experiment; it may go on for longer than it was meant to."""
+        """Replaces the runs by those in a file of the same unit, which may have been meant for fewer steps."""
         runs = checkpoint.load(path, self.runs, "online runs", self._about())
-        left = int(self.experiment.steps or 0) - int(runs.knowledge.steps[0])
+        left = self.unit.steps - int(runs.knowledge.steps[0])
         self.runs = eqx.tree_at(lambda runs: runs.knowledge.learner, runs, runs.knowledge.learner.reserve(max(left, 0)))
-        self._memory = None
+        self._cache = None
 
     def _about(self) -> dict[str, Any]:
-        settings = {name: value for name, value in asdict(self.experiment).items() if name != "steps"}
-        return settings | self.experiment.meaning()
+        """What a file must agree with: everything that decides the numbers but the length of the runs."""
+        identity = self.unit.identity
+        return {name: value for name, value in identity.items() if name not in ("experiment", "steps")}
 
 
 def average_precision(positive: np.ndarray, score: np.ndarray) -> float:

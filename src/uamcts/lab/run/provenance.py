@@ -1,4 +1,4 @@
-"""Where numbers come from: the commit, the device and the versions of one piece of work, or of many together."""
+"""Where numbers come from: the commit, the device and the versions of one unit, or of many together."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ import jax
 import uamcts
 
 DISTINCT = ("version", "commit", "device", "cores", "python", "jax", "numpy")
-"""What pieces of work may differ in, and a collection counts."""
+"""Fields in which units may differ, and which `collect` counts."""
 GIT_SECONDS = 10
-"""How long Git may take to say whether something was modified."""
+"""How long to wait for Git to say whether files are modified."""
 
 
 def provenance(seconds: float) -> dict[str, Any]:
-    """Where the numbers of one piece of work come from that took this long until now."""
+    """The provenance of a unit that just finished after this many seconds."""
     device = jax.devices()[0]
     started = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=seconds)
     return {
@@ -44,11 +44,10 @@ def provenance(seconds: float) -> dict[str, Any]:
 
 
 def collect(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The provenance of many pieces of work together; each is the `about` of a unit, with `unit` and `provenance`.
+    """The provenance of many units together; each piece is the `about` of a unit, with `unit` and `provenance`.
 
-    A value that all of them share stands for itself. Several are listed, most frequent first, with how many pieces
-    have each. `seconds` is the sum over all pieces, `versions` says which versions of rules, learners and domains
-    computed them.
+    A value that all units share appears as it is. Different values are listed, most frequent first, with the number of
+    units of each. `seconds` is the sum over all units; `versions` are those of the rules, learners and domains used.
     """
     pieces = list(pieces)
     each = [piece["provenance"] for piece in pieces]
@@ -78,17 +77,17 @@ def _pieces(count: int) -> str:
 
 @functools.cache
 def commit(package: Path) -> str | None:
-    """The commit that a package folder is run from, with "(modified)" if its files are not those of the commit.
+    """The commit that a package folder belongs to, with "(modified)" if its files differ from the commit.
 
-    None unless it is `src/uamcts` in a checkout of uamcts itself: a package that is installed in an environment inside
-    another project says nothing about that project's commits. Asked once: the code that is running was loaded before.
+    None unless the folder is `src/uamcts` in a checkout of uamcts: an installed package says nothing about the project
+    around it. The result is cached, because the running code was loaded before.
     """
     root = package.parent.parent
     if package.parent.name != "src" or not _is_ours(root / "pyproject.toml"):
         return None
     folder = _git_folder(root)
     found = None if folder is None else _head(folder)
-    return None if found is None else found + _modified(root)
+    return None if found is None else found + _modification_note(root)
 
 
 def _is_ours(pyproject: Path) -> bool:
@@ -99,7 +98,7 @@ def _is_ours(pyproject: Path) -> bool:
 
 
 def _git_folder(root: Path) -> Path | None:
-    """The repository's own folder: `.git`, or where a worktree's `.git` file points to."""
+    """The folder `.git`, or where the `.git` file of a worktree points to."""
     git = root / ".git"
     if git.is_dir():
         return git
@@ -111,13 +110,13 @@ def _git_folder(root: Path) -> Path | None:
 
 
 def _head(folder: Path) -> str | None:
-    """The commit that HEAD points to, straight or by the name of a branch; None before the first commit."""
+    """The commit that HEAD points to, directly or through a branch; None before the first commit."""
     try:
         head = (folder / "HEAD").read_text("utf-8").strip()
         if not head.startswith("ref: "):
             return head or None
         name = head.removeprefix("ref: ")
-        shared = folder / "commondir"  # a worktree's branches are kept with the main repository's
+        shared = folder / "commondir"  # the branches of a worktree are in the main repository
         common = folder / shared.read_text("utf-8").strip() if shared.is_file() else folder
         for place in (folder, common):
             if (place / name).is_file():
@@ -130,8 +129,8 @@ def _head(folder: Path) -> str | None:
     return None
 
 
-def _modified(root: Path) -> str:
-    """Whether the package's files differ from the commit's, as words to put behind it."""
+def _modification_note(root: Path) -> str:
+    """A note to append to the commit if the package's files differ from it."""
     try:
         done = subprocess.run(  # noqa: S603 (fixed words and our own folder)
             ["git", "-C", str(root), "status", "--porcelain", "--", "src/uamcts", "pyproject.toml"],  # noqa: S607

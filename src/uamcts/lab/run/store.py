@@ -1,4 +1,4 @@
-"""Where finished work is kept: a folder of units, each a Parquet file that says what it is and where it comes from."""
+"""Stores finished units in a folder, each as a Parquet file with its identity and provenance."""
 
 from __future__ import annotations
 
@@ -16,25 +16,33 @@ from uamcts.lab.run.tables import REMEDY, Episodes, as_parquet, from_parquet
 from uamcts.runtime.atomic import remove_leftovers, write_whole
 
 TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN)
-"""What a lock says that another process holds."""
+"""Error numbers of a lock that another process holds."""
 
 
 class Work(Protocol):
-    """What a store keeps the results of."""
+    """What a store holds the results of."""
 
     @property
     def name(self) -> str:
-        """Of its file; another name for every other identity."""
+        """The name of its file; it differs for every identity."""
         ...
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that decides its results, as JSON."""
+        """Everything that decides its results, as JSON values."""
         ...
 
 
 class Store:
-    """The folder of one experiment. Several processes may work on it at the same time."""
+    """A folder of results. Several processes may work on it at the same time.
+
+    Args:
+        folder: The folder; it is created if it does not exist.
+        settings: The settings that its results belong to.
+
+    Raises:
+        ValueError: If the folder cannot be used, or belongs to other settings.
+    """
 
     def __init__(self, folder: Path, settings: dict[str, Any]):
         self.folder = folder
@@ -42,7 +50,7 @@ class Store:
         try:
             self.units.mkdir(parents=True, exist_ok=True)
             self._claim_folder(json.loads(json.dumps(settings)))
-            tempfile.TemporaryFile(dir=self.units).close()  # a folder that is there already may be read-only
+            tempfile.TemporaryFile(dir=self.units).close()  # an existing folder may be read-only
         except (FileExistsError, NotADirectoryError):
             raise ValueError(f"out is {folder}, which is a file; give a folder") from None
         except OSError as error:
@@ -55,7 +63,7 @@ class Store:
             remove_leftovers(place)
 
     def _claim_folder(self, settings: dict[str, Any]) -> None:
-        """Writes down what the folder is for, or refuses if it is for something else."""
+        """Records the settings of a new folder, or raises a ValueError if the folder belongs to others."""
         path = self.folder / "settings.json"
         try:
             have = json.loads(path.read_text())
@@ -67,7 +75,7 @@ class Store:
         except (ValueError, RecursionError):
             raise ValueError(
                 f"{path} is damaged or was not written by uamcts; give another folder with --out, or remove the file "
-                "if the folder is of no use any more"
+                "if you no longer need the folder"
             ) from None
         if have != settings:
             raise ValueError(
@@ -82,23 +90,27 @@ class Store:
         return self.path(name).exists()
 
     def write(self, unit: Work, episodes: Episodes, provenance: dict[str, Any]) -> None:
-        """A finished unit, under its name only once it is whole on the disk."""
+        """Writes a finished unit; the file appears under its name only when it is complete."""
         write_whole(self.path(unit.name), as_parquet(episodes, {"unit": unit.identity, "provenance": provenance}))
 
     def read(self, unit: Work) -> tuple[Episodes, dict[str, Any]]:
-        """A finished unit with its identity and provenance; a file that holds anything else is refused."""
+        """A finished unit with its identity and provenance.
+
+        Raises:
+            ValueError: If the file is missing, damaged, or holds another unit.
+        """
         path = self.path(unit.name)
         episodes, about = from_parquet(path)
         check_identity(path, about, unit)
         return episodes, about
 
     def unused(self, names: Iterable[str]) -> list[str]:
-        """The names of Parquet files among the units that are none of `names`: of other versions, or foreign."""
+        """The names of stored units that are not among `names`: of other versions, or from elsewhere."""
         return sorted({path.stem for path in self.units.glob("*.parquet")} - set(names))
 
     @contextmanager
     def working_on(self, name: str) -> Iterator[bool]:
-        """Whether this process may work on a unit: nobody else does meanwhile. A lock ends with its process."""
+        """Locks a unit and yields whether this process holds the lock. The lock ends with its process."""
         with open(self.units / f".{name}.lock", "a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,8 +126,8 @@ class Store:
 
 
 def check_identity(path: Path, about: dict[str, Any], unit: Work) -> None:
-    """Refuses a file about something else than `unit`, as a file that was renamed or copied here would be."""
+    """Raises a ValueError if a file holds another unit, for example because it was renamed or copied."""
     have, want = about.get("unit"), json.loads(json.dumps(unit.identity))
     if have != want:
         odd = in_words(differences(have, want)) if isinstance(have, dict) else "it does not say what it holds"
-        raise ValueError(f"{path} holds another unit than its name says: {odd}; {REMEDY}")
+        raise ValueError(f"{path} does not hold the unit that its name says: {odd}; {REMEDY}")

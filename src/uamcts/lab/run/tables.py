@@ -1,4 +1,4 @@
-"""Tables of episodes as Parquet files with a checksum over every byte: what was changed since is never read."""
+"""Tables of episodes as Parquet files with a checksum over every byte, so that a damaged file is never read."""
 
 from __future__ import annotations
 
@@ -11,27 +11,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-Episodes = dict[str, np.ndarray]
+from uamcts.lab.columns import COLUMNS, Episodes
+
 SCHEMA = pa.schema(
-    [
-        ("experiment", pa.string()), ("domain", pa.string()), ("scenario", pa.string()), ("algorithm", pa.string()),
-        ("learner", pa.string()), ("rules", pa.string()), ("c", pa.float64()), ("tau", pa.float64()),
-        ("purpose", pa.string()), ("seed", pa.int64()), ("episode", pa.int32()), ("reward", pa.float32()),
-        ("steps", pa.int32()), ("ended", pa.bool_()),
-    ]
-)  # fmt: skip
-"""A row an episode."""
+    [(name, pa.string() if kind is str else pa.from_numpy_dtype(np.dtype(kind))) for name, kind in COLUMNS.items()]
+)
 ABOUT, SEAL = b"uamcts", b"uamcts-checksum"
 """Keys of the file's metadata: what the episodes are, as JSON, and the checksum."""
 MARK = b"sha256-of-this-file-with-zeros-here:"
 BLANK = MARK + b"0" * 64
-"""The checksum's place while it is computed. It is in the metadata, so the file stays an ordinary Parquet file."""
+"""Holds the checksum's place while it is computed. It is in the metadata, so any Parquet reader reads the file."""
 
-REMEDY = "remove it, and it will be computed again"
+REMEDY = "remove it to have it computed again"
 
 
 def as_parquet(episodes: Episodes, about: dict[str, Any]) -> bytes:
-    """A table of episodes and what it is about as the bytes of a Parquet file."""
+    """The bytes of a Parquet file with a table of episodes and, as JSON, what the table is about."""
     table = pa.Table.from_arrays([pa.array(episodes[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
     sink = pa.BufferOutputStream()
     # Arrow's own copy of the schema would hold the metadata once more, encoded, and blank for ever.
@@ -43,7 +38,11 @@ def as_parquet(episodes: Episodes, about: dict[str, Any]) -> bytes:
 
 
 def from_parquet(path: Path) -> tuple[Episodes, dict[str, Any]]:
-    """The inverse; a file that is damaged, or has no checksum, is refused with its name and what to do about it."""
+    """Reads what `as_parquet` wrote.
+
+    Raises:
+        ValueError: If the file is missing, damaged, or has no checksum.
+    """
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -62,7 +61,7 @@ def from_parquet(path: Path) -> tuple[Episodes, dict[str, Any]]:
 
 
 def _check(path: Path, content: bytes) -> None:
-    """Refuses content that is not what was written, before anything else looks at it."""
+    """Raises a ValueError if the content is not what was written, before anything else reads it."""
     place = content.rfind(MARK) + len(MARK)
     if place < len(MARK):
         raise ValueError(
@@ -75,16 +74,17 @@ def _check(path: Path, content: bytes) -> None:
 
 
 def join_tables(parts: list[Episodes]) -> Episodes:
-    """Several tables as one."""
-    return {field.name: np.concatenate([part[field.name] for part in parts]) for field in SCHEMA}
+    """Concatenates tables."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
 
 
-def nothing() -> Episodes:
+def empty_table() -> Episodes:
     """A table without episodes."""
-    return {field.name: np.zeros(0, field.type.to_pandas_dtype()) for field in SCHEMA}
+    return {name: np.zeros(0, object if kind is str else kind) for name, kind in COLUMNS.items()}
 
 
 def constants(count: int, **values: Any) -> dict[str, np.ndarray]:
-    """Columns that hold the same value in all rows."""
-    kinds = {"c": np.float64, "tau": np.float64}
-    return {name: np.full(count, value, kinds.get(name, object)) for name, value in values.items()}
+    """Columns that hold the same value in each of `count` rows."""
+    return {
+        name: np.full(count, value, object if COLUMNS[name] is str else COLUMNS[name]) for name, value in values.items()
+    }
