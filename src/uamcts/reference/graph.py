@@ -23,7 +23,8 @@ DECAY = 0.5
 class Edge:
     """An action at a node: Q(s, a), n(s, a), what the rule set notes about it, and its outcomes."""
 
-    __slots__ = ("action", "bias", "chances", "children", "keep", "reward", "uncertainty", "value", "visited", "visits")
+    __slots__ = ("action", "bias", "chances", "child", "children", "keep", "reward", "uncertainty", "value", "visited",
+                 "visits")  # fmt: skip
 
     def __init__(self, action: int, uncertainty: float):
         self.action = action
@@ -34,6 +35,7 @@ class Edge:
         self.visits = 0
         self.reward = 0.0  # expected
         self.children: list[GraphNode] = []
+        self.child: GraphNode | None = None  # where there is only one
         self.chances: list[float] = []  # the probability of each child
         self.visited: list[int] = []  # how often the search went on to each child
 
@@ -41,7 +43,19 @@ class Edge:
 class GraphNode:
     """A state, and whether there was doubt on the way to it; V(s), N(s), and its actions."""
 
-    __slots__ = ("doubted", "edges", "index", "prior", "reach", "state", "terminal", "value", "visits")
+    __slots__ = (
+        "biased",
+        "doubted",
+        "edges",
+        "index",
+        "prior",
+        "reach",
+        "state",
+        "successors",
+        "terminal",
+        "value",
+        "visits",
+    )
 
     def __init__(self, state: Any, doubted: bool, terminal: bool):
         self.state = state
@@ -51,6 +65,8 @@ class GraphNode:
         self.value = 0.0
         self.visits = 0
         self.edges: list[Edge] | None = None  # None: not expanded
+        self.successors: list[GraphNode] = []  # of all actions
+        self.biased = False  # whether the rule set treats its actions differently
         self.prior: list[float] | None = None
         self.index = 0
 

@@ -20,6 +20,7 @@ class GraphSearch:
     def __init__(self, setup: Setup, previous: Result | None):
         self.setup, self.previous = setup, previous
         self.rules, self.dynamics = setup.rules, setup.dynamics
+        self.by_prior = setup.guides.prior is not None
         self.key = identity_of(setup.dynamics.model)
 
     def search(self, state: Any, end: float | None) -> Result:
@@ -90,26 +91,27 @@ class GraphSearch:
         With a prior P it is Q + c d P sqrt(N) / n. Every action counts as visited once before.
         """
         values = [edge.value for edge in edges]
-        reaches = [max([child.reach for child in edge.children]) for edge in edges]
-        places = self.rules.plain_candidates(values, [edge.bias for edge in edges])
-        if not any(reaches[place] for place in places):
-            places = list(range(len(edges)))
+        reaches = [edge.child.reach if edge.child else max([one.reach for one in edge.children]) for edge in edges]
         low, high, nearest = min(values), max(values), max(reaches) or 1.0
         scale, equal = (1.0 / (high - low), 0.0) if high > low else (0.0, 0.5)
-        by_prior = self.setup.guides.prior is not None
-        prior = self.prior(node, edges) if by_prior else ()
-        explore = self.config.c / nearest * math.sqrt(node.visits if by_prior else math.log(node.visits + 1))
+        prior = self.prior(node, edges) if self.by_prior else ()
+        explore = self.config.c / nearest * math.sqrt(node.visits if prior else math.log(node.visits + 1))
         sqrt, score_of = math.sqrt, self.rules.score
-        best, best_score = edges[places[0]], -math.inf
-        for place in places:
+        best, best_score = edges[0], -math.inf
+        for place in self.candidates(edges, values, reaches) if node.biased else range(len(edges)):
             edge, reach = edges[place], reaches[place]
             if reach:
                 tries = edge.visits + 1
-                bonus = explore * reach * (prior[place] / tries if by_prior else 1.0 / sqrt(tries))
+                bonus = explore * reach * (prior[place] / tries if prior else 1.0 / sqrt(tries))
                 score = score_of((values[place] - low) * scale + equal, bonus, edge.bias)
                 if score > best_score:
                     best, best_score = edge, score
         return best
+
+    def candidates(self, edges: list[Edge], values: list[float], reaches: list[float]) -> list[int]:
+        """The places of the actions that a rule set would choose among, or all if these lead nowhere new."""
+        places = self.rules.plain_candidates(values, [edge.bias for edge in edges])
+        return places if any(reaches[place] for place in places) else list(range(len(edges)))
 
     def prior(self, node: GraphNode, edges: list[Edge]) -> list[float]:
         """The prior probabilities of a node's actions."""
@@ -136,8 +138,11 @@ class GraphSearch:
         self.evaluate(new, iteration)
         for edge in edges:
             edge.value = self.edge_value(edge)
+            edge.child = edge.children[0] if len(edge.children) == 1 else None
         node.value = max([edge.value for edge in edges])
-        node.reach = DECAY * max([child.reach for edge in edges for child in edge.children])
+        node.successors = list({child: None for edge in edges for child in edge.children})
+        node.reach = DECAY * max([child.reach for child in node.successors])
+        node.biased = any(edge.bias != edges[0].bias for edge in edges)
         self.graph.expanded.append(node)
 
     def connect(self, state: Any, edge: Edge, doubted: bool, new: list[GraphNode]) -> None:
@@ -174,6 +179,8 @@ class GraphSearch:
     def edge_value(self, edge: Edge) -> float:
         """Q(s, a) = sum over outcomes of p [r + gamma P(V(s'))]."""
         if edge.keep == 1.0:
+            if edge.child:
+                return edge.reward + self.config.gamma * edge.child.value
             below = 0.0
             for chance, child in zip(edge.chances, edge.children, strict=True):
                 below += chance * child.value
@@ -187,9 +194,8 @@ class GraphSearch:
         """Bellman backups from the end of a path to the root."""
         for node, edge in reversed(path):
             edge.value = self.edge_value(edge)
-            edges = node.edges or ()
-            node.value = max([edge.value for edge in edges])
-            node.reach = DECAY * max([child.reach for edge in edges for child in edge.children])
+            node.value = max([edge.value for edge in node.edges or ()])
+            node.reach = DECAY * max([child.reach for child in node.successors])
 
     # The move
 

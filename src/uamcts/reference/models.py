@@ -90,31 +90,28 @@ class Dynamics:
 
 
 def check_probabilities(outcomes: Any, state: Any, action: int) -> None:
-    """Refuses outcomes whose probabilities are none."""
-    total = 0.0
+    """Refuses outcomes whose probabilities are negative or do not sum to 1."""
     try:
-        for probability, _ in outcomes:
-            if not probability >= 0.0:
-                raise ValueError(
-                    f"outcomes({shown(state)}, {action}) has a probability of {probability!r}; probabilities must be "
-                    "numbers of at least 0"
-                )
-            total += probability
-    except TypeError:
+        chances = [chance for chance, _ in outcomes]
+        if min(chances, default=-1.0) >= 0.0 and 1.0 - TOLERANCE <= sum(chances) <= 1.0 + TOLERANCE:
+            return
+    except (TypeError, ValueError):
+        chances = None
+    what = f"outcomes({shown(state)}, {action})"
+    if chances is None:
         raise TypeError(
-            f"outcomes({shown(state)}, {action}) gave {shown(outcomes)}; it must give a list of (probability, (state, "
-            "reward, terminal))"
-        ) from None
-    if not 1.0 - TOLERANCE <= total <= 1.0 + TOLERANCE:
-        if not len(outcomes):
-            raise ValueError(
-                f"outcomes({shown(state)}, {action}) gave an empty list; give at least one outcome, or leave the "
-                "action out of legal_actions(state)"
-            )
-        raise ValueError(
-            f"the probabilities of outcomes({shown(state)}, {action}) sum to {total!r}; they must sum to 1: divide "
-            "them by their sum"
+            f"{what} gave {shown(outcomes)}; it must give a list of (probability, (state, reward, terminal))"
         )
+    if not chances:
+        raise ValueError(
+            f"{what} gave an empty list; give at least one outcome, or leave the action out of legal_actions(state)"
+        )
+    for chance in chances:
+        if not chance >= 0.0:
+            raise ValueError(f"{what} has a probability of {chance!r}; probabilities must be numbers of at least 0")
+    raise ValueError(
+        f"the probabilities of {what} sum to {sum(chances)!r}; they must sum to 1: divide them by their sum"
+    )
 
 
 def same_outcome(one: Outcome, two: Outcome) -> bool:
