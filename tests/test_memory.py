@@ -19,7 +19,7 @@ from uamcts.types import Transition
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.learner import UncertaintyLearner
 from uamcts.uncertainty.prediction_cache import PredictionCache
-from uamcts.uncertainty.state_hash import fingerprint
+from uamcts.mcts.state_hash import fingerprint
 
 KEY = jax.random.key(0)
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.types import PyTree
-from uamcts.uncertainty.state_hash import fingerprint, words_of
+from uamcts.mcts.state_hash import fingerprint, words_of
 
 CAPACITY = 1024
 NOWHERE = -1

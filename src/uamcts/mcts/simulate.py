@@ -17,16 +17,19 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.lockstep import run_recorded
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
-from uamcts.randomness import ROLLOUT, below, draw, following, pick
+from uamcts.randomness import ROLLOUT, draw, following
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 
 
 class Start(NamedTuple):
-    """Where the rollouts of one simulation begin."""
+    """Where the rollouts of one simulation begin: all in one state, or, if `number` is a vector, each in its own.
+
+    `state` and `terminal` then have an axis [rollouts] too.
+    """
 
     seed: jax.Array
     number: jax.Array
-    """Of the simulation, within its search."""
+    """Of the simulation, within its search; or [rollouts], the number of each rollout within its search."""
     state: PyTree
     terminal: jax.Array
 
@@ -110,8 +113,8 @@ def roll_out(
     record: bool = False,
 ) -> tuple[Rollout, Any]:
     """The rollouts at their ends, [rollouts], and, if wanted, a `Step` of arrays [rollouts, depth]."""
-    rules, legal = find_rules(config.rules), problem.legal
-    numbers = start.number * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
+    rules, own = find_rules(config.rules), jnp.ndim(start.number) == 1
+    numbers = start.number if own else start.number * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
     weighs = rules.weighs_rollouts and uncertainty is not None
     discounts = not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
 
@@ -119,12 +122,9 @@ def roll_out(
         state, over, total = rollout.state, rollout.over, rollout.uncertainty
         after_doubt, doubt_discount = rollout.after_doubt, rollout.doubt_discount
         bits = following(rollout.stream, k)
-        if legal is None:
-            action = below(bits, problem.num_actions)
-        else:
-            allowed = legal(state)
-            action, over = pick(bits, allowed), over | ~jnp.any(allowed)
-        after = problem.model(state, action)
+        action, stuck = problem.choose(state, bits)
+        over = over if stuck is None else over | stuck
+        after = problem.advance(state, action, bits)
         discount: Any = 1.0 if rollout.discount is None else rollout.discount
         next_discount: Any = 1.0 if rollout.discount is None else discount * config.gamma
         paid = jnp.where(over, 0.0, discount * after.reward)
@@ -162,6 +162,8 @@ def roll_out(
         doubt_discount=zero if weighs else None,
     )
     lanes = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (config.rollouts, *jnp.shape(leaf))), begin)
+    if own:
+        lanes = lanes._replace(state=start.state, over=start.terminal)
     lanes = lanes._replace(stream=draw(start.seed, ROLLOUT, numbers))
     end, steps = run_recorded(step, lambda rollout: rollout.over, config.depth, lanes)
     if weighs:

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.types import PyTree
-from uamcts.uncertainty.state_hash import fingerprint
+from uamcts.mcts.state_hash import fingerprint
 
 SETS, WAYS = 2**15, 2
 """The table has 2 places for each of 32,768 values of a hash. Where both are taken, a newer state replaces one.

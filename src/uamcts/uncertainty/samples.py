@@ -13,7 +13,7 @@ from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.prediction_cache import PredictionCache
-from uamcts.uncertainty.state_hash import fingerprint, word_vector
+from uamcts.mcts.state_hash import fingerprint, word_vector
 
 
 class Surprise(eqx.Module):
