@@ -9,8 +9,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from uamcts.types import PyTree
 from uamcts.mcts.state_hash import fingerprint, words_of
+from uamcts.types import PyTree
 
 CAPACITY = 1024
 NOWHERE = -1

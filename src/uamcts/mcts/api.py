@@ -10,9 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.arguments import action_count, refuse_beyond_memory, search_bytes
+from uamcts.arguments import refuse_beyond_memory, search_bytes
 from uamcts.mcts.config import STATIC_FIELDS, SearchConfig
-from uamcts.mcts.problem import Problem
+from uamcts.mcts.graph.graph import graph_bytes
+from uamcts.mcts.graph.search import BAD_PROBABILITY, graph_search
+from uamcts.mcts.problem import Problem, make_problem
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
 from uamcts.types import Legal, Model, PyTree, Uncertainty
 
@@ -26,6 +28,10 @@ def search(
     *,
     num_actions: int | None = None,
     legal: Legal | None = None,
+    policy: Any = None,
+    value: Any = None,
+    prior: Any = None,
+    horizon: Any = None,
 ) -> SearchResult:
     """Plans one move from `state` in `model`, leaning away from transitions with a high `uncertainty`.
 
@@ -33,27 +39,34 @@ def search(
     gets the same functions: a new lambda is a new program, and what a function reads must not change behind its back.
     The number of actions, and which of them are legal, are the model's own (`domain.model` knows) or given here.
 
+    `model` is a function (state, action) -> Transition, or an object with `outcomes(state, action)` -> (Transition over
+    [K], probabilities [K]), `sample(state, action, key)` -> Transition, or `step`; it is planned in by the first of
+    these that it has.
+
+    `policy(state, key)`, an action or probabilities [num_actions], rolls out instead of uniform random actions.
+    `value(state)` takes the place of rollouts at a leaf, or is mixed with them (`config.value_weight`). `prior(state)`,
+    probabilities [num_actions], guides selection: x + c P(a) sqrt(N) / (1 + n_a). `horizon` is how many steps are left.
+
     What only shows while the search runs (an uncertainty that is negative or not finite, a reward that is not finite,
     no legal action at the root) is an error when called plainly and a flag on the result otherwise: see `raise_flags`.
     """
-    owner = getattr(model, "__self__", model)
-    num_actions = getattr(owner, "num_actions", None) if num_actions is None else num_actions
-    if num_actions is None:
-        raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
-    num_actions = action_count(num_actions)
-    legal = getattr(owner, "legal", None) if legal is None else legal
     uncertainty = no_uncertainty if uncertainty is None else uncertainty
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config))):
-        return tree_search(key, state, Problem(model, uncertainty, num_actions, legal), config)
+    guides = {"policy": policy, "value": value, "prior": prior}
+    problem = make_problem(model, uncertainty, num_actions, legal, samples=config.outcomes, **guides)
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config, horizon))):
+        return run_search(key, state, problem, config, horizon=horizon)
     what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
-    refuse_beyond_memory(search_bytes(state, config, num_actions), what, "give fewer iterations or rollouts")
+    if config.graph:
+        needed = graph_bytes(state, config, problem.num_actions, problem.slots(state))
+    else:
+        needed = search_bytes(state, config, problem.num_actions)
+    refuse_beyond_memory(needed, what, "give fewer iterations or rollouts")
     fixed, free = _partition(config)
-    parts: Any = (model, uncertainty, num_actions, legal, fixed)
     try:
-        program = _compiled(*parts)
+        program = _compiled(problem, fixed)
     except TypeError:  # a function that cannot be a key is compiled anew for every call
-        program = _compiled.__wrapped__(*parts)
-    result = program(key, state, free)
+        program = _compiled.__wrapped__(problem, fixed)
+    result = program(key, state, free, horizon)
     if not isinstance(result.flags, jax.core.Tracer):  # else the model or the uncertainty is being transformed
         raise_flags(result)
     return result
@@ -76,6 +89,11 @@ def raise_flags(result: Any) -> None:
         raise ValueError("the uncertainty function returned a number that is negative or not finite")
     if flags & BAD_REWARD:
         raise ValueError("the model returned a reward that is not a finite number")
+    if flags & BAD_PROBABILITY:
+        raise ValueError(
+            "probabilities of outcomes, or of a prior, are negative, not numbers, or do not sum to 1; make `outcomes` "
+            "return probabilities [K] that do, and `prior` numbers of at least 0 that are not all 0"
+        )
 
 
 def _partition(config: SearchConfig) -> tuple[tuple, dict[str, Any]]:
@@ -92,12 +110,30 @@ def _partition(config: SearchConfig) -> tuple[tuple, dict[str, Any]]:
     return tuple(fixed.items()), free
 
 
-@functools.lru_cache(maxsize=64)
-def _compiled(model: Any, uncertainty: Any, num_actions: int, legal: Any, fixed: tuple) -> Callable[..., SearchResult]:
-    """The compiled program of one model, uncertainty function and set of built-in settings."""
+def run_search(
+    key: jax.Array,
+    state: PyTree,
+    problem: Problem,
+    config: SearchConfig,
+    memory: PyTree = None,
+    horizon: jax.Array | int | None = None,
+) -> SearchResult:
+    """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
+    if config.graph:
+        return graph_search(key, state, problem, config, memory, horizon)
+    for name, given in (("value", problem.value), ("prior", problem.prior), ("horizon", horizon)):
+        if given is not None:
+            raise ValueError(f"{name} is given, which only graph search reads; add graph=True to the settings")
+    if problem.is_random:
+        raise ValueError("the model is random, which only graph search plans in; add graph=True to the settings")
+    return tree_search(key, state, problem, config, memory)
 
-    def program(key: jax.Array, state: PyTree, free: dict[str, Any]) -> SearchResult:
-        config = SearchConfig(**dict(fixed), **free)
-        return tree_search(key, state, Problem(model, uncertainty, num_actions, legal), config)
+
+@functools.lru_cache(maxsize=64)
+def _compiled(problem: Problem, fixed: tuple) -> Callable[..., SearchResult]:
+    """The compiled program of one problem and set of built-in settings."""
+
+    def program(key: jax.Array, state: PyTree, free: dict[str, Any], horizon: Any) -> SearchResult:
+        return run_search(key, state, problem, SearchConfig(**dict(fixed), **free), horizon=horizon)
 
     return jax.jit(program)

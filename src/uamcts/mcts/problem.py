@@ -19,9 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.arguments import shown
+from uamcts.arguments import action_count, shown
 from uamcts.randomness import GOLDEN, below, hashed, pick, uniform
-from uamcts.types import BatchedUncertainty, Legal, Model, PyTree, Transition, Uncertainty
+from uamcts.types import BatchedUncertainty, Legal, PyTree, Transition, Uncertainty
 
 _OUTCOME = np.uint32(0x51ED270B)
 """Tells the random word of an outcome from that of an action, which come from the same word of a rollout's stream."""
@@ -30,8 +30,8 @@ _OUTCOME = np.uint32(0x51ED270B)
 class Problem(NamedTuple):
     """A model, what is uncertain about it, which actions there are, and what guides the search."""
 
-    model: Model | None
-    """The model's `step`; None if it has one of the random forms."""
+    model: Any
+    """The model's `step`: (state, action) -> Transition. None if it is random."""
     uncertainty: Uncertainty | BatchedUncertainty
     num_actions: int
     legal: Legal | None = None
@@ -49,7 +49,7 @@ class Problem(NamedTuple):
     @property
     def is_random(self) -> bool:
         """Whether an action may have more than one outcome."""
-        return self.model is None
+        return self.outcomes is not None or self.sample is not None
 
     def slots(self, state: PyTree) -> int:
         """How many outcomes `outcomes_of` gives, without computing them."""
@@ -79,7 +79,7 @@ class Problem(NamedTuple):
             keys = jax.vmap(jax.random.fold_in, (None, 0))(words, numbers)
             after = jax.vmap(self.sample, (None, None, 0))(state, action, keys)
             return Transition(*after), jnp.full(self.samples, 1.0 / self.samples, float)
-        after = self.model(state, action)  # type: ignore[misc]
+        after = self.model(state, action)
         return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], after), jnp.ones(1, float)
 
     def advance(self, state: PyTree, action: jax.Array, bits: jax.Array) -> Transition:
@@ -92,7 +92,7 @@ class Problem(NamedTuple):
             return jax.tree.map(lambda leaf: leaf[slot], Transition(*after))
         if self.sample is not None:
             return Transition(*self.sample(state, action, key_of(bits ^ _OUTCOME)))
-        return self.model(state, action)  # type: ignore[misc]
+        return self.model(state, action)
 
     def choose(self, state: PyTree, bits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
         """The action of a rollout, and whether there is none to take (None: there always is one).
@@ -120,11 +120,25 @@ def key_of(bits: jax.Array) -> jax.Array:
     return jax.random.wrap_key_data(jnp.stack([hashed(bits), hashed(bits + GOLDEN)]), impl="threefry2x32")
 
 
-def forms_of(model: Any) -> dict[str, Any]:
-    """The form in which to plan in `model`, as fields of `Problem`: `outcomes` if it has it, else `sample`, else `step`.
+def make_problem(
+    model: Any, uncertainty: Any, num_actions: int | None = None, legal: Legal | None = None, **fields: Any
+) -> Problem:
+    """A problem out of a model, which is planned in by `outcomes` if it has that, else by `sample`, else by `step`.
 
-    `domain.model` of a domain with a random world is planned in by `domain.model_outcomes`.
+    The number of actions, and which of them are legal, are the model's own unless they are given. `domain.model` of a
+    domain with a random world is planned in by `domain.model_outcomes`. `fields` are other fields of `Problem`.
     """
+    owner = getattr(model, "__self__", model)
+    num_actions = getattr(owner, "num_actions", None) if num_actions is None else num_actions
+    if num_actions is None:
+        raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
+    legal = getattr(owner, "legal", None) if legal is None else legal
+    return Problem(
+        uncertainty=uncertainty, num_actions=action_count(num_actions), legal=legal, **_form_of(model), **fields
+    )
+
+
+def _form_of(model: Any) -> dict[str, Any]:
     owner = getattr(model, "__self__", None)
     if owner is not None and getattr(owner, "random", False) is True:
         exact = getattr(owner, f"{getattr(model, '__name__', '')}_outcomes", None)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from uamcts.types import PyTree
 from uamcts.mcts.state_hash import fingerprint
+from uamcts.types import PyTree
 
 SETS, WAYS = 2**15, 2
 """The table has 2 places for each of 32,768 values of a hash. Where both are taken, a newer state replaces one.

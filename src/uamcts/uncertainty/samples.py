@@ -9,11 +9,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from uamcts.mcts.state_hash import fingerprint, word_vector
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.prediction_cache import PredictionCache
-from uamcts.mcts.state_hash import fingerprint, word_vector
 
 
 class Surprise(eqx.Module):

@@ -44,7 +44,9 @@ def back_up(graph: Graph, path: Descent, config: SearchConfig) -> Graph:
     def step(climb: _Climb) -> _Climb:
         going = climb.place >= 0
         row = path.rows[jnp.maximum(climb.place, 0)]
-        found = qualities(climb.value, graph.child[row], graph.probability[row], graph.reward[row], graph.keep[row], config)
+        found = qualities(
+            climb.value, graph.child[row], graph.probability[row], graph.reward[row], graph.keep[row], config
+        )
         place = jnp.where(going, row, graph.owner.size)
         owner = jnp.where(going, graph.owner[row], graph.value.size)
         return _Climb(

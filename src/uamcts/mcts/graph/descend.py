@@ -45,8 +45,8 @@ def descend(graph: Graph, config: SearchConfig, longest: int, limit: jax.Array |
         slot = next_outcome(graph, path.visits, row, action)
         counted = path.visits.at[row, action, slot].add(jnp.where(going, 1.0, 0.0))
         onward = Descent(graph.child[row, action, slot], put(path.rows, path.length, row), path.length + 1, counted)
-        small = jax.tree.map(lambda new, old: jnp.where(going, new, old), onward[:3], path[:3])
-        return Descent(*small, counted)
+        node, rows, length = jax.tree.map(lambda new, old: jnp.where(going, new, old), onward[:3], path[:3])
+        return Descent(node, rows, length, counted)
 
     start = Descent(jnp.int32(ROOT), jnp.zeros(longest, jnp.int32), jnp.int32(0), graph.visits)
     return masked_while(active, step, start)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import ask
 from uamcts.mcts.graph.graph import END, FIRST, Graph
+from uamcts.mcts.graph.loops import read_once
 from uamcts.mcts.graph.table import enter, look_up
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
@@ -59,6 +60,8 @@ class Successors(NamedTuple):
 class Grown(NamedTuple):
     """What an expansion found."""
 
+    number: jax.Array
+    """Of the row. It comes out of the last read of the graph: what is written there is written after that."""
     row: Row
     successors: Successors
     faults: tuple[jax.Array, jax.Array, jax.Array]
@@ -88,18 +91,21 @@ def expand(
     lives = (possible & ~after.terminal).reshape(-1) & leaf.grows
     states = jax.tree.map(lambda part: part.reshape(num_actions * slots, *part.shape[2:]), after.state)
     doubted = jnp.repeat(leaf.doubted | (keep < 1.0), slots)
-    found = look_up(graph.table, graph.state, graph.doubted, states, doubted, lives)
+    found, number = read_once(
+        lambda: (look_up(graph.table, graph.state, graph.doubted, states, doubted, lives), graph.rows), graph.rows >= 0
+    )
     first_node = FIRST + graph.rows * num_actions * slots
     child = jnp.where(found.known, found.node, first_node + found.first)
     is_new = lives & ~found.known & (found.first == jnp.arange(lives.size))
     value, bad_value, memory = evaluate(states, doubted, is_new, first_node, seed, problem, config, memory)
+    prior = prior_of(leaf.state, allowed, problem)
     row = Row(
         owner=leaf.node,
         exists=allowed,
         uncertainty=doubt,
         bias=bias,
         keep=keep,
-        prior=prior_of(leaf.state, allowed, problem),
+        prior=prior,
         visits=jnp.zeros((num_actions, slots), float),
         child=jnp.where(lives, child, END).reshape(num_actions, slots),
         probability=jnp.where(possible, probability, 0.0),
@@ -108,9 +114,9 @@ def expand(
     faults = (
         jnp.any(jnp.isnan(nan_if_invalid(doubt))) | jnp.any(is_new & bad_value[0]),
         jnp.any(~jnp.isfinite(reward)) | jnp.any(is_new & bad_value[1]),
-        jnp.any(allowed & bad),
+        jnp.any(allowed & bad) | jnp.any(jnp.isnan(prior)),
     )
-    return Grown(row, Successors(states, doubted, value, is_new, found.prints), faults, memory)
+    return Grown(number, row, Successors(states, doubted, value, is_new, found.prints), faults, memory)
 
 
 def prior_of(state: PyTree, allowed: jax.Array, problem: Problem) -> jax.Array:
@@ -159,7 +165,7 @@ def evaluate(
 
 def grow(graph: Graph, grown: Grown, grows: jax.Array) -> Graph:
     """The graph with one more row, if it `grows`; else what is written lies where the next row will be."""
-    row, new = graph.rows, grown.successors
+    row, new = grown.number, grown.successors
     first_node = FIRST + row * graph.num_actions * graph.slots
 
     def put(leaf: jax.Array, part: jax.Array) -> jax.Array:

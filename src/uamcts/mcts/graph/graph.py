@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.mcts.graph.table import WAYS, empty_table
+from uamcts.mcts.graph.table import empty_table
 from uamcts.types import PyTree
 
 END, ROOT, FIRST = 0, 1, 2
@@ -102,6 +102,8 @@ def graph_bytes(state: Any, config: Any, num_actions: int, slots: int) -> float:
     leaves = jax.tree.leaves(state)
     size = sum(np.prod(np.shape(leaf)) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
     block = num_actions * slots
-    each = max(1, config.rollouts // block)
-    node = size + 9 + 16 + 12 * 4 * WAYS / WAYS
-    return float((config.iterations * block + FIRST) * node + config.iterations * num_actions * 21 + block * each * size)
+    lanes = block * max(1, config.rollouts // block)
+    node = size + 9 + 16 + 4 * 12  # the node, its edge, and four entries of the table
+    return float(
+        (config.iterations * block + FIRST) * node + 21 * config.iterations * num_actions + lanes * (size + 16)
+    )

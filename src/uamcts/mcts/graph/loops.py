@@ -38,7 +38,7 @@ def masked_while(active: Callable[[PyTree], jax.Array], step: Callable[[PyTree],
         return jaxpr_as_fun(ClosedJaxpr(condition.jaxpr, constants))(*lane)[0]
 
     constants = [[jnp.asarray(constant) for constant in closed.consts] for closed in (condition, body)]
-    return jax.tree.unflatten(structure, _loop(goes_on, advance)(*constants, leaves))
+    return jax.tree.unflatten(structure, _loop(goes_on, advance)(constants[0], constants[1], leaves))
 
 
 def _loop(goes_on: Callable, advance: Callable) -> Callable[[list, list, list], list]:

@@ -109,6 +109,6 @@ def _result(seed: jax.Array, graph: Graph, flags: jax.Array) -> SearchResult:
         values=jnp.where(exists, found, jnp.nan),
         uncertainty=jnp.where(expanded, graph.uncertainty[0], 0.0),
         exists=exists,
-        tree=graph,
+        tree=graph,  # type: ignore[arg-type]  # a result of either search
         flags=flags | jnp.where(jnp.any(exists), 0, NO_ACTION),
     )
