@@ -14,12 +14,12 @@ import uamcts
 from uamcts.agent import checkpoint
 from uamcts.corrections.facts import Facts, Patched, PatchedModel
 from uamcts.episodes.online import Run, advance, over_runs
+from uamcts.mcts.state_hash import fingerprint
 from uamcts.presets import search_config
 from uamcts.types import Transition
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.learner import UncertaintyLearner
 from uamcts.uncertainty.prediction_cache import PredictionCache
-from uamcts.mcts.state_hash import fingerprint
 
 KEY = jax.random.key(0)
 
