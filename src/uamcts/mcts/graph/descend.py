@@ -3,7 +3,8 @@
 score_a = x_a + c sqrt(ln N / n_a)               x_a is Q(s, a) scaled to [0, 1] among the actions
 score_a = x_a + c P(a) sqrt(N) / (1 + n_a)       with prior probabilities P
 UA-Selection corrects the score by what is uncertain about the action: see `Rules.score`. Among the outcomes of an
-action the descent follows the one with the largest p / (visits + 1); those that end the episode have nothing to find.
+action the descent follows the one with the largest p / (visits + 1). Outcomes that end the episode, and those already
+on the path, have nothing new to find: the descent leaves them out.
 """
 
 from __future__ import annotations
@@ -28,35 +29,50 @@ class Descent(NamedTuple):
     rows: jax.Array
     """The rows of the nodes left behind, [longest], of which the first `length` count."""
     length: jax.Array
+    stuck: jax.Array
+    """Whether nothing but END and the path itself can be reached from the node in one step."""
     visits: jax.Array
-    """The graph's visits: counted on the way, so that a path through a cycle does not run in circles."""
+    """The graph's."""
+    seen: jax.Array
+    """The graph's."""
 
 
-def descend(graph: Graph, config: SearchConfig, longest: int, limit: jax.Array | int) -> Descent:
-    """Follows a path to a node without a row, to END, to a dead end, or until it has `limit` steps."""
+def descend(graph: Graph, number: jax.Array, config: SearchConfig, longest: int, limit: jax.Array | int) -> Descent:
+    """Follows a path to a node without a row, to one where it is stuck, or until it has `limit` steps.
+
+    A path never comes to a node twice: through cycles it would run for long without finding anything new. `number`,
+    which is at least 1, tells the descents of a search apart.
+    """
 
     def active(path: Descent) -> jax.Array:
-        return (graph.row[path.node] != UNEXPANDED) & (path.length < limit)
+        return (graph.row[path.node] != UNEXPANDED) & (path.length < limit) & ~path.stuck
 
     def step(path: Descent) -> Descent:
-        going = active(path)
-        row = jnp.maximum(graph.row[path.node], 0)
-        action = best_action(graph, path.visits, row, config)
-        slot = next_outcome(graph, path.visits, row, action)
-        counted = path.visits.at[row, action, slot].add(jnp.where(going, 1.0, 0.0))
-        onward = Descent(graph.child[row, action, slot], put(path.rows, path.length, row), path.length + 1, counted)
-        node, rows, length = jax.tree.map(lambda new, old: jnp.where(going, new, old), onward[:3], path[:3])
-        return Descent(node, rows, length, counted)
+        going, row = active(path), jnp.maximum(graph.row[path.node], 0)
+        child, visits = graph.child[row], path.visits[row]
+        worthwhile = (child != END) & (path.seen[child] != number)
+        action = best_action(graph, jnp.sum(visits, axis=1), jnp.any(worthwhile, axis=1), row, config)
+        slot = next_outcome(graph.probability[row, action], visits[action], worthwhile[action])
+        moves = worthwhile[action, slot]
+        node = jnp.where(moves, child[action, slot], path.node)
+        counted = path.visits.at[row, action, slot].add(jnp.where(going & moves, 1.0, 0.0))
+        seen = path.seen.at[jnp.where(going, node, path.seen.size)].set(number, mode="drop")
+        rows, length = put(path.rows, path.length, row), path.length + 1
+        small = jax.tree.map(lambda new, old: jnp.where(going, new, old), (node, rows, length, ~moves), tuple(path[:4]))
+        return Descent(small[0], small[1], small[2], small[3], counted, seen)
 
-    start = Descent(jnp.int32(ROOT), jnp.zeros(longest, jnp.int32), jnp.int32(0), graph.visits)
+    root, none = jnp.int32(ROOT), jnp.int32(0)
+    seen = graph.seen.at[ROOT].set(number)
+    start = Descent(root, jnp.zeros(longest, jnp.int32), none, jnp.bool_(False), graph.visits, seen)
     return masked_while(active, step, start)
 
 
-def best_action(graph: Graph, visits: jax.Array, row: jax.Array, config: SearchConfig) -> jax.Array:
-    """The action with the best score; ties go to the first."""
+def best_action(
+    graph: Graph, tried: jax.Array, worthwhile: jax.Array, row: jax.Array, config: SearchConfig
+) -> jax.Array:
+    """The action with the best score among those that are `worthwhile`; ties go to the first."""
     rules = find_rules(config.rules)
     exists, bias, quality = graph.exists[row], graph.bias[row], graph.quality[row]
-    tried = jnp.sum(visits[row], axis=1)
     total = unrolled_reduce(jnp.add, tried) + 1.0
     scaled = normalize(quality, exists) if rules.normalizes else quality
     if graph.prior.shape[1]:
@@ -64,11 +80,10 @@ def best_action(graph: Graph, visits: jax.Array, row: jax.Array, config: SearchC
     else:
         exploration = config.c * jnp.sqrt(jnp.log(total) / (1.0 + tried))
     score = rules.score(scaled, exploration, bias)
-    allowed = rules.candidates(exists, quality, bias)
+    allowed = rules.candidates(exists & worthwhile, quality, bias)
     return unrolled_argmax(jnp.where(allowed, score, -jnp.inf))
 
 
-def next_outcome(graph: Graph, visits: jax.Array, row: jax.Array, action: jax.Array) -> jax.Array:
+def next_outcome(probability: jax.Array, visits: jax.Array, worthwhile: jax.Array) -> jax.Array:
     """The outcome slot to follow: the most likely one in proportion to how often it was followed."""
-    weight = graph.probability[row, action] / (visits[row, action] + 1.0)
-    return unrolled_argmax(jnp.where(graph.child[row, action] == END, 0.0, weight))
+    return unrolled_argmax(jnp.where(worthwhile, probability / (visits + 1.0), -1.0))

@@ -33,6 +33,8 @@ class Graph(NamedTuple):
     """V: the first estimate of a node without a row, the best Q of one with a row. float."""
     row: jax.Array
     """The row of a node, or UNEXPANDED. int32."""
+    seen: jax.Array
+    """The last descent, counted from 1, that came to the node. int32."""
     owner: jax.Array
     """The node of a row, [rows]. int32."""
     exists: jax.Array
@@ -80,6 +82,7 @@ def empty_graph(state: PyTree, rows: int, num_actions: int, slots: int, has_prio
         doubted=jnp.zeros(nodes, bool),
         value=jnp.zeros(nodes, float),
         row=jnp.full(nodes, UNEXPANDED, jnp.int32),
+        seen=jnp.zeros(nodes, jnp.int32),
         owner=jnp.zeros(rows, jnp.int32),
         exists=jnp.zeros(edges, bool),
         uncertainty=zeros,
@@ -103,7 +106,7 @@ def graph_bytes(state: Any, config: Any, num_actions: int, slots: int) -> float:
     size = sum(np.prod(np.shape(leaf)) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
     block = num_actions * slots
     lanes = block * max(1, config.rollouts // block)
-    node = size + 9 + 16 + 4 * 12  # the node, its edge, and four entries of the table
+    node = size + 13 + 16 + 4 * 12  # the node, its edge, and four entries of the table
     return float(
         (config.iterations * block + FIRST) * node + 21 * config.iterations * num_actions + lanes * (size + 16)
     )

@@ -51,10 +51,10 @@ def graph_search(
         memory = problem.uncertainty.memory()
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
 
-    def iteration(carry: tuple, _: None) -> tuple:
+    def iteration(carry: tuple, number: jax.Array) -> tuple:
         graph, flags, memory = carry
-        path = descend(graph, config, longest, jnp.where(graph.open > 0, limit, 0))
-        graph = graph._replace(visits=path.visits)
+        path = descend(graph, number, config, longest, jnp.where(graph.open > 0, limit, 0))
+        graph = graph._replace(visits=path.visits, seen=path.seen)
         leaf = _read(graph, path)
         grown = expand(graph, leaf, seed, problem, config, memory)
         graph = grow(graph, grown, leaf.grows)
@@ -67,7 +67,7 @@ def graph_search(
         return (graph, flags, grown.memory), None
 
     start = (_plant(state, problem, config), jnp.int32(0), memory)
-    (graph, flags, memory), _ = jax.lax.scan(iteration, start, None, length=config.iterations)
+    (graph, flags, memory), _ = jax.lax.scan(iteration, start, 1 + jnp.arange(config.iterations, dtype=jnp.int32))
     graph = settle(graph, config) if horizon is None else look_ahead(graph, horizon, config)
     return _result(seed, graph, flags)._replace(memory=memory)
 
