@@ -212,6 +212,48 @@ def test_illegal_actions_and_dead_ends():
         uamcts.search(KEY, jnp.int32(1), steps.model, None, GRAPH, num_actions=2, legal=lambda state: masks[state])
 
 
+# Reuse.
+
+
+def test_a_second_search_goes_on_where_the_first_ended():
+    """Six expansions at a time cover the eleven cells in two searches; of the first one all that is reached is kept."""
+    lake, config = slippery(0.7), replace(GRAPH, iterations=6, gamma=0.9)
+    arrays = Chances(*map(jnp.asarray, lake))
+    first = uamcts.search(KEY, jnp.int32(0), arrays, None, config)
+    second = uamcts.search(KEY, jnp.int32(4), arrays, None, config, tree=first)
+    third = uamcts.search(KEY, jnp.int32(4), arrays, None, config, tree=second)
+    assert int(first.tree.rows) == 6
+    assert (int(third.tree.rows), int(third.tree.open)) == (11, 0)
+    np.testing.assert_allclose(third.values, solve(lake, 0.9)[4], atol=1e-5)
+    assert np.sum(second.visits) > 0
+    states = np.asarray(third.tree.state)[np.asarray(third.tree.owner)[:11]]
+    assert sorted(states.tolist()) == [0, 1, 2, 3, 4, 6, 8, 9, 10, 13, 14]
+
+
+def test_only_what_can_be_reached_is_kept():
+    """From state 1 of a chain the start cannot be reached; rows that find no room are expanded again."""
+    chain = table({(s, 0): (s + 1, float(s), 0.0) for s in range(8)}, 9, 1)
+    config = replace(GRAPH, iterations=8, gamma=0.5)
+    first = find(KEY, chain, config)
+
+    def again(state, config, tree):
+        return uamcts.search(KEY, jnp.int32(state), chain.model, chain.doubt, config, num_actions=1, tree=tree)
+
+    kept = again(3, replace(config, iterations=2), first)
+    worth = [sum(0.5**k * (s + k) for k in range(8 - s)) for s in range(8)]
+    assert float(kept.values[0]) == pytest.approx(worth[3])
+    owners = np.asarray(kept.tree.owner)[: int(kept.tree.rows)]
+    assert np.asarray(kept.tree.state)[owners].tolist() == [3, 4, 5, 6]
+
+
+def test_a_state_that_was_not_met_starts_afresh():
+    lake, config = Chances(*map(jnp.asarray, slippery(0.7))), replace(GRAPH, iterations=3, gamma=0.9)
+    first = uamcts.search(KEY, jnp.int32(0), lake, None, config)
+    again = uamcts.search(KEY, jnp.int32(14), lake, None, config, tree=first)
+    fresh = uamcts.search(KEY, jnp.int32(14), lake, None, config)
+    assert again.values.tolist() == fresh.values.tolist()
+
+
 # Bad input.
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from uamcts.arguments import refuse_beyond_memory, search_bytes
 from uamcts.mcts.config import STATIC_FIELDS, SearchConfig
-from uamcts.mcts.graph.graph import graph_bytes
+from uamcts.mcts.graph.graph import Graph, graph_bytes
 from uamcts.mcts.graph.search import BAD_PROBABILITY, graph_search
 from uamcts.mcts.problem import Problem, make_problem
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
@@ -32,6 +32,7 @@ def search(
     value: Any = None,
     prior: Any = None,
     horizon: Any = None,
+    tree: Any = None,
 ) -> SearchResult:
     """Plans one move from `state` in `model`, leaning away from transitions with a high `uncertainty`.
 
@@ -46,15 +47,18 @@ def search(
     `policy(state, key)`, an action or probabilities [num_actions], rolls out instead of uniform random actions.
     `value(state)` takes the place of rollouts at a leaf, or is mixed with them (`config.value_weight`). `prior(state)`,
     probabilities [num_actions], guides selection: x + c P(a) sqrt(N) / (1 + n_a). `horizon` is how many steps are left.
+    `tree` is the result of an earlier search with the same model and uncertainty: what it knows about the states that
+    can be reached from `state` is kept, visits and values included; where it does not hold `state`, nothing is.
 
     What only shows while the search runs (an uncertainty that is negative or not finite, a reward that is not finite,
     no legal action at the root) is an error when called plainly and a flag on the result otherwise: see `raise_flags`.
     """
     uncertainty = no_uncertainty if uncertainty is None else uncertainty
+    previous = getattr(tree, "tree", tree)
     guides = {"policy": policy, "value": value, "prior": prior}
     problem = make_problem(model, uncertainty, num_actions, legal, samples=config.outcomes, **guides)
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config, horizon))):
-        return run_search(key, state, problem, config, horizon=horizon)
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config, horizon, previous))):
+        return run_search(key, state, problem, config, horizon=horizon, previous=previous)
     what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
     if config.graph:
         needed = graph_bytes(state, config, problem.num_actions, problem.slots(state))
@@ -66,7 +70,7 @@ def search(
         program = _compiled(problem, fixed)
     except TypeError:  # a function that cannot be a key is compiled anew for every call
         program = _compiled.__wrapped__(problem, fixed)
-    result = program(key, state, free, horizon)
+    result = program(key, state, free, horizon, previous)
     if not isinstance(result.flags, jax.core.Tracer):  # else the model or the uncertainty is being transformed
         raise_flags(result)
     return result
@@ -117,11 +121,12 @@ def run_search(
     config: SearchConfig,
     memory: PyTree = None,
     horizon: jax.Array | int | None = None,
+    previous: Graph | None = None,
 ) -> SearchResult:
     """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
     if config.graph:
-        return graph_search(key, state, problem, config, memory, horizon)
-    for name, given in (("value", problem.value), ("prior", problem.prior), ("horizon", horizon)):
+        return graph_search(key, state, problem, config, memory, horizon, previous)
+    for name, given in (("value", problem.value), ("prior", problem.prior), ("horizon", horizon), ("tree", previous)):
         if given is not None:
             raise ValueError(f"{name} is given, which only graph search reads; add graph=True to the settings")
     if problem.is_random:
@@ -133,7 +138,8 @@ def run_search(
 def _compiled(problem: Problem, fixed: tuple) -> Callable[..., SearchResult]:
     """The compiled program of one problem and set of built-in settings."""
 
-    def program(key: jax.Array, state: PyTree, free: dict[str, Any], horizon: Any) -> SearchResult:
-        return run_search(key, state, problem, SearchConfig(**dict(fixed), **free), horizon=horizon)
+    def program(key: jax.Array, state: PyTree, free: dict[str, Any], horizon: Any, previous: Any) -> SearchResult:
+        config = SearchConfig(**dict(fixed), **free)
+        return run_search(key, state, problem, config, horizon=horizon, previous=previous)
 
     return jax.jit(program)

@@ -13,6 +13,7 @@ from uamcts.mcts.graph.descend import Descent, descend
 from uamcts.mcts.graph.expand import Leaf, expand, grow
 from uamcts.mcts.graph.graph import END, ROOT, UNEXPANDED, Graph, empty_graph
 from uamcts.mcts.graph.loops import read_once
+from uamcts.mcts.graph.reuse import move_root
 from uamcts.mcts.graph.sweep import look_ahead, settle
 from uamcts.mcts.graph.table import enter, key_words
 from uamcts.mcts.problem import Problem
@@ -24,6 +25,7 @@ BAD_PROBABILITY = 8
 """A flag of a result: probabilities of outcomes that are negative, not numbers, or do not sum to 1."""
 FIRST_SWEEP = 8
 """Sweeps in between begin once so many nodes are expanded, and follow whenever that number has doubled."""
+SWEEPS_BETWEEN = 100
 
 
 def graph_search(
@@ -33,6 +35,7 @@ def graph_search(
     config: SearchConfig,
     memory: PyTree = None,
     horizon: jax.Array | int | None = None,
+    previous: Graph | None = None,
 ) -> SearchResult:
     """One search from `state` on a graph of states: pure and unbatched.
 
@@ -42,6 +45,9 @@ def graph_search(
 
     `horizon` is the number of steps left. It does not multiply the nodes: as many sweeps from V_0 = 0 give the values
     of a finite horizon on the same graph, exact on what it covers.
+
+    `previous` is the graph of an earlier search in the same model: at most `iterations` of its expanded nodes are kept,
+    with visits and values, if `state` is one of its states.
     """
     seed = seed_of(key)
     longest = min(config.tree_depth, config.iterations + 1)
@@ -62,24 +68,25 @@ def graph_search(
         path = path._replace(rows=rows, length=path.length + leaf.grows)
         graph = back_up(graph, path, config)
         doubled = leaf.grows & (graph.rows >= FIRST_SWEEP) & (graph.rows & (graph.rows - 1) == 0)
-        graph = settle(graph, config, doubled)
+        graph = settle(graph, config, doubled, SWEEPS_BETWEEN)
         flags = flags | jnp.where(leaf.grows, _flags(grown.faults), 0)
         return (graph, flags, grown.memory), None
 
-    start = (_plant(state, problem, config), jnp.int32(0), memory)
+    start = (_plant(state, problem, config, previous), jnp.int32(0), memory)
     (graph, flags, memory), _ = jax.lax.scan(iteration, start, 1 + jnp.arange(config.iterations, dtype=jnp.int32))
     graph = settle(graph, config) if horizon is None else look_ahead(graph, horizon, config)
     return _result(seed, graph, flags)._replace(memory=memory)
 
 
-def _plant(state: PyTree, problem: Problem, config: SearchConfig) -> Graph:
-    """The graph before the first iteration: the root alone."""
+def _plant(state: PyTree, problem: Problem, config: SearchConfig, previous: Graph | None) -> Graph:
+    """The graph before the first iteration: the root alone, or what is below it in a previous graph."""
     state = jax.tree.map(jnp.asarray, state)
-    slots = problem.slots(state)
-    graph = empty_graph(state, config.iterations, problem.num_actions, slots, problem.prior is not None)
+    rows = config.iterations * (1 if previous is None else 2)
+    graph = empty_graph(state, rows, problem.num_actions, problem.slots(state), problem.prior is not None)
     prints, _ = key_words(state, jnp.bool_(False))
     table = enter(graph.table, prints[None], jnp.array([ROOT]), jnp.array([True]))
-    return graph._replace(table=table)
+    graph = graph._replace(table=table)
+    return graph if previous is None else move_root(previous, graph, state, config.iterations)
 
 
 def _read(graph: Graph, path: Descent) -> Leaf:
@@ -99,7 +106,7 @@ def _flags(faults: tuple) -> jax.Array:
 
 
 def _result(seed: jax.Array, graph: Graph, flags: jax.Array) -> SearchResult:
-    expanded = graph.row[ROOT] == 0
+    expanded = graph.row[ROOT] == 0  # the root's is always the first
     exists = graph.exists[0] & expanded
     found = jnp.where(exists, graph.quality[0], -jnp.inf)
     best = exists & ~(found < jnp.max(found))
