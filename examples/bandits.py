@@ -13,7 +13,7 @@ from uamcts import bandits
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--runs", type=int, default=2_000)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--steps", type=int, default=10_000, help="pulls; ten times as many against delta")
+parser.add_argument("--steps", type=int, default=10_000, help="pulls per run; ten times as many where delta varies")
 arguments = parser.parse_args()
 key, steps, runs = jax.random.key(arguments.seed), arguments.steps, arguments.runs
 

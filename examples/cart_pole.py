@@ -1,9 +1,9 @@
-"""A pole on a cart whose motor is worn on a part of the track; the model's motor is new.
+"""A pole on a cart whose real motor is weak on half of the track; the model does not know this.
 
 python examples/cart_pole.py
 
-gymnax's CartPole with the compiled search. Reality is the same environment with another `step_env`. Needs gymnax:
-pip install '.[gym-all]'.
+Uses gymnax's CartPole with the compiled search. The real world is the same environment with a different `step_env`.
+Needs gymnax: pip install '.[gym-all]'.
 """
 
 import jax
@@ -15,7 +15,7 @@ import uamcts.gym
 
 
 class WornMotor(CartPole):
-    """On the right half of the track a push to the right has a tenth of its force."""
+    """On the right half of the track, a push to the right has a tenth of its force."""
 
     def step_env(self, key, state, action, params):
         left = jnp.where((state.x > 0) & (action == 1), 0.1, 1.0)

@@ -1,9 +1,10 @@
-"""A walk along a cliff on a windy day; the model was made on a calm one.
+"""A walk along a cliff in the wind; the model assumes calm air.
 
 python examples/cliff_walking.py
 
-Gymnasium's CliffWalking, with other rewards: a step pays for the distance it gains, and a fall ends the walk. With -1
-for every step and -100 for a fall, random rollouts would never see the goal and only keep away from the cliff.
+Uses Gymnasium's CliffWalking with different rewards: a step pays for the distance it gains, and a fall ends the
+episode. With -1 for every step and -100 for a fall, random rollouts would never see the goal and would only avoid the
+cliff.
 """
 
 from gymnasium.envs.toy_text.cliffwalking import CliffWalkingEnv
@@ -18,13 +19,13 @@ WINDY = (17, 18, 29, 30)
 
 
 def nearness(state):
-    """How far one has come: columns, and in the last column the rows down to the goal."""
+    """Progress towards the goal: columns, and in the last column also rows."""
     row, column = divmod(state, COLUMNS)
     return column + (row if column == COLUMNS - 1 else 0)
 
 
 class Cliff(CliffWalkingEnv):
-    """Where it is windy every step ends one cell further down."""
+    """In windy cells every step ends one cell further down."""
 
     action_names = ("up", "right", "down", "left")
 

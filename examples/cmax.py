@@ -13,11 +13,11 @@ from uamcts.baselines import AdaptiveCmaxPlus, Cmax, CmaxPlus, PlainAstar, Probl
 WORLDS = ("two_way", "two_way_icy", "hidden_obstacles", "slippery", "shortcut")
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("domain", nargs="?", default="hidden_obstacles", choices=WORLDS)
-parser.add_argument("--size", type=int, default=12, help="of any world but the first two")
-parser.add_argument("--worlds", type=int, default=10, help="so many seeds of a world that is drawn at random")
+parser.add_argument("--size", type=int, default=12, help="size of the grid; the first two worlds have a fixed size")
+parser.add_argument("--worlds", type=int, default=10, help="number of seeds, for worlds that are drawn at random")
 parser.add_argument("--repetitions", type=int, default=20)
-parser.add_argument("--expansions", type=int, default=10, help="of each search")
-parser.add_argument("--limit", type=int, default=2000, help="real steps after which a repetition is cut")
+parser.add_argument("--expansions", type=int, default=10, help="expansions per search")
+parser.add_argument("--limit", type=int, default=2000, help="real steps after which a repetition is cut off")
 arguments = parser.parse_args()
 
 if arguments.domain.startswith("two_way"):

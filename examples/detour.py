@@ -1,9 +1,9 @@
-"""The reward is far away, and the simulator is wrong about the way to it: what uncertainty does, and what facts do.
+"""The reward is far away, and the simulator is wrong about the way there: how uncertainty and facts help.
 
 python examples/detour.py
 
-A floor of 5 x 5 cells; only the goal in the far corner pays. The simulator says that the floor is empty. In reality a
-shelf leaves one gap, and an agent that has walked along the shelf must come back.
+The floor has 5 x 5 cells, and only the goal in the far corner pays. In the simulator the floor is empty. In the real
+world a shelf leaves one gap, and an agent that has walked along the shelf must come back.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import uamcts
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--runs", type=int, default=5)
 parser.add_argument("--episodes", type=int, default=4)
-parser.add_argument("--longest", type=int, default=60, help="steps after which an episode is cut")
+parser.add_argument("--longest", type=int, default=60, help="steps after which an episode is cut off")
 arguments = parser.parse_args()
 
 SHELF = {(2, 1), (2, 2), (2, 3), (2, 4)}

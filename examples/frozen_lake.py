@@ -1,4 +1,4 @@
-"""A frozen lake on which new holes have opened since the map was drawn.
+"""A frozen lake with holes that have opened since the map was drawn.
 
 python examples/frozen_lake.py
 """

@@ -1,4 +1,4 @@
-"""The paper's offline scenario in one place: seven algorithms, one game, many runs, one compiled program.
+"""The paper's offline scenario in one file: seven algorithms, one game, many runs, one compiled program.
 
 python examples/offline.py space_invaders --runs 100
 """
@@ -14,7 +14,7 @@ from uamcts.episodes.offline import play
 from uamcts.names import ALGORITHM_NAMES
 from uamcts.presets import planned_in, search_config
 
-NAMES = [name for name in ALGORITHM_NAMES if name != "trust"]  # trust has rules of its own: another program
+NAMES = [name for name in ALGORITHM_NAMES if name != "trust"]  # trust has its own rule set, so it needs another program
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("domain", nargs="?", default="space_invaders", choices=list(uamcts.DOMAINS))
@@ -30,8 +30,8 @@ worlds = [planned_in(domain, algorithm) for algorithm in chosen]
 configs = [search_config(domain, algorithm, rules=arguments.rules) for algorithm in chosen]
 keys = jnp.tile(jax.random.split(jax.random.key(arguments.seed), arguments.runs), len(arguments.algorithms))
 
-# Algorithms and runs are lanes of one batch: stack them, then vmap.
-worlds, configs = (jax.tree.map(lambda *leaves: np.stack(leaves), *lanes) for lanes in (worlds, configs))
+# Algorithms and runs form one batch: stack them, then vmap.
+worlds, configs = (jax.tree.map(lambda *leaves: np.stack(leaves), *batch) for batch in (worlds, configs))
 scores = jax.jit(jax.vmap(play))(keys, worlds, configs)
 uamcts.raise_flags(scores)
 

@@ -2,8 +2,8 @@
 
 python examples/taxi.py
 
-Gymnasium's Taxi. Every episode has other destinations, so what was seen at the closed street must carry over: `inputs`
-says that U depends on where the taxi is, not on who sits in it.
+Uses Gymnasium's Taxi. Destinations differ between episodes, so what the agent learns at the closed street must
+generalise: `inputs` makes U depend on where the taxi is, not on its passenger.
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ from worlds_apart import GymWorld, compare, options
 import uamcts.gym
 
 CLOSED = {((2, 1), 2), ((2, 2), 3)}
-"""Between the cells (2, 1) and (2, 2), going east (2) and going west (3): the way around has two steps more."""
+"""Between the cells (2, 1) and (2, 2), going east (2) and going west (3). The detour takes two more steps."""
 
 
 class Town(TaxiEnv):
-    """A passenger who gets in pays 10 at once: without that, random rollouts see no reward at all."""
+    """Picking up a passenger pays 10 at once; otherwise random rollouts would see no reward at all."""
 
     action_names = ("south", "north", "east", "west", "pick up", "drop off")
 
@@ -36,7 +36,7 @@ class Town(TaxiEnv):
 
 
 class Map(uamcts.gym.Simulator):
-    """The town as a driver sees it: nobody gets in where there is nobody, or out at the wrong place."""
+    """The driver's map. Useless pick-ups and drop-offs are not legal."""
 
     def __init__(self, town):
         super().__init__(town)
@@ -46,7 +46,7 @@ class Map(uamcts.gym.Simulator):
         return self.allowed[state]
 
     def inputs(self, state):
-        """What doubt is learned from: the taxi's cell, one number for each."""
+        """The inputs of U: the taxi's cell, one-hot."""
         return np.eye(25)[state // 20]
 
 

@@ -2,7 +2,7 @@
 
 python examples/warehouse.py
 
-The simulator is plain Python: a floor plan, what a step does and what it pays. Reality is the same, with pallets.
+The simulator is plain Python: a floor plan, what a step does and what it pays. The real world has pallets as well.
 """
 
 from worlds_apart import compare, options
@@ -15,13 +15,13 @@ PLAN = [
     ".#.#.#.#.",
     ".........",
 ]
-"""D is the dock, # a shelf; 1 and 2 are the places of the two items to be brought there."""
+"""D is the dock, # is a shelf; 1 and 2 are the two items to bring to the dock."""
 PALLETS = {(1, 4), (1, 6)}
-"""Both items are really reached from below only."""
+"""In the real world, both items can only be reached from below."""
 
 
 class Warehouse:
-    """A state is where the picker stands, and whether each item is still on its shelf: (row, column, first, second)."""
+    """A state is (row, column, first, second): where the picker stands, and whether each item is still on its shelf."""
 
     num_actions = 4
     action_names = ("up", "right", "down", "left")
@@ -45,7 +45,7 @@ class Warehouse:
 
 
 class Reality:
-    """The real floor: every order begins at the dock."""
+    """The real warehouse; every episode starts at the dock."""
 
     def __init__(self):
         self.floor = Warehouse(PALLETS)

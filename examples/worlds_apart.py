@@ -1,7 +1,7 @@
-"""What the worked examples share: six agents in a world that differs from their model, and a table of their results.
+"""Shared code of the examples: runs six agents in a world that differs from their model, and prints a table.
 
-An example only needs `compare`. Every run is one agent with its own seed; it lives through all episodes and keeps what
-it learns. Intervals are 95 % bootstrap intervals over runs.
+An example only needs `options` and `compare`. A run is one agent with its own seed; it plays all episodes and keeps
+what it learns. Intervals are 95 % bootstrap intervals over runs.
 """
 
 import argparse
@@ -17,7 +17,7 @@ ONLY_MCTS = dict.fromkeys(("selection", "expansion", "simulation", "backpropagat
 
 
 class Random:
-    """Any action, without a thought."""
+    """Chooses actions at random."""
 
     def __init__(self, num_actions, seed):
         self.num_actions, self.random = num_actions, random.Random(seed)  # noqa: S311 (play, not secrets)
@@ -30,7 +30,7 @@ class Random:
 
 
 class GymWorld:
-    """A Gymnasium environment as the real world; `simulator` only reads which state it is in."""
+    """A Gymnasium environment as the real world; `simulator` only reads its state."""
 
     def __init__(self, env, simulator):
         self.env, self.simulator = env.unwrapped, simulator
@@ -45,7 +45,7 @@ class GymWorld:
 
 
 def agents(wrong, true, budget):
-    """The rows of the table: a name, and what makes the agent of a run."""
+    """The rows of the table: a name, and a function that creates the agent of a run from its seed."""
     mcts = uamcts.SearchConfig(**budget, **ONLY_MCTS)
     paper = uamcts.SearchConfig(**budget, rules="released", tau=0.1)
     trust = uamcts.SearchConfig(**budget, rules="trust", c=4.0)
@@ -60,7 +60,7 @@ def agents(wrong, true, budget):
 
 
 def live(agent, world, seed, longest):
-    """One episode in the real world: what it paid, and how many steps it took."""
+    """Plays one episode in the real world; returns its reward and its number of steps."""
     state, total, steps, over = world.reset(seed), 0.0, 0, False
     while not over and steps < longest:
         action = agent.act(state)
@@ -71,32 +71,32 @@ def live(agent, world, seed, longest):
 
 
 def with_interval(sample):
-    """The mean of a number for each run, and its interval."""
+    """The mean over runs, with its interval."""
     low, high = interval(mean, sample)
     return f"{np.mean(sample):.2f} [{low:.2f}, {high:.2f}]"
 
 
 def options(description, arguments, **defaults):
-    """The options of an example; `defaults` are those of this one."""
+    """Parses the command-line options of an example; `defaults` are its default values."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     words = {
         "runs": "agents of each kind",
-        "episodes": "that each agent lives through",
-        "seed": "of the first agent; the next has the next number",
-        "iterations": "of each search",
-        "longest": "steps after which an episode is cut",
+        "episodes": "episodes per agent",
+        "seed": "seed of the first agent; the others count up from it",
+        "iterations": "iterations per search",
+        "longest": "steps after which an episode is cut off",
     }
     for name, default in {"seed": 0, **defaults}.items():
         parser.add_argument(f"--{name}", type=int, default=default, help=f"{words[name]} ({default})")
-    parser.add_argument("--report", action="store_true", help="print where the last agent found its model wrong")
+    parser.add_argument("--report", action="store_true", help="print what the last default agent has found")
     return parser.parse_args(arguments)
 
 
 def compare(chosen, world, wrong, true, **budget):
-    """Lets all agents live and prints the table; returns rewards and steps, [runs, episodes, 2], of each.
+    """Runs all agents and prints the table; returns rewards and steps of each agent, [runs, episodes, 2].
 
-    `world` has `reset(seed)`, which gives a state, and `step(action)`, which gives the next one, the reward and whether
-    the episode is over. `wrong` and `true` are simulators: what the agents believe, and what they should.
+    `world` has `reset(seed)`, which returns a state, and `step(action)`, which returns the next state, the reward and
+    whether the episode is over. `wrong` is the simulator that the agents plan in, `true` is a correct one.
     """
     some = max(1, chosen.episodes // 3)
     print(f"{chosen.runs} agents of {chosen.episodes} episodes; mean and 95 % interval over agents")

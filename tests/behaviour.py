@@ -48,12 +48,14 @@ def walk(world, seed, steps=WALK):
     """States, actions and what came of them along a random walk in the real world, [steps, ...]."""
     start, key = world.reset(jax.random.key(seed)), jax.random.key(seed + 100)
     actions = jax.random.randint(key, (steps,), 0, world.num_actions)
+    keys = jax.random.split(jax.random.fold_in(key, 1), steps)  # for random worlds
 
-    def step(state, action):
-        real = world.world(state, action)
+    def step(state, drawn):
+        action, key = drawn
+        real = world.world(state, action, key)
         return real.state, (state, action, real)
 
-    return jax.lax.scan(step, start, actions)[1]
+    return jax.lax.scan(step, start, (actions, keys))[1]
 
 
 def projected(features):
@@ -63,16 +65,18 @@ def projected(features):
 
 
 def domain(name):
-    """Rewards, ends and features of a random walk, and what the model says about every action on the way."""
+    """Rewards, ends and features of a random walk, and what the model expects of every action on the way."""
     world = uamcts.make(name)
     states, _, real = jax.jit(lambda seeds: jax.vmap(lambda seed: walk(world, seed))(seeds))(jnp.arange(2))
     every = jnp.arange(world.num_actions)
 
+    def expected(state, action):
+        model, chances = world.model_outcomes(state, action)
+        features = jax.vmap(world.features)(model.state)
+        return *(chances @ leaf for leaf in (features, model.reward, model.terminal)), world.uncertainty(state, action)
+
     def believed(state):
-        model = jax.vmap(lambda action: world.model(state, action))(every)
-        truth = jax.vmap(lambda action: world.world(state, action))(every)
-        wrong = jax.vmap(world.difference)(truth.state, model.state)
-        return jax.vmap(world.features)(model.state), model.reward, model.terminal, wrong
+        return jax.vmap(expected, (None, 0))(state, every)
 
     features, rewards, ends, wrong = jax.jit(jax.vmap(jax.vmap(believed)))(states)
     return {

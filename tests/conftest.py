@@ -19,7 +19,11 @@ if importlib.metadata.version("jaxlib").startswith("0.10."):  # others may not k
 
 import jax
 import pytest
+import shape_checks
 from hypothesis import settings
+from jaxtyping import install_import_hook
+
+install_import_hook(shape_checks.MODULES, "shape_checks.check_shapes")  # before the modules are imported
 
 import uamcts
 

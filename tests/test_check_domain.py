@@ -194,7 +194,7 @@ class TracedByValue(Corridor):
 def test_wrong_domains_are_rejected(wrong, sentence):
     wrong = dataclass(frozen=True, eq=False)(type(wrong.__name__, (wrong,), {}))
     with pytest.raises(uamcts.DomainError, match=sentence):
-        uamcts.check_domain(wrong(), lanes=16, steps=60, plain=4)
+        uamcts.check_domain(wrong(), batch=16, steps=60, plain=4)
 
 
 def test_something_else_entirely_is_rejected():

@@ -20,7 +20,7 @@ def test_every_domain_passes_the_public_check(domain):
 
 
 def test_an_unbroken_world_is_its_model(domain):
-    assert uamcts.check_domain(domain.with_true_model(), lanes=16, plain=1).disagreements == 0
+    assert uamcts.check_domain(domain.with_true_model(), batch=16, plain=1).disagreements == 0
 
 
 def test_starts_of_breakout():
@@ -147,11 +147,11 @@ def test_features_lie_within_their_bounds(domain):
     low, high = domain.feature_bounds()
     state = domain.reset(jax.random.key(3))
     world = jax.jit(domain.world)
-    for action in np.random.default_rng(0).integers(domain.num_actions, size=60).tolist():
+    for step, action in enumerate(np.random.default_rng(0).integers(domain.num_actions, size=60).tolist()):
         vector = np.asarray(domain.features(state))
         assert np.all(low <= vector)
         assert np.all(vector <= high)
-        state = world(state, action).state
+        state = world(state, action, jax.random.key(step)).state
 
 
 # Errors name the argument, the value and the remedy.

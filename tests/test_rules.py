@@ -11,7 +11,7 @@ from tables import find, table
 
 import uamcts
 from uamcts import reference
-from uamcts.mcts.rules import RULES, Edges, Rules
+from uamcts.mcts.rules import RULES, Edges, PlainEdges, Rules
 from uamcts.mcts.rules.base import SWITCHES
 
 
@@ -69,8 +69,8 @@ class Cautious(Rules):
     def edges(self, uncertainty: jax.Array, exists: jax.Array, config: uamcts.SearchConfig) -> Edges:
         return Edges(bias=uncertainty / config.tau, keep=jnp.ones_like(uncertainty))
 
-    def plain_edges(self, uncertainty: Sequence[float], config: uamcts.SearchConfig) -> Edges:
-        return Edges(bias=[u / config.tau for u in uncertainty], keep=[1.0] * len(uncertainty))
+    def plain_edges(self, uncertainty: Sequence[float], config: uamcts.SearchConfig) -> PlainEdges:
+        return PlainEdges(bias=[u / config.tau for u in uncertainty], keep=[1.0] * len(uncertainty))
 
     def score(self, value, exploration, bias):
         return value + exploration - bias

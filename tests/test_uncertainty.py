@@ -57,7 +57,7 @@ def test_inputs_hold_every_feature(name):
     """From the one-hot inputs of states of an episode the raw features can be read back."""
     domain = uamcts.make(name)
     state = domain.reset(KEY)
-    for action in np.random.default_rng(0).integers(domain.num_actions, size=40):
+    for step, action in enumerate(np.random.default_rng(0).integers(domain.num_actions, size=40)):
         features, inputs = np.asarray(domain.features(state)), np.asarray(domain.inputs(state))
         place = 0
         for number, value in enumerate(features):
@@ -70,7 +70,7 @@ def test_inputs_hold_every_feature(name):
                 assert inputs[place] == value
             place += max(count, 1)
         assert place == inputs.size
-        state = domain.world(state, int(action)).state
+        state = domain.world(state, int(action), jax.random.key(step)).state
 
 
 def small_regression(targets, link=jax.nn.sigmoid, minibatches=1):

@@ -49,7 +49,7 @@ def numbers_as_recorded(subject):
     return json.loads(done.stdout)
 
 
-def differing(found, record):
+def difference_mask(found, record):
     """The names of the numbers that are not those recorded."""
     return [
         name
@@ -71,10 +71,10 @@ def test_the_version_belongs_to_the_behaviour(subject):
     assert record["version"] == version_of(subject), f"{subject} has a new version: run {COMMAND} to record it"
     found = numbers_of(subject)
     assert found.keys() == record["numbers"].keys(), f"other numbers are recorded now: run {COMMAND} --all"
-    if differing(found, record["numbers"]):
+    if difference_mask(found, record["numbers"]):
         found = numbers_as_recorded(subject)
-    assert not differing(found, record["numbers"]), (
-        f"{subject} behaves differently ({', '.join(differing(found, record['numbers']))}) than when version "
+    assert not difference_mask(found, record["numbers"]), (
+        f"{subject} behaves differently ({', '.join(difference_mask(found, record['numbers']))}) than when version "
         f"{record['version']} was recorded: raise its version in src/uamcts/versions.py, then run {COMMAND} to record "
         "it anew"
     )

@@ -46,6 +46,7 @@ RULE_TITLES = {"released": "authors' program", "pseudocode": "as printed", "trus
 """Rule sets as figures and tables show them."""
 DOMAIN_NAMES = (
     "space_invaders", "freeway", "breakout", "two_way", "two_way_icy", "hidden_obstacles", "slippery", "shortcut",
+    "frozen_lake", "cliff", "bridge",
 )  # fmt: skip
 """The keys of `uamcts.DOMAINS`, for completion in a shell, which must not wait for JAX."""
 

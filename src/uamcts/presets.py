@@ -71,8 +71,18 @@ ONLINE: dict[str, OnlineSettings] = {"two_way": _GRIDWORLD_ONLINE, "two_way_icy"
 """The online scenario of the domains that have settings of their own; the games use the defaults."""
 
 
+def refuse_random(domain: Domain) -> None:
+    """Refuses to learn in a domain whose steps are random: a real step does not show whether the model is wrong."""
+    if domain.random:
+        raise ValueError(
+            f"domain is {domain.name}, whose steps are random; U is learned in deterministic domains only: give "
+            "--scenario offline, or plan with uamcts.search and uamcts.true_uncertainty"
+        )
+
+
 def online_settings(domain: Domain, algorithm: str = "combined") -> OnlineSettings:
     """How an agent learns in this domain: as the paper's do, or, with `trust`, as docs/beyond.md found best."""
+    refuse_random(domain)
     settings = ONLINE.get(domain.name, OnlineSettings())
     if algorithm_key(algorithm) != "trust":
         return settings

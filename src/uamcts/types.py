@@ -1,57 +1,100 @@
-"""The few types that every part of the package speaks."""
+"""The types that every part of the package shares.
+
+Array annotations follow jaxtyping: `Float[Array, "blocks actions"]`. Shapes are those of one search; `jax.vmap` adds
+axes in front. They are documentation at run time and checked in the tests.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-import jax
+from jaxtyping import Array, Bool, Float, Int
 
 PyTree: TypeAlias = Any
-"""A nested structure of arrays; a state is one."""
+"""A nested structure of arrays. States are pytrees, and so is what an uncertainty function remembers."""
+
+Number: TypeAlias = Any
+"""A Python number in the plain engine; in the compiled one also an array, traced or with an axis for a batch.
+
+A union would not do: the result of arithmetic has the type of its operands, and each engine knows its own.
+"""
+
+Switch: TypeAlias = Any
+"""The same for True and False."""
 
 
 class Transition(NamedTuple):
-    """What one step gives: the next state, the reward paid (float32) and whether the episode is over (bool)."""
+    """The result of one step of a world or a model."""
 
     state: PyTree
-    reward: jax.Array
-    terminal: jax.Array
+    """The next state."""
+    reward: Float[Array, "*batch"]
+    """The reward of the step."""
+    terminal: Bool[Array, "*batch"]
+    """Whether the episode is over. The next state is then absorbing: further steps do not change it and pay 0."""
 
 
+@runtime_checkable
 class Model(Protocol):
-    """One step of a simulator: pure, unbatched, absorbing at terminals."""
+    """One step of a simulator: a pure function of one state and one action. Terminal states are absorbing."""
 
-    def __call__(self, state: PyTree, action: jax.Array) -> Transition: ...
+    def __call__(self, state: PyTree, action: Int[Array, ""], /) -> Transition:
+        """Takes one step.
+
+        Args:
+            state: a pytree of arrays, without a batch axis.
+            action: the index of the action.
+
+        Returns:
+            The transition that the simulator predicts.
+        """
+        ...
 
 
+@runtime_checkable
 class Uncertainty(Protocol):
-    """How wrong the model is about one transition: a scalar >= 0, and 0 where the model is right."""
+    """How wrong the model is about one transition: 0 where it is right, larger where it is more wrong."""
 
-    def __call__(self, state: PyTree, action: jax.Array) -> jax.Array: ...
+    def __call__(self, state: PyTree, action: Int[Array, ""], /) -> Float[Array, ""]:
+        """Evaluates U.
+
+        Args:
+            state: the state before the step.
+            action: the index of the action.
+
+        Returns:
+            U(state, action), finite and at least 0.
+        """
+        ...
 
 
 @runtime_checkable
 class BatchedUncertainty(Protocol):
-    """An uncertainty that is better asked for many transitions at once than for one, and that may remember answers.
+    """An uncertainty function that is evaluated in batches and may cache its predictions.
 
-    A search that is given one and remembers rolls out with what it remembers; where that says nothing, and where it
-    remembers nothing at all, it asks after the rollouts for everything that was met.
+    During rollouts a search only looks up cached predictions. If any is missing, or if nothing is ever cached, it
+    evaluates all transitions of the rollouts in one batch afterwards.
     """
 
     def memory(self) -> PyTree:
-        """What is remembered before anything was asked; None if nothing ever is."""
+        """An empty cache, or None if predictions are not cached."""
         ...
 
-    def glance(self, memory: PyTree, state: PyTree, action: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """What is remembered of one transition, and whether anything is."""
+    def glance(
+        self, memory: PyTree, state: PyTree, action: Int[Array, ""], /
+    ) -> tuple[Float[Array, ""], Bool[Array, ""]]:
+        """The cached prediction for one transition, and whether there is one."""
         ...
 
-    def many(self, memory: PyTree, states: PyTree, actions: jax.Array, wanted: jax.Array) -> tuple[jax.Array, PyTree]:
-        """The uncertainties [n] of `actions` [n] in `states` [n, ...] where `wanted` [n], and the memory after."""
+    def many(
+        self, memory: PyTree, states: PyTree, actions: Int[Array, " n"], wanted: Bool[Array, " n"], /
+    ) -> tuple[Float[Array, " n"], PyTree]:
+        """Predictions for transitions that are `wanted`, and the cache afterwards; `states` has a leading axis [n]."""
         ...
 
 
+@runtime_checkable
 class Legal(Protocol):
-    """Which actions may be taken in a state: conditions [num_actions]."""
+    """Which actions are legal in a state."""
 
-    def __call__(self, state: PyTree) -> jax.Array: ...
+    def __call__(self, state: PyTree, /) -> Bool[Array, " actions"]: ...

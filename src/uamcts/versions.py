@@ -31,7 +31,7 @@ LEARNER_VERSIONS = {
 
 DOMAIN_VERSIONS = {
     "space_invaders": 1, "freeway": 1, "breakout": 1, "two_way": 1, "two_way_icy": 1, "hidden_obstacles": 1,
-    "slippery": 1, "shortcut": 1,
+    "slippery": 1, "shortcut": 1, "frozen_lake": 1, "cliff": 1, "bridge": 1,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The runs: every run is a lane, and all lanes pull in lockstep.
+"""The runs: all runs of a batch pull in lockstep.
 
 UA-UCB_i(t) = x^_i + c sqrt(ln(t - 1) / N_i) (1 - delta_i)        after every arm was played once, in order
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from uamcts.bandits.arguments import Arms, arms_of, enough_steps, exploration, notes_at, observed_arms, whole
 from uamcts.bandits.arms import Bandit
-from uamcts.randomness import GOLDEN, hashed, seed_of, uniform
+from uamcts.randomness import GOLDEN, hash_word, seed_of, uniform
 
 
 class State(NamedTuple):
@@ -175,7 +175,7 @@ def _pulls(seed: jax.Array, arms: Arms, weight: jax.Array, runs: int, steps: int
 
 def _begin(seed: jax.Array, arms: Arms, runs: int) -> tuple[jax.Array, State]:
     """Each run's word [runs], and the state after every arm was played once."""
-    start = hashed(seed[1] + jnp.arange(runs, dtype=jnp.uint32) * GOLDEN)
+    start = hash_word(seed[1] + jnp.arange(runs, dtype=jnp.uint32) * GOLDEN)
     count = len(arms.means)
     sums = [_reward(arms, jnp.full(runs, arm), _word(seed, start, jnp.int32(arm + 1))) for arm in range(count)]
     return start, State(jnp.ones((count, runs), jnp.int32), jnp.stack(sums))
@@ -204,7 +204,7 @@ def _choose(state: State, unit: jax.Array, weight: jax.Array, t: jax.Array) -> j
 
 def _word(seed: jax.Array, start: jax.Array, t: jax.Array) -> jax.Array:
     """The random words of pull t, [runs]: a function of seed, run and t alone."""
-    return hashed(hashed(seed[0] + t.astype(jnp.uint32) * GOLDEN) ^ start)
+    return hash_word(hash_word(seed[0] + t.astype(jnp.uint32) * GOLDEN) ^ start)
 
 
 def _reward(arms: Arms, arm: jax.Array, word: jax.Array) -> jax.Array:
@@ -219,7 +219,7 @@ def _reward(arms: Arms, arm: jax.Array, word: jax.Array) -> jax.Array:
 @partial(jax.jit, static_argnames="runs")
 def _estimates(seed: jax.Array, observed: Arms, real: Arms, pairs: int, runs: int) -> jax.Array:
     """|sum of observed - sum of real| / pairs, [K, runs]."""
-    start = hashed(seed[1] + jnp.arange(runs, dtype=jnp.uint32) * GOLDEN)
+    start = hash_word(seed[1] + jnp.arange(runs, dtype=jnp.uint32) * GOLDEN)
     count = len(observed.means)
     zero = jnp.zeros((count, runs), jnp.int32)
 

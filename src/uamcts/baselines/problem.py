@@ -38,6 +38,8 @@ class Problem:
 
         The heuristic is the number of rows and columns between: consistent where no believed move crosses two.
         """
+        if domain.random:
+            raise ValueError(f"domain is {domain.name}, whose steps are random; give a deterministic gridworld")
         low, high = domain.feature_bounds()
         if len(low) != 2:
             raise ValueError(f"domain is {domain.name}, which has {len(low)} features; give a gridworld, which has two")

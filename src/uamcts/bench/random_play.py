@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.domains import DOMAINS, make
-from uamcts.randomness import ROLLOUT, below, draw, following, seed_of
+from uamcts.randomness import ROLLOUT, draw, randint, seed_of, stream_word
 
 PEERS = {
     "space_invaders": "SpaceInvaders-MinAtar",
@@ -30,9 +30,11 @@ def ours(name: str, lanes: int, steps: int) -> Callable[[jax.Array], Any]:
 
         def step(carry, t):
             state, total = carry
-            after = domain.world(state, below(following(stream, t), domain.num_actions))
+            drawn_with = (jax.random.fold_in(lane_key, t),) if domain.random else ()
+            after = domain.world(state, randint(stream_word(stream, t), domain.num_actions), *drawn_with)
             return (after.state, total + after.reward), None
 
+        lane_key = jax.random.fold_in(jax.random.fold_in(key, 2), lane)
         start = (domain.reset(jax.random.fold_in(key, lane)), jnp.float32(0))
         return jax.lax.scan(step, start, jnp.arange(steps, dtype=jnp.uint32))[0]
 

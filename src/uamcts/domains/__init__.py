@@ -1,4 +1,4 @@
-"""The games: each one file, a world and a model made from one set of rules."""
+"""The games, one file each: a world and a model that share one step function."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from uamcts.domains import breakout, freeway, gridworld, random_grid, space_invaders
+from uamcts.domains import breakout, freeway, frozen_lake, gridworld, random_grid, space_invaders
 from uamcts.domains.base import Domain
 from uamcts.domains.check import check_domain
 
@@ -22,14 +22,36 @@ DOMAINS: dict[str, Callable[..., Domain]] = {
     "hidden_obstacles": random_grid.make_hidden_obstacles,
     "slippery": random_grid.make_slippery,
     "shortcut": random_grid.make_shortcut,
+    "frozen_lake": frozen_lake.make_frozen_lake,
+    "cliff": frozen_lake.make_cliff,
+    "bridge": frozen_lake.make_bridge,
 }
-"""What makes each domain, by name: the paper's in its order, then those of docs/baselines.md."""
+"""What makes each domain, by name: the paper's, those of docs/baselines.md, those of docs/random_worlds.md."""
 
 
 def make(name: str, **options: Any) -> Domain:
-    """The domain called `name`; `options` break other places than the paper's.
+    """Makes a domain by its name.
 
-    `make("breakout", broken=(2, 4))` names them, `make("breakout", severity=0.3, seed=7)` draws 30 % of them.
+    Args:
+        name: one of `DOMAINS`.
+        **options: the options of that domain. Most take `broken` (the places where its model is wrong) or `severity`
+            and `seed` (the share of places to break, and the seed that they are drawn from); the default is the
+            paper's setting. Random domains take the probabilities `p` of the world and `model_p` of the model.
+
+    Returns:
+        A domain with a world and a model.
+
+    Raises:
+        ValueError: if there is no such domain, or if an option is out of range.
+        TypeError: if the domain has no such option.
+
+    Example:
+        ```python
+        uamcts.make("breakout")
+        uamcts.make("breakout", broken=(2, 4))
+        uamcts.make("breakout", severity=0.3, seed=7)
+        uamcts.make("frozen_lake", p=0.7, model_p=0.9, map="8x8")
+        ```
     """
     if name not in DOMAINS:
         nearest = difflib.get_close_matches(str(name).lower(), DOMAINS, n=1, cutoff=0.4)

@@ -13,21 +13,51 @@ import numpy as np
 
 from uamcts.arguments import integer, shown
 from uamcts.domains import pictures
+from uamcts.domains.outcomes import Outcomes, certain, distance, draw_outcome
 from uamcts.types import PyTree, Transition
 
 RAW = np.iinfo(np.int32).max
-"""Instead of a value: the feature is given as it is."""
+"""In place of a value: the feature is passed on unchanged."""
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """A game with a *world* (the real, slightly broken one) and a *model* (what the planner believes).
+    """A game with a *world* (what is real) and a *model* (what the planner believes).
 
-    Both are the same `step` under different rules. Rules are values, not constants: they may be traced, and a lane
-    of a batch may carry its own. A domain is a pytree whose leaves are its rules, so `jax.vmap` maps over domains.
+    Both are the same `step` under different rules. Rules are values, not constants, so they may be traced. A domain is
+    a pytree whose leaves are its rules: `jax.vmap` maps over domains.
 
-    A new domain gives `name`, `summary`, `action_names`, `reset`, `step` and `features`; the other methods have
-    defaults. Decorate it with `dataclass(frozen=True, eq=False)`; it is a pytree by itself.
+    To add a domain, subclass this, decorate the subclass with `dataclass(frozen=True, eq=False)`, and define `name`,
+    `summary`, `action_names`, `reset`, `step` and `features`; the other methods have defaults. Registration as a pytree
+    is automatic. Test it with `uamcts.check_domain`. A domain whose steps are random sets `random = True` and defines
+    `outcomes` instead of `step`; its `world` and `model` then draw an outcome with the key that they are given.
+
+    Args:
+        world_rules: the rules of the world, a pytree of numbers or arrays.
+        model_rules: the rules of the model, of the same structure.
+
+    Example:
+        ```python
+        @dataclass(frozen=True, eq=False)
+        class Walk(uamcts.Domain):
+            name = "walk"
+            summary = "walk to 10; a step to the right is longer than the model believes"
+            action_names = ("left", "right")
+
+            def reset(self, key):
+                return jnp.int32(0)
+
+            def step(self, rules, state, action):
+                over = state >= 10
+                moved = jnp.where(over, state, state + jnp.where(action == 1, rules, -1))
+                reached = ~over & (moved >= 10)
+                return uamcts.Transition(moved, reached.astype(jnp.float32), over | reached)
+
+            def features(self, state):
+                return state[None]
+
+        walk = Walk(world_rules=jnp.int32(2), model_rules=jnp.int32(1))
+        ```
     """
 
     world_rules: Any
@@ -36,11 +66,13 @@ class Domain:
     name: ClassVar[str]
     summary: ClassVar[str]
     action_names: ClassVar[tuple[str, ...]]
+    random: ClassVar[bool] = False
+    """Whether a step has several outcomes, given by `outcomes`."""
     time_limit: ClassVar[int | None] = None
-    """Real steps after which an episode is cut (it is not over: the flag `terminal` stays false)."""
+    """Real steps after which an episode is truncated; `terminal` stays false."""
     channel_names: ClassVar[tuple[str, ...]] = ()
     one_hot: ClassVar[dict[int, tuple[int, int]]] = {}
-    """Features that a network gets one-hot: the feature's number, its least value and how many values it takes."""
+    """Features that a network gets one-hot: the index of the feature -> its least value and its number of values."""
     glyphs: ClassVar[dict[str, str]] = {}
     """The characters of the text board: those of later channels are drawn over those of earlier ones."""
 
@@ -54,7 +86,7 @@ class Domain:
         jax.tree_util.register_pytree_node(
             cls,
             lambda domain: (tuple(getattr(domain, field.name) for field in fields(domain)), None),
-            lambda _, leaves: _unflattened(cls, leaves),
+            lambda _, leaves: _unflatten(cls, leaves),
         )
 
     @property
@@ -67,20 +99,62 @@ class Domain:
 
     def step(self, rules: Any, state: PyTree, action: jax.Array) -> Transition:
         """One step of the game under `rules`: pure, unbatched. A terminal state does not change and pays nothing."""
-        raise NotImplementedError(f"{type(self).__name__} has no step(rules, state, action)")
+        remedy = "its steps are random: ask for outcomes" if self.random else "give it one"
+        raise NotImplementedError(f"{type(self).__name__} has no step(rules, state, action); {remedy}")
 
-    def world(self, state: PyTree, action: int | jax.Array) -> Transition:
-        """One step of the real game."""
+    def outcomes(self, rules: Any, state: PyTree, action: jax.Array) -> Outcomes:
+        """Every outcome of a step under `rules`: transitions [K] and their probabilities [K], which sum to 1.
+
+        Slots with probability 0 are no outcomes, and several slots may hold the same one. In a deterministic domain
+        the only outcome is that of `step`.
+        """
+        if self.random:
+            raise NotImplementedError(f"{type(self).__name__} is random and has no outcomes(rules, state, action)")
+        return certain(self.step(rules, state, action))
+
+    def world(self, state: PyTree, action: int | jax.Array, key: jax.Array | None = None) -> Transition:
+        """One step of the real game; in a random domain, an outcome drawn with `key`."""
+        if self.random:
+            return draw_outcome(self.world_outcomes(state, action), self._key("world", key))
         return self.step(self.world_rules, state, self._action(action))
 
-    def model(self, state: PyTree, action: int | jax.Array) -> Transition:
-        """One step as the planner believes it: state and end from the model, the reward from the world.
+    def model(self, state: PyTree, action: int | jax.Array, key: jax.Array | None = None) -> Transition:
+        """One step as the planner believes it: next state and terminal flag from the model, the reward from the world.
 
-        World and model share the reward function R(s, a), so a believed transition pays what the world would pay.
+        World and model share the reward function R(s, a), so a believed transition pays what the world would pay. In a
+        random domain, an outcome of `model_outcomes` drawn with `key`.
         """
+        if self.random:
+            return draw_outcome(self.model_outcomes(state, action), self._key("model", key))
         action = self._action(action)
         believed = self.step(self.model_rules, state, action)
         return believed._replace(reward=self.step(self.world_rules, state, action).reward)
+
+    def world_outcomes(self, state: PyTree, action: int | jax.Array) -> Outcomes:
+        """Every outcome of a real step: transitions [K] and their probabilities [K]."""
+        return self.outcomes(self.world_rules, state, self._action(action))
+
+    def model_outcomes(self, state: PyTree, action: int | jax.Array) -> Outcomes:
+        """Every outcome that the planner believes in: transitions [K] and their probabilities [K].
+
+        In a random domain a believed outcome pays what the model's own rules pay for it: a reward belongs to where one
+        arrives, which the world may never do.
+        """
+        if self.random:
+            return self.outcomes(self.model_rules, state, self._action(action))
+        return certain(self.model(state, action))
+
+    def uncertainty(self, state: PyTree, action: int | jax.Array) -> jax.Array:
+        """U(s, a): how far the model is from the world; 0 where it is right.
+
+        The `difference` of the two next states. In a random domain, the `distance` of the two distributions of
+        outcomes (domains/outcomes.py): a step is not uncertain for being random, only for being random in another way
+        than the planner believes.
+        """
+        if self.random:
+            world, model = self.world_outcomes(state, action), self.model_outcomes(state, action)
+            return distance(self.difference, world, model)
+        return self.difference(self.world(state, action).state, self.model(state, action).state)
 
     def with_true_model(self) -> Self:
         """The same world, planned in with its own rules: nothing is wrong any more."""
@@ -134,6 +208,15 @@ class Domain:
         glyphs = {self.channel_names.index(name): glyph for name, glyph in self.glyphs.items()}
         return pictures.text(self.channels(state), glyphs, marked)
 
+    def _key(self, method: str, key: jax.Array | None) -> jax.Array:
+        """`key`, without which a random domain cannot draw."""
+        if key is None:
+            raise ValueError(
+                f"key is missing: the steps of {self.name} are random; call {method}(state, action, key) with a "
+                f"jax.random.key, or {method}_outcomes(state, action) for all outcomes"
+            )
+        return key
+
     def _action(self, action: int | jax.Array) -> jax.Array:
         """`action` as an array; a concrete one that does not exist is refused, a traced one cannot be looked at."""
         if isinstance(action, jax.core.Tracer):
@@ -147,8 +230,8 @@ class Domain:
         return jnp.asarray(number, dtype=jnp.int32)
 
 
-def _unflattened(cls: type[Domain], leaves: Iterable[Any]) -> Domain:
-    """A domain whose leaves may be anything by now."""
+def _unflatten(cls: type[Domain], leaves: Iterable[Any]) -> Domain:
+    """Rebuilds a domain without validation: JAX also puts placeholders in the leaves."""
     domain = object.__new__(cls)
     for field, leaf in zip(fields(cls), leaves, strict=True):
         object.__setattr__(domain, field.name, leaf)
@@ -219,9 +302,11 @@ def broken_places(
     if broken is not None:
         raise ValueError(f"broken is {broken!r} and severity is {severity}; give one of the two")
     number = round(share("severity", severity, f"{len(places)} places") * len(places))
-    return generator(seed).permutation(np.array(places))[:number].tolist()
+    order = generator(seed).permutation(np.array(places))
+    return [int(place) for place in order[:number]]
 
 
-def differing(first: Any, second: Any, count: int) -> np.ndarray:
-    """The places, of `count`, at which two words of bits differ, as conditions."""
-    return (np.uint32(first) ^ np.uint32(second)) >> np.arange(count, dtype=np.uint32) & 1 == 1
+def difference_mask(first: int | np.integer, second: int | np.integer, count: int) -> np.ndarray:
+    """Which of the lowest `count` bits of two words differ, [count]."""
+    differences = np.uint32(first) ^ np.uint32(second)
+    return np.asarray(differences >> np.arange(count, dtype=np.uint32) & 1 == 1)

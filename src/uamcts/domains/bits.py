@@ -8,9 +8,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 
-def word(value) -> jax.Array:
+def word(value: ArrayLike) -> jax.Array:
     """`value` (a number, a condition, an array) as an unsigned 32-bit word."""
     return jnp.asarray(value).astype(jnp.uint32)
 
@@ -38,7 +39,7 @@ def highest(bits: jax.Array) -> jax.Array:
 class Layout:
     """How named fields lie in one word, lowest bits first: `Layout(row=4, column=4, strike=1)`."""
 
-    def __init__(self, **widths: int):
+    def __init__(self, **widths: int) -> None:
         if sum(widths.values()) > 32:
             raise ValueError(f"the fields of a word take {sum(widths.values())} bits; a word has 32")
         self.widths = widths
@@ -50,7 +51,7 @@ class Layout:
             **{name: (packed >> self.shifts[name]) & ((1 << width) - 1) for name, width in self.widths.items()}
         )
 
-    def pack(self, **fields) -> jax.Array:
+    def pack(self, **fields: ArrayLike) -> jax.Array:
         """One word that holds `fields`; every field of the layout must be given and must fit."""
         if fields.keys() != self.widths.keys():
             raise ValueError(f"fields {sorted(fields)} given, the layout has {sorted(self.widths)}")
@@ -59,7 +60,7 @@ class Layout:
             packed = packed | (word(value) << self.shifts[name])
         return packed
 
-    def replace(self, packed: jax.Array, **fields) -> jax.Array:
+    def replace(self, packed: jax.Array, **fields: ArrayLike) -> jax.Array:
         """`packed` with some fields changed."""
         return self.pack(**{**vars(self.unpack(packed)), **fields})
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, broken_places, differing, line
+from uamcts.domains.base import Domain, broken_places, difference_mask, line
 from uamcts.domains.bits import Layout, bit, bits_to_rows, mask, ones, rows_to_bits, word
 from uamcts.types import Transition
 
@@ -120,7 +120,7 @@ class Breakout(Domain):
 
     def wrong_cells(self) -> np.ndarray:
         cells = np.zeros((SIZE, SIZE), bool)
-        cells[SIZE - 1] = differing(self.world_rules, self.model_rules, SIZE)
+        cells[SIZE - 1] = difference_mask(self.world_rules, self.model_rules, SIZE)
         return cells
 
     def channels(self, state: State) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""Is this a domain that the rest of the package can rely on? Run it on your own."""
+"""Checks that a domain keeps the rules that the rest of the package relies on. Run it on your own domains."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.domains.base import Domain
+from uamcts.domains.check_outcomes import DomainError, check_draws, check_slots, fail, shapes
+from uamcts.domains.outcomes import Outcomes, certain
 from uamcts.types import PyTree, Transition
 
-
-class DomainError(ValueError):
-    """A domain breaks one of the rules that planning relies on; the message says which and where."""
+__all__ = ["DomainError", "DomainReport", "check_domain"]
 
 
 @dataclass(frozen=True)
 class DomainReport:
-    """What `check_domain` saw. A zero means that the rule in question was never put to the test."""
+    """What `check_domain` saw. A zero means that the rule in question was never tested."""
 
     name: str
     steps: int
@@ -34,45 +35,91 @@ class DomainReport:
         )
 
 
-def check_domain(domain: Any, seed: int = 0, lanes: int = 64, steps: int = 200, plain: int = 8) -> DomainReport:
-    """Plays `domain` at random and checks every rule a domain must keep; raises `DomainError` at the first breach.
+def check_domain(
+    domain: Any, seed: int = 0, batch: int = 64, steps: int = 200, plain: int = 8, *, lanes: int | None = None
+) -> DomainReport:
+    """Plays a domain at random and checks every rule that a domain must keep.
 
-    Checked: names and numbers of actions; shapes and dtypes; purity; absorbing terminals; that jit, vmap and plain
-    calls agree (on `plain` states); finite rewards and features; that features round-trip; that the uncertainty is
-    the mean squared difference of features, so zero exactly where world and model agree; legal actions, if offered.
+    These are: names and number of actions; shapes and dtypes; purity; absorbing terminal states; the same results with
+    and without `jax.jit` and `jax.vmap`; finite rewards and features; features that round-trip; an uncertainty that is
+    the mean squared difference of the features, so zero exactly where world and model agree; legal actions, if offered.
+    In a random domain also: probabilities from 0 to 1 that sum to 1, and that a step drawn with a key is one of the
+    outcomes.
+
+    Args:
+        domain: the domain to check.
+        seed: the seed of the random play.
+        batch: how many games are played side by side.
+        steps: how many steps of each game are played.
+        plain: in how many of the states calls without `jax.jit` are compared with compiled ones.
+        lanes: the former name of `batch`.
+
+    Returns:
+        What was seen: steps, terminal states, and transitions in which world and model disagree.
+
+    Raises:
+        DomainError: if a rule is broken; the message says which one and where.
+
+    Example:
+        ```python
+        print(uamcts.check_domain(MyDomain(world_rules, model_rules)))
+        ```
     """
+    if lanes is not None:
+        warnings.warn("check_domain(lanes=...) is now check_domain(batch=...)", DeprecationWarning, stacklevel=2)
+        batch = lanes
     _check_names(domain)
     key = jax.random.key(seed)
     state = domain.reset(key)
     _check_same(domain, "reset(key)", "is called twice with the same key", state, domain.reset(key))
-    for step in (domain.world, domain.model):
-        _check_shapes(domain, step, state)
-    states, actions = _play(domain, key, lanes, steps)
-    _check_plain(domain, states, actions, plain)
+    for name, step in _steps(domain):
+        _check_shapes(domain, name, step, state)
+    states, actions = _play(domain, key, batch, steps)
+    if _random(domain):
+        check_draws(domain, states, actions)
+    for name, step in _steps(domain):
+        _check_plain(domain, name, step, states, actions, plain)
     terminals = _check_transitions(domain, states, actions)
     disagreements = _check_features(domain, states, actions)
     _check_legal(domain, states)
-    return DomainReport(getattr(domain, "name", type(domain).__name__), lanes * steps, terminals, disagreements)
+    return DomainReport(getattr(domain, "name", type(domain).__name__), batch * steps, terminals, disagreements)
 
 
-def _fail(domain: Any, sentence: str) -> None:
-    raise DomainError(f"{getattr(domain, 'name', type(domain).__name__)}: {sentence}")
+Step = Callable[[PyTree, jax.Array], Any]
+
+
+def _random(domain: Any) -> bool:
+    return bool(getattr(domain, "random", False))
+
+
+def _steps(domain: Any) -> list[tuple[str, Step]]:
+    """What a domain gives for a state and an action, by name: its transitions, or in a random domain its outcomes."""
+    names = ("world_outcomes", "model_outcomes") if _random(domain) else ("world", "model")
+    return [(name, getattr(domain, name)) for name in names]
+
+
+def _outcomes(domain: Any, step: Step) -> Callable[[PyTree, jax.Array], Outcomes]:
+    """`step` as one that gives outcomes, in every domain."""
+    return step if _random(domain) else lambda state, action: certain(step(state, action))
 
 
 def _check_names(domain: Any) -> None:
     for name in ("reset", "world", "model", "features", "difference"):
         if not callable(getattr(domain, name, None)):
-            _fail(domain, f"there is no method {name}; subclass uamcts.Domain and give reset, step and features")
+            fail(
+                domain,
+                f"there is no method {name}; subclass uamcts.Domain and give reset, step (or outcomes) and features",
+            )
+    if _random(domain) and not _offers(domain, "outcomes"):
+        fail(domain, "random is True and there is no method outcomes; give outcomes(rules, state, action)")
+    if not _random(domain) and _offers(domain, "outcomes"):
+        fail(domain, "there is a method outcomes and random is False; set random = True, or give step alone")
     count = getattr(domain, "num_actions", None)
     if not isinstance(count, int) or count < 1:
-        _fail(domain, f"num_actions is {count!r}; it must be a whole number of at least 1")
+        fail(domain, f"num_actions is {count!r}; it must be a whole number of at least 1")
     names = getattr(domain, "action_names", ())
     if len(names) != count:
-        _fail(domain, f"action_names has {len(names)} names for {count} actions")
-
-
-def _shapes(tree: PyTree) -> PyTree:
-    return jax.tree.map(lambda leaf: (jnp.shape(leaf), jnp.result_type(leaf)), tree)
+        fail(domain, f"action_names has {len(names)} names for {count} actions")
 
 
 def _equal(first: PyTree, second: PyTree) -> bool:
@@ -96,87 +143,93 @@ def _agree(first: PyTree, second: PyTree, leaves_agree: Callable[[np.ndarray, np
 
 def _check_same(domain: Any, what: str, when: str, first: PyTree, second: PyTree) -> None:
     if not _close(first, second):
-        _fail(domain, f"{what} gives another result when it {when}; it must be a pure function of its arguments")
+        fail(domain, f"{what} gives another result when it {when}; it must be a pure function of its arguments")
 
 
-def _check_shapes(domain: Any, step: Any, state: PyTree) -> None:
-    name = step.__name__
+def _check_shapes(domain: Any, name: str, step: Step, state: PyTree) -> None:
     result = jax.eval_shape(step, state, jnp.int32(0))
+    if _random(domain):
+        result = check_slots(domain, name, result)
     if not isinstance(result, Transition):
-        _fail(domain, f"{name} returns {type(result).__name__}; return a uamcts.Transition(state, reward, terminal)")
-    if _shapes(result.state) != _shapes(state):
-        _fail(
+        fail(domain, f"{name} returns {type(result).__name__}; return a uamcts.Transition(state, reward, terminal)")
+    if shapes(result.state) != shapes(state):
+        fail(
             domain,
-            f"{name} returns a state of shapes and dtypes {_shapes(result.state)}, reset one of {_shapes(state)}; "
+            f"{name} returns a state of shapes and dtypes {shapes(result.state)}, reset one of {shapes(state)}; "
             "a step must keep them",
         )
     for field, dtype in (("reward", jnp.float32), ("terminal", jnp.bool_)):
         leaf = getattr(result, field)
         if leaf.shape != () or leaf.dtype != dtype:
-            _fail(domain, f"{name} returns a {field} of shape {leaf.shape} and dtype {leaf.dtype}; "
+            fail(domain, f"{name} returns a {field} of shape {leaf.shape} and dtype {leaf.dtype}; "
                           f"it must be a scalar of dtype {jnp.dtype(dtype).name}")  # fmt: skip
 
 
-def _play(domain: Any, key: jax.Array, lanes: int, steps: int) -> tuple[PyTree, jax.Array]:
-    """States and random actions [lanes * steps] of random play in the world; a finished lane starts again."""
+def _play(domain: Any, key: jax.Array, batch: int, steps: int) -> tuple[PyTree, jax.Array]:
+    """States and random actions [batch * steps] of random play in the world; a finished game starts again."""
 
-    def step(state: PyTree, key: jax.Array):
+    def step(state: PyTree, key: jax.Array) -> tuple[PyTree, tuple[PyTree, jax.Array]]:
         reset_key, action_key = jax.random.split(key)
         action = jax.random.randint(action_key, (), 0, domain.num_actions)
-        following = domain.world(state, action)
+        drawn_with = (jax.random.fold_in(action_key, 2),) if _random(domain) else ()
+        following = domain.world(state, action, *drawn_with)
         start = domain.reset(reset_key)
         kept = jax.tree.map(lambda a, b: jnp.where(following.terminal, a, b), start, following.state)
         return kept, (state, action)
 
-    def episode(key: jax.Array):
+    def episode(key: jax.Array) -> tuple[PyTree, jax.Array]:
         return jax.lax.scan(step, domain.reset(key), jax.random.split(key, steps))[1]
 
-    played = jax.jit(jax.vmap(episode))(jax.random.split(key, lanes))
-    return jax.tree.map(lambda leaf: leaf.reshape(lanes * steps, *leaf.shape[2:]), played)
+    played = jax.jit(jax.vmap(episode))(jax.random.split(key, batch))
+    states, actions = jax.tree.map(lambda leaf: leaf.reshape(batch * steps, *leaf.shape[2:]), played)
+    return states, actions
 
 
-def _check_plain(domain: Any, states: PyTree, actions: jax.Array, count: int) -> None:
-    """Plain calls, repeated calls, compiled calls and lanes of a batch give the same transitions."""
+def _check_plain(domain: Any, name: str, step: Step, states: PyTree, actions: jax.Array, count: int) -> None:
+    """Plain, repeated, compiled and batched calls give the same transitions."""
     chosen = np.linspace(0, len(actions) - 1, count).astype(int)
     some = jax.tree.map(lambda leaf: leaf[chosen], (states, actions))
-    for step in (domain.world, domain.model):
-        name, batch = step.__name__, jax.vmap(step)(*some)
-        compiled = jax.jit(step)
-        for index in range(count):
-            state, action = jax.tree.map(lambda leaf, index=index: leaf[index], some)
-            before = jax.tree.map(lambda leaf: np.array(leaf, copy=True), state)
-            plain = step(state, action)
-            if not _equal(before, state):
-                _fail(domain, f"{name} changes the state it is given; build a new state instead")
-            _check_same(domain, name, "is called twice", plain, step(state, action))
-            _check_same(domain, name, "runs under jax.jit", plain, compiled(state, action))
-            lane = jax.tree.map(lambda leaf, index=index: leaf[index], batch)
-            _check_same(domain, name, "runs under jax.vmap", plain, lane)
+    batch, compiled = jax.vmap(step)(*some), jax.jit(step)
+    for index in range(count):
+        state, action = jax.tree.map(lambda leaf, index=index: leaf[index], some)
+        before = jax.tree.map(lambda leaf: np.array(leaf, copy=True), state)
+        plain = step(state, action)
+        if not _equal(before, state):
+            fail(domain, f"{name} changes the state it is given; build a new state instead")
+        _check_same(domain, name, "is called twice", plain, step(state, action))
+        _check_same(domain, name, "runs under jax.jit", plain, compiled(state, action))
+        row = jax.tree.map(lambda leaf, index=index: leaf[index], batch)
+        _check_same(domain, name, "runs under jax.vmap", plain, row)
 
 
 def _check_transitions(domain: Any, states: PyTree, actions: jax.Array) -> int:
     """Rewards are finite, terminals absorb. Returns how many terminals were met."""
     met = 0
     every = jnp.arange(domain.num_actions)
-    for step in (domain.world, domain.model):
-        name, batch = step.__name__, jax.jit(jax.vmap(step))(states, actions)
-        if not bool(jnp.all(jnp.isfinite(batch.reward))):
-            _fail(domain, f"{name} pays a reward that is not a finite number")
-        ends = np.flatnonzero(np.asarray(batch.terminal))
+    for name, step in _steps(domain):
+        outcomes_of = _outcomes(domain, step)
+        batch, probabilities = jax.jit(jax.vmap(outcomes_of))(states, actions)
+        possible = np.asarray(probabilities) > 0
+        if not np.all(np.isfinite(np.asarray(batch.reward)[possible])):
+            fail(domain, f"{name} pays a reward that is not a finite number")
+        ends = np.argwhere(np.asarray(batch.terminal) & possible)
         met += len(ends)
         if not len(ends):
             continue
         # A fixed number of terminals, so that every domain of these shapes is compiled once.
-        ends = np.resize(ends, 64)
-        final = jax.tree.map(lambda leaf, ends=ends: leaf[ends], batch.state)
-        after = jax.jit(jax.vmap(jax.vmap(step, (None, 0)), (0, None)))(final, every)
-        repeated = jax.tree.map(lambda leaf: jnp.repeat(leaf[:, None], domain.num_actions, axis=1), final)
-        if not bool(jnp.all(after.terminal)):
-            _fail(domain, f"{name} goes on after the end of an episode; terminal must stay true")
-        if bool(jnp.any(after.reward != 0)):
-            _fail(domain, f"{name} pays a reward after the end of an episode; it must be 0")
-        if not _equal(after.state, repeated):
-            _fail(domain, f"{name} changes a terminal state; terminals must absorb")
+        rows, slots = np.resize(ends, (64, 2)).T
+        final = jax.tree.map(lambda leaf, at=(rows, slots): leaf[at], batch.state)
+        after, probabilities = jax.jit(jax.vmap(jax.vmap(outcomes_of, (None, 0)), (0, None)))(final, every)
+        possible = np.asarray(probabilities) > 0
+        if not np.all(np.asarray(after.terminal)[possible]):
+            fail(domain, f"{name} goes on after the end of an episode; terminal must stay true")
+        if np.any(np.asarray(after.reward)[possible] != 0):
+            fail(domain, f"{name} pays a reward after the end of an episode; it must be 0")
+        kept = jax.tree.map(
+            lambda leaf, p=possible: np.broadcast_to(leaf[:, None, None], (*p.shape, *leaf.shape[1:]))[p], final
+        )
+        if not _equal(jax.tree.map(lambda leaf, p=possible: np.asarray(leaf)[p], after.state), kept):
+            fail(domain, f"{name} changes a terminal state; terminals must absorb")
     return met
 
 
@@ -184,27 +237,35 @@ def _check_features(domain: Any, states: PyTree, actions: jax.Array) -> int:
     """Features are finite, round-trip and give the uncertainty. Returns how often world and model differ."""
     shape = jax.eval_shape(domain.features, jax.tree.map(lambda leaf: leaf[0], states))
     if shape.ndim != 1:
-        _fail(domain, f"features has shape {shape.shape}; it must be a vector")
+        fail(domain, f"features has shape {shape.shape}; it must be a vector")
+    world, model = (_outcomes(domain, step) for _, step in _steps(domain))
 
-    def look(state: PyTree, action: jax.Array):
-        real, believed = domain.world(state, action), domain.model(state, action)
+    def look(state: PyTree, action: jax.Array) -> tuple[Transition, tuple[jax.Array, jax.Array], jax.Array]:
+        (real, chance), (believed, _) = world(state, action), model(state, action)
+        # The likeliest real outcome beside a believed one: any two states would do.
+        real, believed = (
+            jax.tree.map(lambda leaf: leaf[jnp.argmax(chance)], real),
+            jax.tree.map(lambda leaf: leaf[-1], believed),
+        )
         vectors = domain.features(real.state), domain.features(believed.state)
         return real, vectors, domain.difference(real.state, believed.state)
 
     real, (first, second), found = jax.jit(jax.vmap(look))(states, actions)
     if not bool(jnp.all(jnp.isfinite(first)) & jnp.all(jnp.isfinite(second))):
-        _fail(domain, "features holds a number that is not finite")
+        fail(domain, "features holds a number that is not finite")
     difference = np.asarray(first, np.float64) - np.asarray(second, np.float64)
     expected = np.mean(np.square(difference), axis=1)
     found = np.asarray(found, np.float64)
     if np.any((found == 0) != (expected == 0)):
-        _fail(domain, "difference is not zero exactly where the features of world and model agree")
+        fail(domain, "difference is not zero exactly where the features of world and model agree")
     if not np.allclose(found, expected, rtol=1e-5, atol=0):
-        _fail(domain, "difference is not the mean squared difference of the features")
+        fail(domain, "difference is not the mean squared difference of the features")
     if _offers(domain, "from_features"):
         again = jax.jit(jax.vmap(domain.from_features))(first, real.terminal)
         if not _close(again, real.state):
-            _fail(domain, "from_features(features(state), terminal) is not the state again")
+            fail(domain, "from_features(features(state), terminal) is not the state again")
+    if _random(domain):
+        return int(np.count_nonzero(jax.jit(jax.vmap(domain.uncertainty))(states, actions)))
     return int(np.count_nonzero(expected))
 
 
@@ -219,7 +280,7 @@ def _check_legal(domain: Any, states: PyTree) -> None:
         return
     masks = jax.jit(jax.vmap(domain.legal))(states)
     if masks.shape[1:] != (domain.num_actions,) or masks.dtype != jnp.bool_:
-        _fail(domain, f"legal has shape {masks.shape[1:]} and dtype {masks.dtype}; "
+        fail(domain, f"legal has shape {masks.shape[1:]} and dtype {masks.dtype}; "
                       f"it must be {domain.num_actions} conditions")  # fmt: skip
     if not bool(jnp.all(jnp.any(masks, axis=1))):
-        _fail(domain, "legal allows no action in a state that is not terminal")
+        fail(domain, "legal allows no action in a state that is not terminal")

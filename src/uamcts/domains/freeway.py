@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, broken_places, differing, line
+from uamcts.domains.base import Domain, broken_places, difference_mask, line
 from uamcts.domains.bits import Layout, bit, mask, word
 from uamcts.types import Transition
 
@@ -135,7 +135,8 @@ class Freeway(Domain):
 
     def difference(self, first: State, second: State) -> jax.Array:
         def number(cars: jax.Array, car: int, width: int = 4) -> jax.Array:
-            return ((cars >> (4 * car)) & (2**width - 1)).astype(jnp.int32)
+            field: jax.Array = (cars >> (4 * car)) & (2**width - 1)
+            return field.astype(jnp.int32)
 
         def speed(cars: jax.Array, car: int) -> jax.Array:
             return number(cars, car, 3) * (1 - 2 * number(cars >> 3, car, 1))
@@ -149,7 +150,7 @@ class Freeway(Domain):
 
     def wrong_cells(self) -> np.ndarray:
         cells = np.zeros((SIZE, SIZE), bool)
-        cells[:, PLAYER_COLUMN] = differing(self.world_rules, self.model_rules, SIZE)
+        cells[:, PLAYER_COLUMN] = difference_mask(self.world_rules, self.model_rules, SIZE)
         return cells
 
     def channels(self, state: State) -> np.ndarray:

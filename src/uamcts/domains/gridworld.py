@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, differing, line
+from uamcts.domains.base import Domain, difference_mask, line
 from uamcts.domains.bits import bit, mask, word
 from uamcts.types import Transition
 
@@ -83,7 +83,8 @@ class GridWorld(Domain):
 
     def wrong_cells(self) -> np.ndarray:
         pairs = zip(self.world_rules, self.model_rules, strict=True)
-        return np.any([differing(*pair, ROWS * COLUMNS) for pair in pairs], axis=0).reshape(ROWS, COLUMNS)
+        wrong = np.any([difference_mask(*pair, ROWS * COLUMNS) for pair in pairs], axis=0)
+        return np.reshape(wrong, (ROWS, COLUMNS))
 
     def channels(self, state: State) -> np.ndarray:
         """The board of the real world; what the planner does not know has channels of its own."""

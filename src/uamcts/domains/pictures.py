@@ -17,12 +17,12 @@ def cubehelix(colours: int) -> np.ndarray:
     cosine = np.array([-0.14861, -0.29227, 1.97294])
     sine = np.array([1.78277, -0.90649, 0.0])
     colour = lightness + amplitude * (cosine * np.cos(angle) + sine * np.sin(angle))
-    return np.rint(255.0 * np.clip(colour, 0.0, 1.0)).astype(np.uint8)
+    return np.asarray(np.rint(255.0 * np.clip(colour, 0.0, 1.0)), np.uint8)
 
 
 def topmost(channels: np.ndarray) -> np.ndarray:
     """The highest channel that is set in each cell, counted from 1; 0 where none is. Integers [rows, columns]."""
-    return np.max(channels * np.arange(1, channels.shape[-1] + 1), axis=-1)
+    return np.asarray(np.max(channels * np.arange(1, channels.shape[-1] + 1), axis=-1))
 
 
 def rgb(channels: np.ndarray, scale: int) -> np.ndarray:
@@ -30,7 +30,8 @@ def rgb(channels: np.ndarray, scale: int) -> np.ndarray:
     if scale < 1:
         raise ValueError(f"scale is {scale}; a cell needs at least one pixel")
     palette = np.vstack([np.zeros((1, 3), np.uint8), cubehelix(channels.shape[-1])])
-    return palette[topmost(channels)].repeat(scale, axis=0).repeat(scale, axis=1)
+    picture: np.ndarray = palette[topmost(channels)]
+    return picture.repeat(scale, axis=0).repeat(scale, axis=1)
 
 
 MARK = "x"

@@ -53,7 +53,7 @@ class RandomGrid(Domain):
 
     @property
     def size(self) -> int:
-        return self.world_rules.walls.shape[-1]
+        return int(self.world_rules.walls.shape[-1])
 
     @property
     def goal(self) -> int:
@@ -105,7 +105,7 @@ class RandomGrid(Domain):
 
     def wrong_cells(self) -> np.ndarray:
         pairs = zip(self.world_rules, self.model_rules, strict=True)
-        return np.any([np.asarray(world) != np.asarray(model) for world, model in pairs], axis=0)
+        return np.asarray(np.any([np.asarray(world) != np.asarray(model) for world, model in pairs], axis=0))
 
     def channels(self, state: State) -> np.ndarray:
         """The board of the real world."""
@@ -167,7 +167,7 @@ def make_hidden_obstacles(size: int = 12, density: float = 0.3, seed: int = 0) -
 
     Drawn again until there is a way to the goal, and one that is longer than the planner believes.
     """
-    size = _checked(size)
+    size = _check_size(size)
     nothing = np.zeros((size, size), bool)
 
     def with_ends(walls: np.ndarray) -> np.ndarray:
@@ -187,7 +187,7 @@ def make_slippery(size: int = 12, density: float = 0.3, seed: int = 0, belt: boo
     goal can always be reached, and the shortest way is as long as the planner believes, for those who know where to
     turn.
     """
-    size = _checked(size)
+    size = _check_size(size)
     nothing = np.zeros((size, size), bool)
     middle = nothing.copy()
     middle[:, [(size - 1) // 2, size // 2]] = flag("belt", belt)
@@ -202,7 +202,7 @@ def make_shortcut(size: int = 12, door: bool = True, trap: bool = False) -> Shor
     `door`: straight ahead the world has none of it, which halves the way. Without a door the planner is right about
     everything. `trap`: what is there takes one back to the start, and the way around is the only one after all.
     """
-    size = _checked(size)
+    size = _check_size(size)
     if flag("trap", trap) and not flag("door", door):
         raise ValueError("trap is True and door is False; a trap stands in the door's place: give trap with door=True")
     nothing = np.zeros((size, size), bool)
@@ -213,7 +213,7 @@ def make_shortcut(size: int = 12, door: bool = True, trap: bool = False) -> Shor
     return Shortcut(ShortcutRules(believed & ~place, nothing, traps), ShortcutRules(believed, nothing, nothing))
 
 
-def _checked(size: int) -> int:
+def _check_size(size: int) -> int:
     return whole_number("size", size, LEAST, GREATEST)
 
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, broken_places, differing, line
+from uamcts.domains.base import Domain, broken_places, difference_mask, line
 from uamcts.domains.bits import Layout, bit, bits_to_rows, highest, mask, ones, rows_to_bits, word
 from uamcts.types import Transition
 
@@ -47,7 +47,7 @@ class State(NamedTuple):
     rest: jax.Array
 
 
-def moved_up(cells: Map) -> Map:
+def shift_up(cells: Map) -> Map:
     """Every row one up; the top row leaves the board, the bottom row is empty."""
     a, b, c, d = cells
     return (
@@ -58,7 +58,7 @@ def moved_up(cells: Map) -> Map:
     )
 
 
-def moved_down(cells: Map) -> Map:
+def shift_down(cells: Map) -> Map:
     """Every row one down; the bottom row leaves the board, the top row is empty."""
     a, b, c, _ = cells
     return (
@@ -72,8 +72,8 @@ def moved_down(cells: Map) -> Map:
 def occupied_columns(cells: Map) -> jax.Array:
     """Ten bits: the columns in which any cell is set."""
     a, b, c, d = cells
-    rows = a | b | c | d
-    return (rows | (rows >> SIZE) | (rows >> 2 * SIZE)) & ROW
+    rows: jax.Array = a | b | c | d
+    return jnp.bitwise_and(rows | (rows >> SIZE) | (rows >> 2 * SIZE), ROW)
 
 
 def count(cells: Map) -> jax.Array:
@@ -138,9 +138,9 @@ class SpaceInvaders(Domain):
         cannon = jnp.where(action == RIGHT, s.cannon + word(s.cannon < SIZE - 1), cannon)
         fires = (action == FIRE) & (s.shot_timer == 0) & ~bit(word(rules), s.cannon)
 
-        a, b, c, d = moved_up(state.friendly)
+        a, b, c, d = shift_up(state.friendly)
         friendly: Map = (a, b, c | (word(fires) << (2 * SIZE + cannon)), d)
-        enemy = moved_down(state.enemy)
+        enemy = shift_down(state.enemy)
         over = bit(enemy[3], cannon) | bit(state.aliens[3], cannon)
 
         aliens, rightward, move_timer, landed = _move_aliens(state.aliens, s)
@@ -205,7 +205,7 @@ class SpaceInvaders(Domain):
 
     def wrong_cells(self) -> np.ndarray:
         cells = np.zeros((SIZE, SIZE), bool)
-        cells[SIZE - 1] = differing(self.world_rules, self.model_rules, SIZE)
+        cells[SIZE - 1] = difference_mask(self.world_rules, self.model_rules, SIZE)
         return cells
 
     def channels(self, state: State) -> np.ndarray:
@@ -229,7 +229,7 @@ def _move_aliens(aliens: Map, s: Any) -> tuple[Map, jax.Array, jax.Array, jax.Ar
     columns = occupied_columns(aliens)
     at_edge = jnp.where(s.rightward == 1, bit(columns, SIZE - 1), bit(columns, 0))
     turns = moves & at_edge
-    top, *lower = moved_down(aliens)
+    top, *lower = shift_down(aliens)
     down = (top | aliens[3], *lower)
     sideways = tuple(jnp.where(s.rightward == 1, part << 1, part >> 1) for part in aliens)
     moved = _either(moves, _either(at_edge, down, sideways), aliens)

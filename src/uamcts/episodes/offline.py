@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -13,11 +14,28 @@ from uamcts.domains.base import Domain
 from uamcts.mcts.api import search
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.search import SearchResult
-from uamcts.types import PyTree
+from uamcts.types import PyTree, Transition
 from uamcts.uncertainty.true import true_uncertainty
 
 LONGEST = 1000
 """Real steps after which an episode of a domain without a time limit is cut."""
+
+
+WORLD = 2**31 - 1
+"""Folded into the key for the draws of a random world; searches fold in the number of the step, which is less."""
+
+
+def real_step(
+    key: jax.Array, domain: Domain, state: PyTree, action: int | jax.Array, step: int | jax.Array
+) -> Transition:
+    """The `step`-th real step of an episode.
+
+    A random world draws with a key of its own. No search sees it, so that planning neither knows nor changes what will
+    happen, and algorithms on the same seed meet the same luck.
+    """
+    if not domain.random:
+        return domain.world(state, action)
+    return domain.world(state, action, jax.random.fold_in(jax.random.fold_in(key, WORLD), step))
 
 
 class Score(NamedTuple):
@@ -41,7 +59,7 @@ def play(key: jax.Array, domain: Domain, config: SearchConfig, limit: int | None
     def move(carry: tuple) -> tuple:
         state, score = carry
         plan = search(jax.random.fold_in(key, score.steps), state, domain.model, true_uncertainty(domain), config)
-        after = domain.world(state, plan.action)
+        after = real_step(key, domain, state, plan.action, score.steps)
         reward = score.reward + after.reward
         return after.state, Score(reward, score.steps + 1, after.terminal, score.flags | plan.flags)
 
@@ -72,7 +90,7 @@ def play_in_turn(
         key = jax.random.split(keys[index])[1]
         domain, config = jax.tree.map(lambda leaf: leaf[index], (domains, configs))
         plan = search(jax.random.fold_in(key, score.steps), state, domain.model, true_uncertainty(domain), config)
-        after = domain.world(state, plan.action)
+        after = real_step(key, domain, state, plan.action, score.steps)
         score = Score(score.reward + after.reward, score.steps + 1, after.terminal, score.flags | plan.flags)
         scores = jax.tree.map(lambda rows, row: rows.at[index].set(row), scores, score)
         over = score.ended | (score.steps >= limit)
@@ -102,7 +120,7 @@ def moves(key: jax.Array, domain: Domain, config: SearchConfig | None, limit: in
     """The moves of one episode as they are made; without a `config`, random ones."""
     limit = limit or domain.time_limit or LONGEST
     reset_key, key = jax.random.split(key)
-    state, world = domain.reset(reset_key), jax.jit(domain.world)
+    state, world = domain.reset(reset_key), jax.jit(partial(real_step, key, domain))
     random = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     for step in range(limit):
         plan = None
@@ -111,7 +129,7 @@ def moves(key: jax.Array, domain: Domain, config: SearchConfig | None, limit: in
         else:
             plan = search(jax.random.fold_in(key, step), state, domain.model, true_uncertainty(domain), config)
             action = int(plan.action)
-        after = world(state, action)
+        after = world(state, action, step)
         yield Move(state, plan, action, float(after.reward), after.state, bool(after.terminal))
         if after.terminal:
             return

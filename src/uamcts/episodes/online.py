@@ -18,6 +18,7 @@ from uamcts.episodes.offline import LONGEST
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.search import SearchResult
 from uamcts.mcts.tree import UNEXPANDED
+from uamcts.presets import refuse_random
 from uamcts.types import PyTree
 from uamcts.uncertainty.learner import AgentState, Learner, plan, seen, train
 from uamcts.uncertainty.schedule import Schedule
@@ -43,6 +44,7 @@ class Run(eqx.Module):
 
     @classmethod
     def fresh(cls, key: jax.Array, domain: Domain, learner: Learner, schedule: Schedule) -> Self:
+        refuse_random(domain)
         nothing = jnp.int32(0)
         state = domain.reset(purpose(key, RESETS, 0))
         return cls(AgentState.fresh(learner, schedule), state, nothing, nothing, jnp.float32(0), key)

@@ -84,7 +84,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
             names = ", ".join(f"{index} {name}" for index, name in enumerate(self.domain.action_names))
             raise ValueError(f"action is {action!r}; the legal ones are 0 to {self.domain.num_actions - 1}: {names}")
         self._require_state("step")
-        transition = self._step(self.state, int(action))
+        transition = self._step(self.state, int(action), self._key())
         self.state = transition.state
         return self._observe(), float(transition.reward), bool(transition.terminal), False, {}
 
@@ -107,6 +107,12 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
         if self.observation == "features":
             return np.asarray(self._features(self.state))
         return self.domain.channels(self.state).astype(np.int8)
+
+    def _key(self) -> Any:
+        """What a random world draws with: from the environment's generator, of which planning has its own."""
+        import jax
+
+        return jax.random.key(int(self.np_random.integers(2**31))) if self.domain.random else None
 
     def _require_state(self, method: str) -> None:
         if self.state is None:

@@ -1,14 +1,15 @@
-"""`uamcts.search`: the search with its arguments looked at before and its flags looked at after."""
+"""`uamcts.search`: validates the arguments, runs the search, and raises what its flags report."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from uamcts.arguments import refuse_beyond_memory, search_bytes
 from uamcts.mcts.config import STATIC_FIELDS, SearchConfig
@@ -16,42 +17,66 @@ from uamcts.mcts.graph.graph import Graph, graph_bytes
 from uamcts.mcts.graph.search import BAD_PROBABILITY, graph_search
 from uamcts.mcts.problem import Problem, make_problem
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
-from uamcts.types import Legal, Model, PyTree, Uncertainty
+from uamcts.types import BatchedUncertainty, Legal, Number, PyTree, Uncertainty
+
+_Fixed: TypeAlias = tuple[tuple[str, Any], ...]
+"""The settings that are built into a program."""
 
 
 def search(
-    key: jax.Array,
+    key: PRNGKeyArray,
     state: PyTree,
-    model: Model,
-    uncertainty: Uncertainty | None,
+    model: Any,
+    uncertainty: Uncertainty | BatchedUncertainty | None,
     config: SearchConfig,
     *,
     num_actions: int | None = None,
     legal: Legal | None = None,
-    policy: Any = None,
-    value: Any = None,
-    prior: Any = None,
-    horizon: Any = None,
+    policy: Callable[..., Any] | None = None,
+    value: Callable[..., Any] | None = None,
+    prior: Callable[..., Any] | None = None,
+    horizon: Number = None,
     tree: Any = None,
 ) -> SearchResult:
-    """Plans one move from `state` in `model`, leaning away from transitions with a high `uncertainty`.
+    """Plans one move from `state` in `model`, avoiding transitions with a high `uncertainty`.
 
-    A pure function: `jit` it, `vmap` it. Called plainly it compiles itself once and keeps the program for as long as it
-    gets the same functions: a new lambda is a new program, and what a function reads must not change behind its back.
-    The number of actions, and which of them are legal, are the model's own (`domain.model` knows) or given here.
+    A pure function, to be used with `jax.jit` and `jax.vmap`. Called outside of them it compiles itself and keeps the
+    program for later calls with the same functions. A new lambda is a new program, and values that a function closes
+    over must not change.
 
-    `model` is a function (state, action) -> Transition, or an object with `outcomes(state, action)` -> (Transition over
-    [K], probabilities [K]), `sample(state, action, key)` -> Transition, or `step`; it is planned in by the first of
-    these that it has.
+    Args:
+        key: a JAX random key.
+        state: the state to plan from, a pytree of arrays.
+        model: the simulator, a function `(state, action) -> Transition`; or an object with `outcomes(state, action) ->
+            (Transition over [K], probabilities [K])`, with `sample(state, action, key) -> Transition`, or with `step`,
+            which is planned in by the first of these that it has.
+        uncertainty: how wrong the model is about a transition, `(state, action) -> U`. None: the model is right.
+        config: the settings of the search.
+        num_actions: how many actions there are. None: `num_actions` of the model, or of the object whose method it is.
+        legal: which actions are legal, `(state) -> [num_actions]`. None: `legal` of that object, or all actions.
+        policy: rolls out instead of uniform random actions, `(state, key) ->` an action, or probabilities
+            [num_actions].
+        value: the value of a state, `(state) -> float`, instead of rollouts, or mixed with them by
+            `config.value_weight`.
+        prior: prior probabilities `(state) -> [num_actions]`, which guide selection: x + c P(a) sqrt(N) / (1 + n_a).
+        horizon: how many steps are left. None: as many as you like.
+        tree: the result of an earlier search with the same model and uncertainty. What it found out about the states
+            that can be reached from `state` is kept, visits and values included.
 
-    `policy(state, key)`, an action or probabilities [num_actions], rolls out instead of uniform random actions.
-    `value(state)` takes the place of rollouts at a leaf, or is mixed with them (`config.value_weight`). `prior(state)`,
-    probabilities [num_actions], guides selection: x + c P(a) sqrt(N) / (1 + n_a). `horizon` is how many steps are left.
-    `tree` is the result of an earlier search with the same model and uncertainty: what it knows about the states that
-    can be reached from `state` is kept, visits and values included; where it does not hold `state`, nothing is.
+    Returns:
+        The chosen action, and visits, values and uncertainties of all actions.
 
-    What only shows while the search runs (an uncertainty that is negative or not finite, a reward that is not finite,
-    no legal action at the root) is an error when called plainly and a flag on the result otherwise: see `raise_flags`.
+    Raises:
+        ValueError: if the number of actions is unknown, if the search needs more memory than the machine has, or if
+            `raise_flags` finds an error in the result. Under `jax.jit` and `jax.vmap` call `raise_flags` yourself.
+
+    Example:
+        ```python
+        domain = uamcts.make("space_invaders")
+        key = jax.random.key(0)
+        config = uamcts.SearchConfig(iterations=10, rollouts=10, depth=20)
+        result = uamcts.search(key, domain.reset(key), domain.model, uamcts.true_uncertainty(domain), config)
+        ```
     """
     uncertainty = no_uncertainty if uncertainty is None else uncertainty
     previous = getattr(tree, "tree", tree)
@@ -67,24 +92,37 @@ def search(
     refuse_beyond_memory(needed, what, "give fewer iterations or rollouts")
     fixed, free = _partition(config)
     try:
-        program = _compiled(problem, fixed)
+        program = _program(problem, fixed)
     except TypeError:  # a function that cannot be a key is compiled anew for every call
-        program = _compiled.__wrapped__(problem, fixed)
+        program = _program.__wrapped__(problem, fixed)
     result = program(key, state, free, horizon, previous)
     if not isinstance(result.flags, jax.core.Tracer):  # else the model or the uncertainty is being transformed
         raise_flags(result)
     return result
 
 
-def no_uncertainty(state: PyTree, action: jax.Array) -> jax.Array:
-    """U = 0 everywhere: the model is believed."""
+def no_uncertainty(state: PyTree, action: Int[Array, ""]) -> Float[Array, ""]:
+    """U = 0 everywhere: the model is trusted."""
     return jnp.zeros((), float)
 
 
 def raise_flags(result: Any) -> None:
-    """Raises an error if a search, or any of a batch of them, met something that it cannot plan with.
+    """Raises an error if a search, or any search of a batch, met something that it cannot plan with.
 
-    `result` is anything that has the `flags` of searches.
+    `uamcts.search` does this itself unless it runs under `jax.jit` or `jax.vmap`, where values are not known yet.
+
+    Args:
+        result: a `SearchResult`, or anything else with the `flags` of searches.
+
+    Raises:
+        ValueError: if there was no legal action at the root, if an uncertainty was negative or not finite, if a
+            reward was not finite, or if probabilities were none.
+
+    Example:
+        ```python
+        results = jax.jit(jax.vmap(plan))(keys, states)
+        uamcts.raise_flags(results)
+        ```
     """
     flags = np.bitwise_or.reduce(np.ravel(np.asarray(result.flags)))
     if flags & NO_ACTION:
@@ -100,7 +138,7 @@ def raise_flags(result: Any) -> None:
         )
 
 
-def _partition(config: SearchConfig) -> tuple[tuple, dict[str, Any]]:
+def _partition(config: SearchConfig) -> tuple[_Fixed, dict[str, Any]]:
     """Settings that decide how the program is built, and those that are its arguments.
 
     Plain booleans and a discount of 1 are built in: the program then leaves out what they switch off.
@@ -115,12 +153,12 @@ def _partition(config: SearchConfig) -> tuple[tuple, dict[str, Any]]:
 
 
 def run_search(
-    key: jax.Array,
+    key: PRNGKeyArray,
     state: PyTree,
     problem: Problem,
     config: SearchConfig,
     memory: PyTree = None,
-    horizon: jax.Array | int | None = None,
+    horizon: Number = None,
     previous: Graph | None = None,
 ) -> SearchResult:
     """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
@@ -135,10 +173,12 @@ def run_search(
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(problem: Problem, fixed: tuple) -> Callable[..., SearchResult]:
+def _program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult]:
     """The compiled program of one problem and set of built-in settings."""
 
-    def program(key: jax.Array, state: PyTree, free: dict[str, Any], horizon: Any, previous: Any) -> SearchResult:
+    def program(
+        key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number, previous: Graph | None
+    ) -> SearchResult:
         config = SearchConfig(**dict(fixed), **free)
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
 

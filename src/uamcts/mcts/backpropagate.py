@@ -7,17 +7,22 @@ UA-Backpropagation lets less of a value pass where a transition is uncertain: se
 from __future__ import annotations
 
 import functools
+from typing import cast
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.select import Path
 from uamcts.mcts.tree import Tree, put
+from uamcts.types import Number
 
 
-def backpropagate(tree: Tree, path: Path, value: jax.Array, revisited: jax.Array, config: SearchConfig) -> Tree:
+def backpropagate(
+    tree: Tree, path: Path, value: Float[Array, ""], revisited: Bool[Array, ""], config: SearchConfig
+) -> Tree:
     """The tree after `value` was found at the end of `path`: one masked scatter along the path.
 
     `revisited`: the leaf had been visited before and did not grow.
@@ -30,7 +35,7 @@ def backpropagate(tree: Tree, path: Path, value: jax.Array, revisited: jax.Array
     # Slopes are at least 0, and at most one transition of a path has pieces that differ: so the least of the pieces at
     # each transition is the least of the climbs.
     climbs = [climb(value, above, slope, offset) for slope, offset in rules.pieces(reward, keep, config)]
-    added = rules.credit(functools.reduce(jnp.minimum, climbs), keep)
+    added = cast(jax.Array, rules.credit(functools.reduce(jnp.minimum, climbs), keep))
 
     # A visit of a child adds its keep to its parent's weight: the child is one further along the path. A leaf that was
     # visited before and could not grow was visited for itself.
@@ -42,10 +47,12 @@ def backpropagate(tree: Tree, path: Path, value: jax.Array, revisited: jax.Array
     return tree._replace(stats=stats.reshape(tree.stats.shape))
 
 
-def climb(value: jax.Array, above: jax.Array, slope: jax.Array, offset: jax.Array) -> jax.Array:
-    """The values along a path whose leaf has `value`: value_k = slope_(k+1) value_(k+1) + offset_(k+1), [n].
+def climb(
+    value: Float[Array, ""], above: Bool[Array, " levels"], slope: Number, offset: Number
+) -> Float[Array, " levels"]:
+    """The values along a path whose leaf has `value`: value_k = slope_(k+1) value_(k+1) + offset_(k+1).
 
-    `above` [n] holds for the places above the leaf. A CPU goes from place to place. A GPU, for which every round of a
+    `above` holds for the places above the leaf. A CPU goes from place to place. A GPU, for which every round of a
     loop is a few kernels, doubles: in round j every place looks 2^j further down.
     """
     # value_k = times_k * value_(k+1) + plus_k; the leaf needs nobody below.
@@ -60,8 +67,10 @@ def climb(value: jax.Array, above: jax.Array, slope: jax.Array, offset: jax.Arra
     return plus
 
 
-def _climb_by_steps(times: jax.Array, plus: jax.Array, leaf: jax.Array, value: jax.Array) -> jax.Array:
-    def step(carry: tuple) -> tuple:
+def _climb_by_steps(
+    times: Float[Array, " levels"], plus: Float[Array, " levels"], leaf: Int[Array, ""], value: Float[Array, ""]
+) -> Float[Array, " levels"]:
+    def step(carry: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
         place, value, values = carry
         value = times[place] * value + plus[place]
         return place - 1, value, put(values, place, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,58 +12,80 @@ import numpy as np
 from uamcts.arguments import shown
 from uamcts.mcts.rules import RULES
 from uamcts.mcts.rules.base import SWITCHES
+from uamcts.types import Number, Switch
 
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """How to search. A pytree: all but the first seven may be traced, and a lane of a batch may carry its own.
+    """The settings of a search.
 
-    `iterations` is the paper's N_I, `rollouts` N_S, `depth` D_S. `selection`, `expansion`, `simulation` and
-    `backpropagation` switch the uncertainty-adapted form of each phase on; with all four off this is plain MCTS.
+    A pytree: all settings but the first seven may be traced, and may be arrays with one entry per search of a batch. A
+    setting that the rule set does not read must be left at its default.
+
+    Args:
+        iterations: how many times the search selects, expands, simulates and backpropagates; the paper's N_I.
+        rollouts: random rollouts per iteration; the paper's N_S.
+        depth: the most steps of a rollout; the paper's D_S.
+        rules: the rule set. "released" does what the authors' program does, "pseudocode" what the paper prints
+            (docs/rules.md); "trust" is our own (docs/trust.md). None: "released", or "trust" with `graph`.
+        tree_depth: the longest path in the tree: a node at its end is rolled out but not expanded. It has no effect
+            with fewer than 256 iterations.
+        graph: let equal states share one node, and back up values by the Bellman equation instead of averaging
+            (docs/graph.md).
+        outcomes: the most outcomes per action that are drawn from a model that can only `sample`.
+        c: how much to explore. None: the rule set's own default, 4 for trust and sqrt 2 for the others.
+        tau: the uncertainty factor. Differences of U much smaller than this do not matter, much larger ones decide.
+        gamma: the discount per step.
+        value_weight: the weight of a `value` function at a leaf; rollouts have the rest. 1: no rollouts.
+        selection: use UA-Selection. With all four of these switches off the search is plain MCTS.
+        expansion: use UA-Expansion.
+        simulation: use UA-Simulation.
+        backpropagation: use UA-Backpropagation.
+        deletion_scale: UA-Expansion deletes a child with probability 1 - tau / deletion_scale. None: 1 if released, 10
+            if pseudocode.
+        deletion_threshold: UA-Expansion deletes only if the uncertainties of the children sum to more than this.
+        root_visits: the initial visit count of the root, for rule sets that expand it first (all but pseudocode).
+        rho: trust: the share of what lies beyond the first doubtful transition that does not count.
+        penalty: trust: how much UA-Selection lowers the score of a doubtful child, unless there was doubt on the way
+            to it.
+        doubt_threshold: trust: a transition is doubtful if its uncertainty is above this. None: 0. An `Agent` treats a
+            learned U as 0 if it does not stand out from what the estimator predicts for transitions known to be right.
+        worst: trust: V_min, the return expected beyond a doubtful transition. None: the worst return of a few random
+            rollouts from the root, at most 0. An `Agent` of a simulator uses the worst return seen.
+
+    Raises:
+        ValueError: if a setting is out of range, or if the rule set does not read it.
+
+    Example:
+        ```python
+        config = uamcts.SearchConfig(iterations=100, rollouts=10, depth=50, tau=0.1)
+        plain = uamcts.SearchConfig(selection=False, expansion=False, simulation=False, backpropagation=False)
+        ```
     """
 
     iterations: int = 100
     rollouts: int = 10
     depth: int = 50
     rules: str = None  # type: ignore[assignment]  # settled in __post_init__
-    """What the authors' program does ("released"), what the paper prints ("pseudocode", docs/rules.md), or a rule set
-    of our own ("trust", docs/trust.md). None: "released", or "trust" for a graph. Settings that a rule set does not
-    read must be left at their defaults."""
     tree_depth: int = 256
-    """Longest path in the tree: a node down there is rolled out and not expanded. Of no effect below 256 iterations."""
     graph: bool = False
-    """Whether equal states share one node, with Bellman backups instead of means (docs/graph.md)."""
     outcomes: int = 8
-    """How many outcomes of an action are drawn at most, for a model that can only `sample`."""
 
-    c: Any = None
-    """How much to explore. None: what the rule set does well with, 4 under trust and sqrt 2 under the paper's."""
-    tau: Any = 0.1
-    """The uncertainty factor: differences of U much smaller than this do not matter, much greater ones decide."""
-    gamma: Any = 1.0
-    """What a reward one step later is worth."""
-    value_weight: Any = 1.0
-    """How much a `value` function counts at a leaf; rollouts count for the rest."""
-    selection: Any = True
-    expansion: Any = True
-    simulation: Any = True
-    backpropagation: Any = True
-    deletion_scale: Any = None
-    """UA-Expansion deletes with probability 1 - tau / deletion_scale. None: 1 if released, 10 if pseudocode."""
-    deletion_threshold: Any = 0.0
-    """UA-Expansion deletes only where the children's uncertainties sum to more than this."""
-    root_visits: Any = 0
-    """What the root's visit count starts from where it is expanded first: under all rules but the printed ones."""
-    rho: Any = 0.99
-    """trust: which share of what lies beyond the first doubtful transition does not count."""
-    penalty: Any = 0.75
-    """trust: by how much UA-Selection lowers the score of a doubtful child, unless there was doubt on the way to it."""
-    doubt_threshold: Any = None
-    """trust: a transition is doubtful where its uncertainty is above this. None: 0; and an `Agent` takes a U-hat for 0
-    that does not stand out from what it says of transitions seen to be right (`uamcts.uncertainty.calibration`)."""
-    worst: Any = None
-    """trust: V_min, the return expected beyond a doubtful transition. None: the worst return of a few random rollouts
-    from the root, at most 0; an `Agent` of a simulator uses the worst return it has seen."""
+    c: Number = None
+    tau: Number = 0.1
+    gamma: Number = 1.0
+    value_weight: Number = 1.0
+    selection: Switch = True
+    expansion: Switch = True
+    simulation: Switch = True
+    backpropagation: Switch = True
+    deletion_scale: Number | None = None
+    deletion_threshold: Number = 0.0
+    root_visits: Number = 0
+    rho: Number = 0.99
+    penalty: Number = 0.75
+    doubt_threshold: Number | None = None
+    worst: Number | None = None
 
     def __post_init__(self) -> None:
         for name in ("iterations", "rollouts", "depth", "tree_depth", "outcomes"):
@@ -98,7 +121,7 @@ class SearchConfig:
         for name in ADAPTATION - RULES[self.rules].reads:
             _refuse_unread(self, name)
 
-    def with_tau(self, tau: Any) -> SearchConfig:
+    def with_tau(self, tau: Number) -> SearchConfig:
         """The same settings at another tau; no change for a rule set that does not read it."""
         return replace(self, tau=tau) if self.reads("tau") else self
 
@@ -117,12 +140,12 @@ class SearchConfig:
         return {name: value for name, value in settings.items() if name not in later or value != fields[name].default}
 
     @property
-    def v_min(self) -> Any:
+    def v_min(self) -> Number:
         """trust: V_min, 0 where `worst` is None."""
         return 0.0 if self.worst is None else self.worst
 
     @property
-    def threshold(self) -> Any:
+    def threshold(self) -> Number:
         """trust: the uncertainty above which a transition is doubtful, 0 where `doubt_threshold` is None."""
         return 0.0 if self.doubt_threshold is None else self.doubt_threshold
 
@@ -136,8 +159,8 @@ STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth", "grap
 _LEAVES = tuple(name for name in SearchConfig.__dataclass_fields__ if name not in STATIC_FIELDS)
 
 
-def _unflatten(static: tuple, leaves: tuple) -> SearchConfig:
-    """A config as it was, not looked at again: its leaves may be axes, specifications or anything else by now."""
+def _unflatten(static: tuple[Any, ...], leaves: tuple[Any, ...]) -> SearchConfig:
+    """Rebuilds a config without validation: JAX also puts axes, specifications and placeholders in the leaves."""
     config = object.__new__(SearchConfig)
     for name, value in (*zip(STATIC_FIELDS, static, strict=True), *zip(_LEAVES, leaves, strict=True)):
         object.__setattr__(config, name, value)
@@ -154,14 +177,14 @@ jax.tree_util.register_pytree_node(
 )
 
 
-def _number(config: SearchConfig, name: str, good: Any, remedy: str) -> None:
-    """Refuses a concrete value, or any concrete lane of it, that is not good; a traced one cannot be looked at."""
+def _number(config: SearchConfig, name: str, good: Callable[[Any], bool], remedy: str) -> None:
+    """Refuses a concrete value, or an array with any entry, that is not good. A traced one cannot be checked."""
     value = getattr(config, name)
     optional = ("deletion_scale", "worst", "doubt_threshold")
     if isinstance(value, jax.core.Tracer) or (value is None and name in optional):
         return
     if isinstance(value, (list, tuple)):
-        raise ValueError(f"{name} is {shown(value)}; {remedy} (one a lane: give an array)")
+        raise ValueError(f"{name} is {shown(value)}; {remedy} (for one per search of a batch, give an array)")
     if not isinstance(value, (bool, int, float, np.ndarray, np.generic, jax.Array)):
         raise ValueError(f"{name} is {shown(value)}; {remedy}")
     if isinstance(value, (bool, np.bool_)) and name not in SWITCHES:

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def explain(result: Any, action_names: Sequence[str] = ()) -> str:
-    """A sentence and a table with a line per action; `result` is what either of the two searches returns."""
+    """A sentence and a table with a line per action; `result` is what `uamcts.search` or the plain engine returns."""
     chosen, visits = int(result.action), np.asarray(result.visits)
     if visits.ndim != 1:
         raise ValueError(f"the result holds {visits.shape[0]} searches; explain one: jax.tree.map(lambda x: x[0], ...)")

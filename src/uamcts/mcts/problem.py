@@ -13,14 +13,14 @@ The phases of a search do not ask which form a model has: expansion calls `Probl
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from uamcts.arguments import action_count, shown
-from uamcts.randomness import GOLDEN, below, hashed, pick, uniform
+from uamcts.randomness import GOLDEN, hash_word, pick, randint, uniform
 from uamcts.types import BatchedUncertainty, Legal, PyTree, Transition, Uncertainty
 
 _OUTCOME = np.uint32(0x51ED270B)
@@ -54,7 +54,7 @@ class Problem(NamedTuple):
     def slots(self, state: PyTree) -> int:
         """How many outcomes `outcomes_of` gives, without computing them."""
         shapes = jax.eval_shape(self.outcomes_of, state, jnp.int32(0), jnp.zeros(2, jnp.uint32), jnp.int32(0))
-        return shapes[1].shape[0]
+        return int(shapes[1].shape[0])
 
     def outcomes_of(
         self, state: PyTree, action: jax.Array, seed: jax.Array, counter: jax.Array
@@ -87,12 +87,12 @@ class Problem(NamedTuple):
         if self.outcomes is not None:
             after, probabilities = self.outcomes(state, action)
             running = jnp.cumsum(jnp.asarray(probabilities, float))
-            place = uniform(hashed(bits ^ _OUTCOME)) * running[-1]
+            place = uniform(hash_word(bits ^ _OUTCOME)) * running[-1]
             slot = jnp.sum(running <= place)
-            return jax.tree.map(lambda leaf: leaf[slot], Transition(*after))
+            return cast(Transition, jax.tree.map(lambda leaf: leaf[slot], Transition(*after)))
         if self.sample is not None:
             return Transition(*self.sample(state, action, key_of(bits ^ _OUTCOME)))
-        return self.model(state, action)
+        return cast(Transition, self.model(state, action))
 
     def choose(self, state: PyTree, bits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
         """The action of a rollout, and whether there is none to take (None: there always is one).
@@ -100,7 +100,7 @@ class Problem(NamedTuple):
         What a policy suggests counts where it is legal; where nothing of it is, a legal action is drawn.
         """
         allowed = None if self.legal is None else self.legal(state)
-        uniform_choice = below(bits, self.num_actions) if allowed is None else pick(bits, allowed)
+        uniform_choice = randint(bits, self.num_actions) if allowed is None else pick(bits, allowed)
         stuck = None if allowed is None else ~jnp.any(allowed)
         if self.policy is None:
             return uniform_choice, stuck
@@ -117,7 +117,8 @@ class Problem(NamedTuple):
 
 def key_of(bits: jax.Array) -> jax.Array:
     """A key of two words made from one."""
-    return jax.random.wrap_key_data(jnp.stack([hashed(bits), hashed(bits + GOLDEN)]), impl="threefry2x32")
+    words = jnp.stack([hash_word(bits), hash_word(bits + GOLDEN)])
+    return cast(jax.Array, jax.random.wrap_key_data(words, impl="threefry2x32"))
 
 
 def make_problem(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.config import SearchConfig
@@ -18,39 +19,62 @@ from uamcts.mcts.rules import Rules, find_rules
 from uamcts.mcts.select import Path, child_values, select
 from uamcts.mcts.simulate import Start, leaf_value, nan_if_invalid, roll_out, simulate
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
-from uamcts.randomness import CHILD, TIE, draw, pick, seed_of
-from uamcts.types import BatchedUncertainty, PyTree
+from uamcts.randomness import CHILD, TIE, Seed, draw, pick, seed_of
+from uamcts.types import BatchedUncertainty, Number, PyTree
 
 BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION = 1, 2, 4
 """Flags of a result: what only shows while the search runs."""
 
 
 class SearchResult(NamedTuple):
-    """What a search found. Arrays over [actions] where nothing else is said."""
+    """The result of a search. `jax.vmap` adds axes in front of every array.
 
-    action: jax.Array
-    """The most visited action; ties are broken at random, under the trust rules by value first. int32, no axis."""
-    visits: jax.Array
-    """How often each action was tried; 0 for deleted and illegal ones. int32."""
-    values: jax.Array
-    """The value of each action, the reward of its first step included; NaN where it was never tried."""
-    uncertainty: jax.Array
+    Example:
+        ```python
+        result = uamcts.search(key, state, domain.model, uamcts.true_uncertainty(domain), config)
+        print(domain.action_names[result.action], result.visits)
+        print(result.explain(domain.action_names))
+        ```
+    """
+
+    action: Int[Array, ""]
+    """The most visited action. Ties are broken at random, under the trust rules by value first."""
+    visits: Int[Array, " actions"]
+    """How often each action was tried; 0 for deleted and illegal ones."""
+    values: Float[Array, " actions"]
+    """The value of each action, including the reward of its first step; NaN if it was never tried."""
+    uncertainty: Float[Array, " actions"]
     """U of each action's first step."""
-    exists: jax.Array
+    exists: Bool[Array, " actions"]
     """False for actions that are illegal or that UA-Expansion deleted at the root."""
-    tree: Tree
-    flags: jax.Array
-    """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD and NO_ACTION. int32, no axis."""
+    tree: Any
+    """The search tree, or the graph (`SearchConfig.graph`)."""
+    flags: Int[Array, ""]
+    """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD and NO_ACTION: see `raise_flags`."""
     memory: PyTree = None
-    """What a `BatchedUncertainty` remembers: give it to the next search."""
+    """What a `BatchedUncertainty` remembers; pass it on to the next search."""
 
     def explain(self, action_names: Sequence[str] = ()) -> str:
-        """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""
+        """Explains the choice in words.
+
+        Args:
+            action_names: one name per action; by default their numbers.
+
+        Returns:
+            A sentence, and a table with visits, value and uncertainty of every action and what was deleted.
+
+        Raises:
+            ValueError: if this is the result of a batch of searches.
+        """
         return explain(self, action_names)
 
 
+_Carry: TypeAlias = tuple[Tree, jax.Array, PyTree]
+"""What an iteration passes on: the tree, the flags, and what the uncertainty remembers."""
+
+
 def tree_search(
-    key: jax.Array, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree = None
+    key: PRNGKeyArray, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree = None
 ) -> SearchResult:
     """One search from `state`: pure and unbatched."""
     rules, seed = find_rules(config.rules), seed_of(key)
@@ -60,7 +84,7 @@ def tree_search(
     if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
         memory = problem.uncertainty.memory()
 
-    def iteration(carry: tuple, index: jax.Array) -> tuple:
+    def iteration(carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
         tree, flags, memory = carry
         block = index + first_block(rules)
         path = select(tree, config, longest)
@@ -90,11 +114,11 @@ def tree_search(
 
 
 def first_block(rules: Rules) -> int:
-    """The block of the children that are made in the first iteration: the root's own come before, if it is expanded."""
+    """The block that the first iteration writes to. Block 1 holds the root's children if the root is expanded first."""
     return 2 if rules.expands_root else 1
 
 
-def _first(seed: jax.Array, index: jax.Array, children: Children, rules: Rules) -> jax.Array:
+def _first(seed: Seed, index: Int[Array, ""], children: Children, rules: Rules) -> Int[Array, ""]:
     """Which of the new children is rolled out."""
     if rules.picks_at_random:
         return pick(draw(seed, CHILD, index), children.exists)
@@ -111,24 +135,24 @@ def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
     return min(config.iterations // fewest + 2, config.tree_depth)
 
 
-def worst_return(seed: jax.Array, state: PyTree, problem: Problem, config: SearchConfig, longest: int) -> jax.Array:
+def worst_return(seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int) -> Float[Array, ""]:
     """V_min where `worst` is not given: the worst return of one simulation from the root, at most 0.
 
-    A rollout that is cut at `depth` is taken to go on like that for as many steps as the search can look ahead.
+    A rollout that is cut at `depth` is assumed to continue like that for as many steps as the search can look ahead.
     """
     index = jnp.int32(config.iterations)  # the simulations of the iterations have the numbers before
-    end, _ = roll_out(Start(seed, index, state, jnp.bool_(False)), problem, config)
+    end = roll_out(Start(seed, index, state, jnp.bool_(False)), problem, config)
     rest = jnp.where(end.over, 1.0, horizon_ratio(config.gamma, config.depth, config.depth + longest))
     return jnp.minimum(0.0, jnp.min(end.returned * rest))
 
 
-def horizon_ratio(gamma: jax.Array, depth: int, span: int) -> jax.Array:
+def horizon_ratio(gamma: Number, depth: int, span: int) -> Float[Array, ""]:
     """How many times more a reward of 1 at each of `span` steps is than at each of `depth` steps, discounted."""
     counts = jnp.power(gamma, jnp.arange(span))
     return jnp.sum(counts) / jnp.sum(counts[:depth])
 
 
-def _plant(seed: jax.Array, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree) -> tuple:
+def _plant(seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree) -> _Carry:
     """The tree before the first iteration: a root, which most rule sets expand at once."""
     rules = find_rules(config.rules)
     tree = empty(state, config.iterations + first_block(rules), problem.num_actions)
@@ -145,21 +169,21 @@ class _Leaf(NamedTuple):
     """What an iteration needs to know of the leaf that it selected."""
 
     state: PyTree
-    terminal: jax.Array
-    visits: jax.Array
-    doubted: jax.Array
+    terminal: Bool[Array, ""]
+    visits: Float[Array, ""]
+    doubted: Bool[Array, ""]
     """Whether a transition on the way to it keeps less than all of a value. Only if a rule set follows doubt."""
 
 
 def _read(tree: Tree, path: Path, rules: Rules) -> _Leaf:
     """The leaf of a path.
 
-    All is read once and before the tree is written to. Left to itself the compiler reads anew wherever something is
-    used, also after the write, and for that copies the whole tree in every iteration. What a loop of one round gives
-    cannot be computed anew.
+    Everything is read once, before the tree is written to. Otherwise the compiler reads again wherever a value is used,
+    even after the write, and copies the whole tree in every iteration for that. It cannot recompute the result of a
+    loop, so this is a loop of one round.
     """
 
-    def look(carry: tuple) -> tuple:
+    def look(carry: tuple[Bool[Array, ""], _Leaf]) -> tuple[Bool[Array, ""], _Leaf]:
         state, terminal, stats = jax.tree.map(
             lambda leaf: tree.node(leaf, path.leaf), (tree.state, tree.terminal, tree.stats)
         )
@@ -174,25 +198,25 @@ def _read(tree: Tree, path: Path, rules: Rules) -> _Leaf:
     return jax.lax.while_loop(lambda carry: ~carry[0], look, start)[1]
 
 
-def _link(tree: Tree, parent: jax.Array, block: jax.Array, grows: jax.Array) -> Tree:
+def _link(tree: Tree, parent: Int[Array, ""], block: Int[Array, ""], grows: Bool[Array, ""]) -> Tree:
     """The tree in which `block` holds the children of `parent`, if it grows."""
     place = jnp.where(grows, parent, tree.children.size)
     children = tree.children.reshape(-1).at[place].set(block, mode="drop")
     return tree._replace(children=children.reshape(tree.children.shape))
 
 
-def _extend(path: Path, child: jax.Array, grows: jax.Array) -> Path:
+def _extend(path: Path, child: Int[Array, ""], grows: Bool[Array, ""]) -> Path:
     """The path with one more node at its end, if the tree grew there."""
     nodes = jnp.where(grows & (jnp.arange(path.nodes.size) == path.length), child, path.nodes)
     return Path(nodes, path.length + grows, jnp.where(grows, child, path.leaf))
 
 
-def _flags(doubt: jax.Array, reward: jax.Array) -> jax.Array:
+def _flags(doubt: Float[Array, " n"], reward: Float[Array, " n"]) -> Int[Array, ""]:
     doubtful = jnp.any(jnp.isnan(nan_if_invalid(doubt)))
     return BAD_UNCERTAINTY * doubtful.astype(jnp.int32) + BAD_REWARD * jnp.any(~jnp.isfinite(reward)).astype(jnp.int32)
 
 
-def _result(seed: jax.Array, tree: Tree, flags: jax.Array, config: SearchConfig) -> SearchResult:
+def _result(seed: Seed, tree: Tree, flags: Int[Array, ""], config: SearchConfig) -> SearchResult:
     block = tree.children[0, 0]
     expanded = block != 0
     exists = tree.exists[block] & expanded

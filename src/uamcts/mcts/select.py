@@ -7,10 +7,11 @@ UA-Selection corrects the score by what is uncertain about the child: see `rules
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
@@ -18,17 +19,17 @@ from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, put,
 
 
 class Path(NamedTuple):
-    """The nodes from the root to a leaf: `nodes` [tree_depth + 2], of which the first `length` count."""
+    """The nodes from the root to a leaf: the first `length` of `nodes`."""
 
-    nodes: jax.Array
-    length: jax.Array
-    leaf: jax.Array
+    nodes: Int[Array, " levels"]
+    length: Int[Array, ""]
+    leaf: Int[Array, ""]
 
 
 def select(tree: Tree, config: SearchConfig, longest: int) -> Path:
-    """Descends until a node without children. The tree is only read: it is not part of what the loop carries."""
+    """Descends to a node without children. The tree is only read: it is not part of what the loop carries."""
 
-    def expanded(path: Path) -> jax.Array:
+    def has_children(path: Path) -> Bool[Array, ""]:
         return (tree.node(tree.children, path.leaf) != UNEXPANDED) & (path.length <= longest)
 
     def descend(path: Path) -> Path:
@@ -37,10 +38,10 @@ def select(tree: Tree, config: SearchConfig, longest: int) -> Path:
 
     root, outside = jnp.int32(ROOT), tree.children.size
     nodes = jnp.full(longest + 2, outside, jnp.int32).at[0].set(root)
-    return jax.lax.while_loop(expanded, descend, Path(nodes, jnp.int32(1), root))
+    return jax.lax.while_loop(has_children, descend, Path(nodes, jnp.int32(1), root))
 
 
-def best_child(tree: Tree, node: jax.Array, config: SearchConfig) -> jax.Array:
+def best_child(tree: Tree, node: Int[Array, ""], config: SearchConfig) -> Int[Array, ""]:
     """The child with the best score, or the first one never visited; ties go to the first in action order."""
     rules = find_rules(config.rules)
     block = tree.node(tree.children, node)
@@ -54,28 +55,33 @@ def best_child(tree: Tree, node: jax.Array, config: SearchConfig) -> jax.Array:
     return block * tree.num_actions + action
 
 
-def child_values(stats: jax.Array, reward: jax.Array, keep: jax.Array, config: SearchConfig) -> jax.Array:
-    """x_i of each child of a block, [actions]; only those of visited children mean anything."""
+def child_values(
+    stats: Float[Array, "actions 3"],
+    reward: Float[Array, " actions"],
+    keep: Float[Array, " actions"],
+    config: SearchConfig,
+) -> Float[Array, " actions"]:
+    """x_i of each child of a block; only those of visited children mean anything."""
     rules = find_rules(config.rules)
     value = rules.value(jnp.maximum(stats[:, VISITS], 1.0), stats[:, TOTAL], stats[:, WEIGHT])
-    return rules.child_value(value, reward, keep, config)
+    return cast(jax.Array, rules.child_value(value, reward, keep, config))
 
 
 def scores(
     config: SearchConfig,
-    exists: jax.Array,
-    parent_visits: jax.Array,
-    visits: jax.Array,
-    values: jax.Array,
-    bias: jax.Array,
-) -> jax.Array:
-    """The scores of siblings, [actions]; only those of visited, existing children mean anything."""
+    exists: Bool[Array, " actions"],
+    parent_visits: Float[Array, ""],
+    visits: Float[Array, " actions"],
+    values: Float[Array, " actions"],
+    bias: Float[Array, " actions"],
+) -> Float[Array, " actions"]:
+    """The scores of siblings; only those of visited, existing children mean anything."""
     rules = find_rules(config.rules)
     exploration = config.c * jnp.sqrt(jnp.log(jnp.maximum(parent_visits, 1.0)) / jnp.maximum(visits, 1.0))
-    return rules.score(normalize(values, exists) if rules.normalizes else values, exploration, bias)
+    return cast(jax.Array, rules.score(normalize(values, exists) if rules.normalizes else values, exploration, bias))
 
 
-def normalize(values: jax.Array, exists: jax.Array) -> jax.Array:
+def normalize(values: Float[Array, " actions"], exists: Bool[Array, " actions"]) -> Float[Array, " actions"]:
     """Values scaled to [0, 1] among the siblings that exist; 0.5 where all are equal."""
     low = unrolled_reduce(jnp.minimum, jnp.where(exists, values, jnp.inf))
     high = unrolled_reduce(jnp.maximum, jnp.where(exists, values, -jnp.inf))

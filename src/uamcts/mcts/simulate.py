@@ -8,201 +8,230 @@ UA-Simulation weighs rollouts by their uncertainty: see `Rules.leaf_value` and `
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.lockstep import run_recorded
+from uamcts.mcts.lockstep import run_lockstep
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
-from uamcts.randomness import ROLLOUT, draw, following
-from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
+from uamcts.randomness import ROLLOUT, Seed, draw, stream_word
+from uamcts.types import BatchedUncertainty, Number, PyTree, Uncertainty
 
 
 class Start(NamedTuple):
-    """Where the rollouts of one simulation begin: all in one state, or, if `number` is a vector, each in its own.
+    """Where the rollouts of one simulation begin: all in one state, or, with an axis [rollouts], each in its own."""
 
-    `state` and `terminal` then have an axis [rollouts] too.
-    """
-
-    seed: jax.Array
-    number: jax.Array
-    """Of the simulation, within its search; or [rollouts], the number of each rollout within its search."""
+    seed: Seed
+    number: Int[Array, "*starts"]
+    """The number of the simulation within its search, or the number of each rollout within the search."""
     state: PyTree
-    terminal: jax.Array
+    terminal: Bool[Array, "*starts"]
 
 
 class Rollouts(NamedTuple):
-    """Returns and uncertainties of the rollouts, [rollouts] each."""
+    """The returns and the uncertainties of the rollouts of one simulation."""
 
-    returns: jax.Array
-    uncertainty: jax.Array
+    returns: Float[Array, " rollouts"]
+    uncertainty: Float[Array, " rollouts"]
     memory: PyTree = None
-    """What the uncertainty remembers after it was asked."""
+    """What the uncertainty remembers after it was evaluated."""
 
 
 class Rollout(NamedTuple):
-    """One rollout on its way."""
+    """A rollout in progress, or all of them with an axis [rollouts]. None stands for what need not be computed."""
 
-    stream: jax.Array
+    stream: Shaped[Array, "*rollouts"]
     """The word its random actions come from."""
     state: PyTree
-    over: jax.Array
-    returned: jax.Array
-    uncertainty: Any
-    discount: jax.Array | None
-    after_doubt: Any
+    over: Bool[Array, "*rollouts"]
+    returned: Float[Array, "*rollouts"]
+    uncertainty: Float[Array, "*rollouts"] | None
+    discount: Float[Array, "*rollouts"] | None
+    after_doubt: Float[Array, "*rollouts"] | None
     """The return after the first doubtful step, which is not part of `returned`. Only if a rule set weighs rollouts."""
-    doubt_discount: Any
+    doubt_discount: Float[Array, "*rollouts"] | None
     """The discount of the step after that one; 0 before it."""
 
 
 class Step(NamedTuple):
-    """What is recorded of one step of a rollout."""
+    """The record of one step of a rollout, or of all of them with axes [rollouts, depth]."""
 
     state: PyTree
-    action: jax.Array
-    counts: jax.Array
+    action: Int[Array, "*steps"]
+    counts: Bool[Array, "*steps"]
     """False after the end of the rollout."""
-    reward: Any
+    reward: Float[Array, "*steps"] | None
     """Only if a rule set weighs rollouts."""
+
+
+_Evaluation: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, PyTree]
+"""Whether to evaluate the uncertainty, the returns, their uncertainties, and what is remembered."""
 
 
 def simulate(start: Start, problem: Problem, config: SearchConfig, memory: PyTree = None) -> Rollouts:
     """Rolls out from the start, at most `config.depth` steps each.
 
-    A rollout in a state without legal actions is over. One that is over goes on in place: its state absorbs, its
-    reward is 0, and its uncertainty is not counted. A `BatchedUncertainty` is evaluated after the last step, for all
-    transitions that were met.
+    A rollout ends at a terminal state and at a state without legal actions. It then stays in place while others go on:
+    its state is absorbing, its reward is 0, and its uncertainty is not counted. A `BatchedUncertainty` is evaluated
+    after the last step, for all transitions at once.
     """
     uncertainty = problem.uncertainty
     if config.simulation is False:  # known before the program is built: it leaves the uncertainty out
-        returned = roll_out(start, problem, config)[0].returned
+        returned = roll_out(start, problem, config).returned
         return Rollouts(returned, jnp.zeros(config.rollouts, float), memory)
     if not isinstance(uncertainty, BatchedUncertainty):
-        end, _ = roll_out(start, problem, config, uncertainty)
-        return Rollouts(end.returned, end.uncertainty, memory)
+        end = roll_out(start, problem, config, uncertainty)
+        return Rollouts(end.returned, cast(jax.Array, end.uncertainty), memory)
 
     if memory is None:
-        end, steps = roll_out(start, problem, config, record=True)
+        end, steps = record_rollouts(start, problem, config)
         return Rollouts(*weigh(end.returned, steps, uncertainty, config, memory))
 
-    def remembered(state: PyTree, action: jax.Array) -> jax.Array:
+    def look_up(state: PyTree, action: Int[Array, ""]) -> Float[Array, ""]:
         found, known = uncertainty.glance(memory, state, action)
         return jnp.where(known, found, jnp.nan)
 
-    end, _ = roll_out(start, problem, config, remembered)
+    end = roll_out(start, problem, config, look_up)
 
-    def ask(carry: tuple) -> tuple:
-        again, steps = roll_out(start, problem, config, record=True)
+    def evaluate(carry: _Evaluation) -> _Evaluation:
+        again, steps = record_rollouts(start, problem, config)
         return jnp.bool_(False), *weigh(again.returned, steps, uncertainty, config, carry[-1])
 
     # A loop of at most one round: unlike a condition's, its results take the place of what it was given.
-    unknown = jnp.any(jnp.isnan(end.uncertainty))
-    first = (unknown, end.returned, end.uncertainty, memory)
-    return Rollouts(*jax.lax.while_loop(lambda carry: carry[0], ask, first)[1:])
+    sigma = cast(jax.Array, end.uncertainty)
+    unknown = jnp.any(jnp.isnan(sigma))
+    first: _Evaluation = (unknown, end.returned, sigma, memory)
+    return Rollouts(*jax.lax.while_loop(lambda carry: carry[0], evaluate, first)[1:])
 
 
-def roll_out(
-    start: Start,
-    problem: Problem,
-    config: SearchConfig,
-    uncertainty: Uncertainty | None = None,
-    record: bool = False,
-) -> tuple[Rollout, Any]:
-    """The rollouts at their ends, [rollouts], and, if wanted, a `Step` of arrays [rollouts, depth]."""
-    rules, own = find_rules(config.rules), jnp.ndim(start.number) == 1
+def roll_out(start: Start, problem: Problem, config: SearchConfig, uncertainty: Uncertainty | None = None) -> Rollout:
+    """All rollouts of a simulation at their ends.
+
+    `uncertainty` is evaluated at every step, without a batch; None leaves the uncertainty of the rollouts out.
+    """
+    rules = find_rules(config.rules)
+
+    def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, tuple[()]]:
+        return _step(k, rollout, problem, config, uncertainty)[0], ()
+
+    begin = _begin(start, config, uncertainty is not None)
+    end, _ = run_lockstep(step, lambda rollout: rollout.over, config.depth, begin)
+    if end.after_doubt is None:
+        return end
+    returned = rules.rollout_return(end.returned, end.after_doubt, end.doubt_discount, config)
+    return end._replace(returned=returned)
+
+
+def record_rollouts(start: Start, problem: Problem, config: SearchConfig) -> tuple[Rollout, Step]:
+    """The same without uncertainty, and a record of every step, [rollouts, depth]."""
+
+    def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, Step]:
+        return _step(k, rollout, problem, config, None)
+
+    return run_lockstep(step, lambda rollout: rollout.over, config.depth, _begin(start, config, False))
+
+
+def _begin(start: Start, config: SearchConfig, uncertain: bool) -> Rollout:
+    """The rollouts before their first step, [rollouts]."""
+    own = start.number.ndim == 1
     numbers = start.number if own else start.number * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
-    weighs = rules.weighs_rollouts and uncertainty is not None
+    weighs = find_rules(config.rules).weighs_rollouts and uncertain
     discounts = not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
-
-    def step(k: jax.Array, rollout: Rollout) -> tuple[Rollout, Step | tuple]:
-        state, over, total = rollout.state, rollout.over, rollout.uncertainty
-        after_doubt, doubt_discount = rollout.after_doubt, rollout.doubt_discount
-        bits = following(rollout.stream, k)
-        action, stuck = problem.choose(state, bits)
-        over = over if stuck is None else over | stuck
-        after = problem.advance(state, action, bits)
-        discount: Any = 1.0 if rollout.discount is None else rollout.discount
-        next_discount: Any = 1.0 if rollout.discount is None else discount * config.gamma
-        paid = jnp.where(over, 0.0, discount * after.reward)
-        if uncertainty is not None:
-            found = nan_if_invalid(uncertainty(state, action))
-            total = total + jnp.where(over, 0.0, discount * found)
-            if weighs:
-                doubted = doubt_discount > 0
-                after_doubt = after_doubt + jnp.where(doubted, paid, 0.0)
-                paid = jnp.where(doubted, 0.0, paid)
-                begins = config.simulation & rules.doubts(found, config) & ~doubted & ~over
-                doubt_discount = jnp.where(begins, next_discount, doubt_discount)
-        onward = Rollout(
-            stream=rollout.stream,
-            state=after.state,
-            over=over | after.terminal,
-            returned=rollout.returned + paid,
-            uncertainty=total,
-            discount=None if rollout.discount is None else next_discount,
-            after_doubt=after_doubt,
-            doubt_discount=doubt_discount,
-        )
-        reward = after.reward.astype(float) if rules.weighs_rollouts else None
-        return onward, Step(state, action, ~over, reward) if record else ()
-
     one, zero = jnp.ones((), float), jnp.zeros((), float)
-    begin = Rollout(
+    one_rollout = Rollout(
         stream=zero,
         state=start.state,
         over=start.terminal,
         returned=zero,
-        uncertainty=None if uncertainty is None else zero,
+        uncertainty=zero if uncertain else None,
         discount=one if discounts else None,
         after_doubt=zero if weighs else None,
         doubt_discount=zero if weighs else None,
     )
-    lanes = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (config.rollouts, *jnp.shape(leaf))), begin)
+    begin: Rollout = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (config.rollouts, *jnp.shape(leaf))), one_rollout)
     if own:
-        lanes = lanes._replace(state=start.state, over=start.terminal)
-    lanes = lanes._replace(stream=draw(start.seed, ROLLOUT, numbers))
-    end, steps = run_recorded(step, lambda rollout: rollout.over, config.depth, lanes)
-    if weighs:
-        end = end._replace(returned=rules.rollout_return(end.returned, end.after_doubt, end.doubt_discount, config))
-    return end, steps
+        begin = begin._replace(state=start.state, over=start.terminal)
+    return begin._replace(stream=draw(start.seed, ROLLOUT, numbers))
+
+
+def _step(
+    k: Int[Array, ""], rollout: Rollout, problem: Problem, config: SearchConfig, uncertainty: Uncertainty | None
+) -> tuple[Rollout, Step]:
+    """The `k`-th step of one rollout, and its record."""
+    rules = find_rules(config.rules)
+    state, over, total = rollout.state, rollout.over, rollout.uncertainty
+    after_doubt, doubt_discount = rollout.after_doubt, rollout.doubt_discount
+    bits = stream_word(rollout.stream, k)
+    action, stuck = problem.choose(state, bits)
+    over = over if stuck is None else over | stuck
+    after = problem.advance(state, action, bits)
+    discount: Number = 1.0 if rollout.discount is None else rollout.discount
+    next_discount: Number = 1.0 if rollout.discount is None else discount * config.gamma
+    paid = jnp.where(over, 0.0, discount * after.reward)
+    if uncertainty is not None and total is not None:
+        found = nan_if_invalid(uncertainty(state, action))
+        total = total + jnp.where(over, 0.0, discount * found)
+        if after_doubt is not None and doubt_discount is not None:
+            doubted = doubt_discount > 0
+            after_doubt = after_doubt + jnp.where(doubted, paid, 0.0)
+            paid = jnp.where(doubted, 0.0, paid)
+            begins = config.simulation & rules.doubts(found, config) & ~doubted & ~over
+            doubt_discount = jnp.where(begins, next_discount, doubt_discount)
+    onward = Rollout(
+        stream=rollout.stream,
+        state=after.state,
+        over=over | after.terminal,
+        returned=rollout.returned + paid,
+        uncertainty=total,
+        discount=None if rollout.discount is None else next_discount,
+        after_doubt=after_doubt,
+        doubt_discount=doubt_discount,
+    )
+    return onward, Step(state, action, ~over, after.reward.astype(float) if rules.weighs_rollouts else None)
 
 
 def weigh(
-    returned: jax.Array, steps: Step, uncertainty: BatchedUncertainty, config: SearchConfig, memory: PyTree
-) -> tuple[jax.Array, jax.Array, PyTree]:
-    """Returns and sigma of each rollout, [rollouts], once the uncertainty of all its `steps` has been evaluated."""
-    rules, shape = find_rules(config.rules), (config.rollouts, config.depth)
+    returned: Float[Array, " rollouts"],
+    steps: Step,
+    uncertainty: BatchedUncertainty,
+    config: SearchConfig,
+    memory: PyTree,
+) -> tuple[Float[Array, " rollouts"], Float[Array, " rollouts"], PyTree]:
+    """Evaluates the uncertainty of all `steps`: the return and sigma of each rollout, and what is remembered."""
+    shape = (config.rollouts, config.depth)
     states, actions, counts = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), steps[:3])
     found, memory = uncertainty.many(memory, states, actions, counts)
     found = jnp.where(counts, nan_if_invalid(found), 0.0).reshape(shape)
     discount = jnp.power(config.gamma, jnp.arange(config.depth))
     sigma = jnp.sum(found * discount, axis=1)
-    if rules.weighs_rollouts:
+    if steps.reward is not None:
         rewards = jnp.where(steps.counts, steps.reward, 0.0)
         returned = weigh_returns(rewards, found, config)
     return returned, sigma, memory
 
 
-def weigh_returns(rewards: jax.Array, uncertainty: jax.Array, config: SearchConfig) -> jax.Array:
-    """The return of each rollout, [rollouts], out of rewards and uncertainties [rollouts, depth], 0 after its end."""
+def weigh_returns(
+    rewards: Float[Array, "rollouts depth"], uncertainty: Float[Array, "rollouts depth"], config: SearchConfig
+) -> Float[Array, " rollouts"]:
+    """The return of each rollout from its rewards and uncertainties, which are 0 after its end."""
     rules = find_rules(config.rules)
     doubted = jnp.cumsum(config.simulation & rules.doubts(uncertainty, config), axis=1) > 0
     beyond = jnp.concatenate([jnp.zeros_like(doubted[:, :1]), doubted[:, :-1]], axis=1)
     discount = jnp.power(config.gamma, jnp.arange(rewards.shape[1]))
     before, after = (jnp.sum(jnp.where(part, discount * rewards, 0.0), axis=1) for part in (~beyond, beyond))
     doubt_discount = jnp.max(jnp.where(doubted, discount * config.gamma, 0.0), axis=1)
-    return rules.rollout_return(before, after, doubt_discount, config)
+    return cast(jax.Array, rules.rollout_return(before, after, doubt_discount, config))
 
 
-def nan_if_invalid(uncertainty: jax.Array) -> jax.Array:
-    """An uncertainty, NaN where it is negative or not finite: NaN travels into the sums, and from there into a flag."""
+def nan_if_invalid(uncertainty: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """Replaces a negative or infinite uncertainty by NaN, which travels into the sums and from there into a flag."""
     return jnp.where((uncertainty >= 0) & (uncertainty < jnp.inf), uncertainty, jnp.nan)
 
 
-def leaf_value(rollouts: Rollouts, config: SearchConfig) -> jax.Array:
+def leaf_value(rollouts: Rollouts, config: SearchConfig) -> Float[Array, ""]:
     """G, the value of the leaf the rollouts started from."""
     return find_rules(config.rules).leaf_value(rollouts.returns, rollouts.uncertainty, config)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.randomness import GOLDEN, hashed
+from uamcts.randomness import GOLDEN, hash_word
 from uamcts.types import PyTree
 
 UNROLLED = 32
@@ -49,12 +49,12 @@ def fingerprint(tree: PyTree) -> tuple[jax.Array, jax.Array]:
             ones, others = _mix(words, salts, odd)
             first = first + jnp.sum(ones, dtype=jnp.uint32)
             second = second + jnp.sum(others, dtype=jnp.uint32)
-    return hashed(first), hashed(second) | 1
+    return hash_word(first), hash_word(second) | 1
 
 
 def _mix(word: jax.Array, salt: np.ndarray, factor: np.ndarray) -> tuple[jax.Array, jax.Array]:
     """Two words in which every bit of `word` matters; no sum of the first kind determines a sum of the second."""
-    mixed = hashed(word ^ salt)
+    mixed = hash_word(word ^ salt)
     return mixed, (mixed ^ (mixed >> 15)) * factor
 
 

@@ -2,7 +2,7 @@
 
 Nodes lie in blocks of one node per action. Block 0 holds the root alone; the children made in iteration i (counted
 from 0) are block i + 1 under the printed rules, and block i + 2 under the released ones, which expand the root first.
-So there is no allocator, and writing new children needs no lane of a batch to look up where.
+So there is no allocator, and new children are written to the same block in all searches of a batch.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from uamcts.types import PyTree
 
@@ -33,35 +34,35 @@ class Tree(NamedTuple):
 
     state: PyTree
     """What the model believes to be the node's state, [blocks, actions, ...]."""
-    children: jax.Array
-    """The block of the node's children, or UNEXPANDED. int32."""
-    exists: jax.Array
-    """False for children that UA-Expansion deleted and for illegal actions. bool."""
-    terminal: jax.Array
-    """Whether the episode is over there. bool."""
-    stats: jax.Array
-    """What backpropagation adds to, side by side so that it is one addition: N, Q and the weight. float, [..., 3]."""
-    reward: jax.Array
-    """r of the transition into the node. float."""
-    uncertainty: jax.Array
-    """U of the transition into the node. float."""
-    bias: jax.Array
-    """How selection corrects the node's score: see `Rules.score`. float."""
-    keep: jax.Array
-    """Which fraction of a value passes through the transition into the node: see `Rules.pieces`. float."""
+    children: Int[Array, "blocks actions"]
+    """The block of the node's children, or UNEXPANDED."""
+    exists: Bool[Array, "blocks actions"]
+    """False for children that UA-Expansion deleted and for illegal actions."""
+    terminal: Bool[Array, "blocks actions"]
+    """Whether the episode is over there."""
+    stats: Float[Array, "blocks actions 3"]
+    """What backpropagation adds to, side by side so that it is one addition: N, Q and the weight."""
+    reward: Float[Array, "blocks actions"]
+    """r of the transition into the node."""
+    uncertainty: Float[Array, "blocks actions"]
+    """U of the transition into the node."""
+    bias: Float[Array, "blocks actions"]
+    """How selection corrects the node's score: see `Rules.score`."""
+    keep: Float[Array, "blocks actions"]
+    """Which fraction of a value passes through the transition into the node: see `Rules.pieces`."""
 
     @property
-    def visits(self) -> jax.Array:
+    def visits(self) -> Float[Array, "*batch blocks actions"]:
         """N."""
         return self.stats[..., VISITS]
 
     @property
-    def total(self) -> jax.Array:
+    def total(self) -> Float[Array, "*batch blocks actions"]:
         """Q, the sum of values."""
         return self.stats[..., TOTAL]
 
     @property
-    def weight(self) -> jax.Array:
+    def weight(self) -> Float[Array, "*batch blocks actions"]:
         """Sum over the node's children of keep * N."""
         return self.stats[..., WEIGHT]
 
@@ -69,7 +70,7 @@ class Tree(NamedTuple):
     def num_actions(self) -> int:
         return self.children.shape[1]
 
-    def node(self, leaf: jax.Array, number: jax.Array) -> jax.Array:
+    def node(self, leaf: Shaped[Array, "blocks actions *entry"], number: Int[Array, ""]) -> Shaped[Array, "*entry"]:
         """One node's entry of one of the arrays."""
         return leaf[number // self.num_actions, number % self.num_actions]
 
@@ -92,7 +93,7 @@ def empty(state: PyTree, blocks: int, num_actions: int) -> Tree:
     )
 
 
-def put(numbers: jax.Array, place: jax.Array, number: jax.Array) -> jax.Array:
+def put(numbers: Shaped[Array, " n"], place: Int[Array, ""], number: Shaped[Array, ""]) -> Shaped[Array, " n"]:
     """The vector `numbers` with one entry changed.
 
     On a CPU that is an indexed write. On a GPU, where such a write is a kernel of its own, all places are compared with
@@ -103,7 +104,9 @@ def put(numbers: jax.Array, place: jax.Array, number: jax.Array) -> jax.Array:
     return jnp.where(jnp.arange(numbers.size) == place, number, numbers)
 
 
-def unrolled_reduce(operation: Callable[[jax.Array, jax.Array], jax.Array], numbers: jax.Array) -> jax.Array:
+def unrolled_reduce(
+    operation: Callable[[jax.Array, jax.Array], jax.Array], numbers: Shaped[Array, " actions"]
+) -> Shaped[Array, ""]:
     """The few entries of a vector over actions joined one by one, from the first on.
 
     Written out, the compiler merges it with its surroundings; a reduction over an axis would be a kernel of its own.
@@ -111,9 +114,10 @@ def unrolled_reduce(operation: Callable[[jax.Array, jax.Array], jax.Array], numb
     return functools.reduce(operation, [numbers[index] for index in range(numbers.shape[0])])
 
 
-def unrolled_argmax(numbers: jax.Array) -> jax.Array:
-    """The index of the first of the greatest entries, int32, written out for the same reason."""
-    best, index = numbers[0], jnp.int32(0)
+def unrolled_argmax(numbers: Float[Array, " actions"]) -> Int[Array, ""]:
+    """The index of the first of the greatest entries, written out for the same reason."""
+    best: jax.Array = numbers[0]
+    index: jax.Array = jnp.int32(0)
     for other in range(1, numbers.shape[0]):
         better = numbers[other] > best
         best, index = jnp.where(better, numbers[other], best), jnp.where(better, jnp.int32(other), index)

@@ -2,64 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import Rules
-from uamcts.reference.tree import Node, PythonModel, check_reward, check_uncertainty
+from uamcts.reference.guides import Guides
+from uamcts.reference.models import Dynamics
+from uamcts.reference.tree import check_reward, check_uncertainty
 
 Step = tuple[Any, int, float, bool]
 """The state before a step, the action, the reward, and whether it ended the episode."""
 
 
+class Start(NamedTuple):
+    """Where rollouts start, and which draws are theirs: those of the rollouts `numbers` of an iteration."""
+
+    state: Any
+    iteration: int
+    numbers: range
+    depth: int
+    """How many steps a rollout may have."""
+
+
 class Simulator(NamedTuple):
-    """Rolls out in a model, at most `config.depth` steps each."""
+    """Rolls out in a model."""
 
     draws: Any
-    model: PythonModel
+    dynamics: Dynamics
+    guides: Guides
+    generator: np.random.Generator | None
+    """What the policy draws from."""
     uncertainty: Any
-    legal: Callable[[Any], Sequence[int]] | None
     rules: Rules
     config: SearchConfig
 
-    def simulate(self, node: Node, iteration: int, config: SearchConfig) -> float:
-        """The value of a leaf out of N_S rollouts; `config` holds the settings below this node."""
-        if node.terminal:
+    def simulate(self, start: Start, config: SearchConfig) -> float:
+        """The value of a leaf by rollouts, by the value function, or by both; `config` holds the settings below it."""
+        weight = self.config.value_weight
+        if start.depth < 1:
             return 0.0
+        if self.guides.value is None:
+            return self.mean_return(start, config)
+        value = self.guides.leaf_value(start.state)
+        return value if weight == 1 else weight * value + (1.0 - weight) * self.mean_return(start, config)
+
+    def mean_return(self, start: Start, config: SearchConfig) -> float:
+        """What a rule set makes of the returns of rollouts."""
         asked = self.config.simulation and self.uncertainty is not None
         if (
-            hasattr(self.model, "step_batch")
-            and self.legal is None
+            hasattr(self.dynamics.model, "step_batch")
+            and not self.dynamics.random
+            and self.dynamics.legal is None
+            and self.guides.policy is None
             and (not asked or hasattr(self.uncertainty, "batch"))
         ):
-            returns, doubts = self.roll_out_in_lockstep(node, iteration, config)
+            returns, doubts = self.roll_out_in_lockstep(start, config)
         else:
-            rollouts = self.roll_out(node, iteration, config)
+            rollouts = self.roll_out(start, config)
             returns, doubts = [g for g, _ in rollouts], [sigma for _, sigma in rollouts]
         return self.rules.plain_leaf_value(returns, doubts, self.config)
 
-    def roll_out(self, node: Node, iteration: int, config: SearchConfig) -> list[tuple[float, float]]:
+    def roll_out(self, start: Start, config: SearchConfig) -> list[tuple[float, float]]:
         """g and sigma of each rollout. An uncertainty that has `many(states, actions)` is asked once for all."""
-        streams = [self.draws.rollout(iteration, number) for number in range(config.rollouts)]
         uncertainty: Any = self.uncertainty if config.simulation else None
         if not hasattr(uncertainty, "many"):
-            return [self.weigh(self.walk(node.state, below), uncertainty, config) for below in streams]
-        walks = [list(self.walk(node.state, below)) for below in streams]
+            return [self.weigh(self.walk(start, number), uncertainty, config) for number in start.numbers]
+        walks = [list(self.walk(start, number)) for number in start.numbers]
         steps = [step for walk in walks for step in walk]
         answers = iter(uncertainty.many([step[0] for step in steps], [step[1] for step in steps]))
         return [self.weigh(walk, lambda state, action: next(answers), config) for walk in walks]
 
-    def walk(self, state: Any, below: Callable[[int], int]) -> Iterator[Step]:
-        """Random steps from a state."""
-        step, legal, count = self.model.step, self.legal, self.model.num_actions
-        for _ in range(self.config.depth):
-            if legal is None:
+    def walk(self, start: Start, number: int) -> Iterator[Step]:
+        """The steps of a rollout: random ones, or those of the policy."""
+        draws, dynamics, guides, rng, state = self.draws, self.dynamics, self.guides, self.generator, start.state
+        legal, count, policy = dynamics.legal, dynamics.num_actions, guides.policy
+        below = draws.rollout(start.iteration, number)
+        step = dynamics.stepper(draws.chance(start.iteration, number) if dynamics.random else None)
+        for _ in range(start.depth):
+            if legal is None and policy is None:
                 action = below(count)
-            elif allowed := legal(state):
-                action = allowed[below(len(allowed))]
-            else:
+            elif not (allowed := dynamics.allowed(state)):
                 return  # nothing can be done here: a dead end
+            else:
+                action = allowed[below(len(allowed))] if rng is None else guides.action(state, allowed, rng)
             following, reward, terminal = step(state, action)
             yield state, action, reward, terminal
             if terminal:
@@ -85,18 +113,18 @@ class Simulator(NamedTuple):
             returned = rules.rollout_return(before, returned, doubt_discount, config)
         return check_reward(returned), sigma
 
-    def roll_out_in_lockstep(self, node: Node, iteration: int, config: SearchConfig) -> tuple[list[float], list[float]]:
+    def roll_out_in_lockstep(self, start: Start, config: SearchConfig) -> tuple[list[float], list[float]]:
         """All rollouts at once. `step_batch` gets a list of equal states first, then what it returned last."""
-        rules, count, gamma = self.rules, config.rollouts, config.gamma
-        streams = [self.draws.rollout(iteration, number) for number in range(count)]
+        rules, count, gamma, model = self.rules, len(start.numbers), config.gamma, self.dynamics.model
+        streams = [self.draws.rollout(start.iteration, number) for number in start.numbers]
         asked = config.simulation and self.uncertainty is not None
         returns, sigmas, before, doubt_discount = ([0.0] * count for _ in range(4))
         over, discount = [False] * count, 1.0
-        states = [node.state] * count
-        for _ in range(config.depth):
-            actions = [below(self.model.num_actions) for below in streams]
+        states = [start.state] * count
+        for _ in range(start.depth):
+            actions = [below(model.num_actions) for below in streams]
             found = self.uncertainty.batch(states, actions) if asked else None
-            states, rewards, terminals = self.model.step_batch(states, actions)  # type: ignore[attr-defined]
+            states, rewards, terminals = model.step_batch(states, actions)
             for lane in range(count):
                 if over[lane]:
                     continue
@@ -122,9 +150,9 @@ class Simulator(NamedTuple):
         config = self.config
         counts = [config.gamma**step for step in range(config.depth + longest)]
         rest = sum(counts) / sum(counts[: config.depth])
-        worst = 0.0
-        for number in range(config.rollouts):
-            walk = list(self.walk(state, self.draws.rollout(config.iterations, number)))
+        worst, start = 0.0, Start(state, config.iterations, range(config.rollouts), config.depth)
+        for number in start.numbers:
+            walk = list(self.walk(start, number))
             returned = sum(counts[step] * check_reward(reward) for step, (_, _, reward, _) in enumerate(walk))
             cut = len(walk) == config.depth and not walk[-1][3]
             worst = min(worst, returned * (rest if cut else 1.0))

@@ -7,11 +7,17 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.explain import explain
 
 
 class PythonModel(Protocol):
-    """What a model must have. `step` is called with a state of yours and an action 0 .. num_actions - 1."""
+    """What a model must have. `step` is called with a state of yours and an action 0 .. num_actions - 1.
+
+    A random model has `outcomes` or `sample` instead: see `uamcts.reference`.
+    """
 
     num_actions: int
 
@@ -19,10 +25,14 @@ class PythonModel(Protocol):
 
 
 class Node:
-    """A node v of the tree: S(v), r(v), U(v) of the transition into it, N(v), Q(v), and its children Ch(v)."""
+    """A node v of the tree: S(v), r(v), U(v) of the transition into it, N(v), Q(v), and its children Ch(v).
 
-    __slots__ = ("action", "bias", "children", "deleted", "doubted", "keep", "reward", "state", "terminal",
-                 "total", "uncertainty", "visits", "weight")  # fmt: skip
+    In a random model N, Q and U belong to the action: its node has no state and no children of its own but `outcomes`,
+    nodes that have them and their own N, and its r is the mean over visits.
+    """
+
+    __slots__ = ("action", "bias", "children", "deleted", "doubted", "keep", "outcomes", "prior", "probability",
+                 "reward", "state", "terminal", "total", "uncertainty", "visits", "weight")  # fmt: skip
 
     def __init__(self, action: int | None, state: Any, reward: float, terminal: bool, uncertainty: float):
         self.action = action
@@ -38,6 +48,9 @@ class Node:
         self.doubted = False  # whether some transition on the way here keeps less than all
         self.children: list[Node] = []
         self.deleted: Node | None = None
+        self.prior: list[float] | None = None  # of the children, if there is one
+        self.outcomes: list[Node] | None = None  # None: the transition into the node is deterministic
+        self.probability = 1.0  # of an outcome
 
 
 class Result(NamedTuple):
@@ -49,9 +62,12 @@ class Result(NamedTuple):
     """The value of each action, its first reward included; NaN where it was never tried."""
     uncertainty: list[float]
     exists: list[bool]
-    tree: Node
+    tree: Any
+    """The root `Node`, or the `Graph` of a graph search: give the whole result to the next search as `tree=`."""
     iterations: int
     """How many iterations there was time for."""
+    config: SearchConfig
+    """The settings of the search, with what was found out about them."""
 
     def explain(self, action_names: Sequence[str] = ()) -> str:
         """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""
@@ -80,6 +96,16 @@ class Draws:
     def rollout(self, iteration: int, number: int) -> Callable[[int], int]:
         """A function that gives a number below its argument for each step of a rollout."""
         return self.below
+
+    # The rest is asked for only if the model or the policy is random.
+
+    def chance(self, iteration: int, number: int) -> Callable[[], float]:
+        """A function that gives a number in [0, 1) for each random outcome in a rollout."""
+        return self.random
+
+    def generator(self) -> np.random.Generator:
+        """What `sample` and `policy` draw from."""
+        return np.random.default_rng(int(self.random() * 2**53))
 
 
 def check_uncertainty(uncertainty: float) -> float:

@@ -13,13 +13,12 @@ from uamcts.uncertainty.estimator import Estimator
 
 @dataclass(frozen=True)
 class TrueUncertainty:
-    """U(s, a) = mean over the features of (M(s, a) - M^(s, a))^2."""
+    """U(s, a) = mean over the features of (M(s, a) - M^(s, a))^2; of random steps, `Domain.uncertainty`."""
 
     domain: Domain
 
     def __call__(self, state: PyTree, action: int | jax.Array) -> jax.Array:
-        world, model = self.domain.world(state, action), self.domain.model(state, action)
-        return self.domain.difference(world.state, model.state)
+        return self.domain.uncertainty(state, action)
 
 
 class TrueEstimator(Estimator):

@@ -11,7 +11,8 @@ GAMES = ("space_invaders", "freeway", "breakout")
 IN_WORDS = {
     "space_invaders": "Space Invaders", "freeway": "Freeway", "breakout": "Breakout", "two_way": "2-Way GridWorld",
     "icy": "Icy 2-Way GridWorld", "two_way_icy": "Icy 2-Way GridWorld", "hidden_obstacles": "Hidden obstacles",
-    "slippery": "Slippery", "shortcut": "Shortcut",
+    "slippery": "Slippery", "shortcut": "Shortcut", "frozen_lake": "Frozen lake", "cliff": "Cliff",
+    "bridge": "Bridge",
 }  # fmt: skip
 """Experiments and domains as a report calls them."""
 Options = tuple[tuple[str, Any], ...]

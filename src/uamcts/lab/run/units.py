@@ -29,7 +29,8 @@ Progress = Callable[[float, str], None]
 CORE_SECONDS = {
     "space_invaders": (0.02, 0.0035), "freeway": (0.02, 0.0014), "breakout": (0.06, 0.0012),
     "two_way": (0.003, 0.002), "two_way_icy": (0.003, 0.002), "hidden_obstacles": (0.04, 0.005),
-    "slippery": (0.03, 0.005), "shortcut": (0.015, 0.005),
+    "slippery": (0.03, 0.005), "shortcut": (0.015, 0.005), "frozen_lake": (0.02, 0.005),
+    "cliff": (0.02, 0.005), "bridge": (0.02, 0.005),
 }  # fmt: skip
 """What an offline episode, and an online step with its share of training, take one core: for a first guess."""
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.expand import ask
+from uamcts.mcts.expand import evaluate as evaluate_uncertainty
 from uamcts.mcts.graph.graph import END, FIRST, Graph
 from uamcts.mcts.graph.loops import read_once
 from uamcts.mcts.graph.table import enter, look_up
@@ -79,7 +79,7 @@ def expand(
     after, probability = jax.vmap(problem.outcomes_of, (None, 0, None, 0))(leaf.state, actions, seed, counters)
     allowed = jnp.ones(num_actions, bool) if problem.legal is None else problem.legal(leaf.state)
     here = jax.tree.map(lambda part: jnp.broadcast_to(part, (num_actions, *jnp.shape(part))), leaf.state)
-    doubt, memory = ask(problem.uncertainty, memory, here, actions, allowed & leaf.grows)
+    doubt, memory = evaluate_uncertainty(problem.uncertainty, memory, here, actions, allowed & leaf.grows)
     doubt = jnp.where(allowed, doubt, 0.0)
     below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
     bias, keep = rules.edges(doubt, allowed, below)
@@ -169,7 +169,8 @@ def grow(graph: Graph, grown: Grown, grows: jax.Array) -> Graph:
     first_node = FIRST + row * graph.num_actions * graph.slots
 
     def put(leaf: jax.Array, part: jax.Array) -> jax.Array:
-        return jax.lax.dynamic_update_index_in_dim(leaf, part.astype(leaf.dtype), row, 0)
+        written: jax.Array = jax.lax.dynamic_update_index_in_dim(leaf, part.astype(leaf.dtype), row, 0)
+        return written
 
     def put_nodes(leaf: jax.Array, part: jax.Array) -> jax.Array:
         return jax.lax.dynamic_update_slice_in_dim(leaf, part.astype(leaf.dtype), first_node, 0)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-from uamcts.types import PyTree
+Carry = TypeVar("Carry")
+"""A pytree of arrays."""
+_Arrays: TypeAlias = list[jax.Array]
+_Condition: TypeAlias = Callable[[_Arrays, _Arrays], jax.Array]
+_Body: TypeAlias = Callable[[_Arrays, _Arrays], _Arrays]
 
 
-def masked_while(active: Callable[[PyTree], jax.Array], step: Callable[[PyTree], PyTree], carry: PyTree) -> PyTree:
+def masked_while(active: Callable[[Carry], jax.Array], step: Callable[[Carry], Carry], carry: Carry) -> Carry:
     """`while active(carry): carry = step(carry)`.
 
     `step` must leave a carry that is not active as it is. In a batch, `jax.lax.while_loop` copies the whole carry in
@@ -31,23 +35,26 @@ def masked_while(active: Callable[[PyTree], jax.Array], step: Callable[[PyTree],
 
     body, condition = jax.make_jaxpr(flat_step)(*shapes), jax.make_jaxpr(flat_active)(*shapes)
 
-    def advance(constants: list, lane: list) -> list:
-        return jaxpr_as_fun(ClosedJaxpr(body.jaxpr, constants))(*lane)
+    def advance(constants: _Arrays, lane: _Arrays) -> _Arrays:
+        return list(jaxpr_as_fun(ClosedJaxpr(body.jaxpr, constants))(*lane))
 
-    def goes_on(constants: list, lane: list) -> jax.Array:
-        return jaxpr_as_fun(ClosedJaxpr(condition.jaxpr, constants))(*lane)[0]
+    def goes_on(constants: _Arrays, lane: _Arrays) -> jax.Array:
+        return cast(jax.Array, jaxpr_as_fun(ClosedJaxpr(condition.jaxpr, constants))(*lane)[0])
 
     constants = [[jnp.asarray(constant) for constant in closed.consts] for closed in (condition, body)]
-    return jax.tree.unflatten(structure, _loop(goes_on, advance)(constants[0], constants[1], leaves))
+    after = _loop(goes_on, advance)(constants[0], constants[1], leaves)
+    return cast(Carry, jax.tree.unflatten(structure, after))
 
 
-def _loop(goes_on: Callable, advance: Callable) -> Callable[[list, list, list], list]:
-    @custom_vmap
-    def run(condition: list[jax.Array], body: list[jax.Array], lanes: list[jax.Array]) -> list[jax.Array]:
+def _loop(goes_on: _Condition, advance: _Body) -> Callable[[_Arrays, _Arrays, _Arrays], _Arrays]:
+    def run(condition: _Arrays, body: _Arrays, lanes: _Arrays) -> _Arrays:
         return jax.lax.while_loop(lambda lane: goes_on(condition, lane), lambda lane: advance(body, lane), lanes)
 
-    @run.def_vmap
-    def _batched(size: int, batched: Any, condition: list, body: list, lanes: list) -> tuple[list, list]:
+    batching: Any = custom_vmap(run)
+
+    def batched_run(
+        size: int, batched: Any, condition: _Arrays, body: _Arrays, lanes: _Arrays
+    ) -> tuple[_Arrays, list[bool]]:
         axes = [[0 if own else None for own in part] for part in batched]
         lanes = [
             leaf if own else jnp.broadcast_to(leaf, (size, *leaf.shape))
@@ -60,14 +67,16 @@ def _loop(goes_on: Callable, advance: Callable) -> Callable[[list, list, list], 
         )(condition, body, lanes)
         return after, [True] * len(after)
 
-    return run
+    batching.def_vmap(batched_run)
+    return cast(Callable[[_Arrays, _Arrays, _Arrays], _Arrays], batching)
 
 
-def read_once(read: Callable[[], PyTree], ready: jax.Array) -> PyTree:
+def read_once(read: Callable[[], Carry], ready: jax.Array) -> Carry:
     """What `read` finds, computed here and nowhere else; `ready` is any condition that holds.
 
     The compiler would otherwise read anew wherever something is used, also after later writes to the arrays, and for
     that copy them in every iteration. What a loop of one round gives cannot be computed anew.
     """
     start = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), jax.eval_shape(read))
-    return jax.lax.while_loop(lambda carry: ~carry[0], lambda _: (ready, read()), (jnp.bool_(False), start))[1]
+    found = jax.lax.while_loop(lambda carry: ~carry[0], lambda _: (ready, read()), (jnp.bool_(False), start))[1]
+    return cast(Carry, found)

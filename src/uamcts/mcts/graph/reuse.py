@@ -23,14 +23,15 @@ def move_root(previous: Graph, fresh: Graph, state: PyTree, keep: int) -> Graph:
     certain, wanted = jnp.array([False]), jnp.array([True])
     found = look_up(previous.table, previous.state, previous.doubted, one, certain, wanted)
     moved = _compact(previous, fresh, found.node[0], min(keep, previous.owner.size))
-    return jax.tree.map(lambda new, old: jnp.where(found.known[0], new, old), moved, fresh)
+    chosen: Graph = jax.tree.map(lambda new, old: jnp.where(found.known[0], new, old), moved, fresh)
+    return chosen
 
 
 def reachable(graph: Graph, start: jax.Array) -> jax.Array:
     """Which nodes can be reached from `start`, conditions [nodes]."""
     used = jnp.arange(graph.owner.size) < graph.rows
 
-    def spread(carry: tuple) -> tuple:
+    def spread(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         marked, _ = carry
         rows = used & marked[graph.owner]
         children = jnp.where(rows[:, None, None], graph.child, END)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +27,8 @@ BAD_PROBABILITY = 8
 FIRST_SWEEP = 8
 """Sweeps in between begin once so many nodes are expanded, and follow whenever that number has doubled."""
 SWEEPS_BETWEEN = 100
+
+_Carry: TypeAlias = tuple[Graph, jax.Array, PyTree]
 
 
 def graph_search(
@@ -57,7 +60,7 @@ def graph_search(
         memory = problem.uncertainty.memory()
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
 
-    def iteration(carry: tuple, number: jax.Array) -> tuple:
+    def iteration(carry: _Carry, number: jax.Array) -> tuple[_Carry, None]:
         graph, flags, memory = carry
         path = descend(graph, number, config, longest, jnp.where(graph.open > 0, limit, 0))
         graph = graph._replace(visits=path.visits, seen=path.seen)
@@ -100,9 +103,10 @@ def _read(graph: Graph, path: Descent) -> Leaf:
     return read_once(look, path.node >= 0)
 
 
-def _flags(faults: tuple) -> jax.Array:
+def _flags(faults: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
     uncertainty, reward, probability = (fault.astype(jnp.int32) for fault in faults)
-    return BAD_UNCERTAINTY * uncertainty + BAD_REWARD * reward + BAD_PROBABILITY * probability
+    flags: jax.Array = BAD_UNCERTAINTY * uncertainty + BAD_REWARD * reward + BAD_PROBABILITY * probability
+    return flags
 
 
 def _result(seed: jax.Array, graph: Graph, flags: jax.Array) -> SearchResult:
@@ -116,6 +120,6 @@ def _result(seed: jax.Array, graph: Graph, flags: jax.Array) -> SearchResult:
         values=jnp.where(exists, found, jnp.nan),
         uncertainty=jnp.where(expanded, graph.uncertainty[0], 0.0),
         exists=exists,
-        tree=graph,  # type: ignore[arg-type]  # a result of either search
+        tree=graph,
         flags=flags | jnp.where(jnp.any(exists), 0, NO_ACTION),
     )

@@ -102,10 +102,10 @@ def look_ahead(graph: Graph, horizon: jax.Array | int, config: SearchConfig) -> 
     """The graph with Q of `horizon` steps to go: Q_h out of V_(h-1), V_0 = 0."""
     last = _last_chunk(graph)
 
-    def sweep(carry: tuple) -> tuple:
+    def sweep(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         old, left = carry
 
-        def step(inner: tuple) -> tuple:
+        def step(inner: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
             new, number = inner
             chunk = _back_up_chunk(graph, old, number, config)
             owner = jnp.where((number >= 0) & (left > 0), chunk.owner, old.size)

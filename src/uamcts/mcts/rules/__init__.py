@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from uamcts.mcts.rules.base import Edges, Rules
+from uamcts.mcts.rules.base import Edges, PlainEdges, Rules
 from uamcts.mcts.rules.pseudocode import Pseudocode
 from uamcts.mcts.rules.released import Released
 from uamcts.mcts.rules.trust import Trust
 
-__all__ = ["RULES", "Edges", "Rules", "find_rules"]
+__all__ = ["RULES", "Edges", "PlainEdges", "Rules", "find_rules"]
 
 RULES: dict[str, Rules] = {rules.name: rules for rules in (Released(), Pseudocode(), Trust())}
 

@@ -12,27 +12,33 @@ a method for the compiled engine and one named `plain_...` for the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from uamcts.types import Number, Switch
 
 if TYPE_CHECKING:
     from uamcts.mcts.config import SearchConfig
-
-Number = Any
-"""A Python float or an array."""
 
 SWITCHES = frozenset({"selection", "expansion", "simulation", "backpropagation"})
 
 
 class Edges(NamedTuple):
-    """What a rule set notes about the transitions into siblings, [actions] each, or lists."""
+    """What a rule set notes about the transitions into siblings, [actions] each."""
 
-    bias: Any
+    bias: Float[Array, " actions"]
     """How selection corrects the score of a child: see `Rules.score`."""
-    keep: Any
+    keep: Float[Array, " actions"]
     """Which fraction of a value passes through the transition: see `Rules.pieces` and `Rules.credit`."""
+
+
+class PlainEdges(NamedTuple):
+    """The same as lists, for the plain engine."""
+
+    bias: Sequence[float]
+    keep: Sequence[float]
 
 
 class Rules:
@@ -56,16 +62,20 @@ class Rules:
     """Whether the return of a rollout depends on where it was first doubtful."""
     follows_doubt: bool = False
     """Whether settings change below a transition whose `keep` is less than 1: see `below_doubt`."""
+    picks_at_random: bool = False
+    """Whether the child that is rolled out after an expansion is drawn; else it is the first of `first_choice`."""
+    breaks_ties_by_value: bool = False
+    """Whether the best of the most visited moves is made; else one of them is drawn."""
 
     # Arithmetic, for floats and arrays alike.
 
     def value(self, visits: Number, total: Number, weight: Number) -> Number:
-        """The value of a node that was visited, without the reward of the transition into it: Q / N."""
+        """The value of a visited node, without the reward of the transition into it: Q / N."""
         del weight
         return total / visits
 
     def pieces(self, reward: Number, keep: Number, config: SearchConfig) -> tuple[tuple[Number, Number], ...]:
-        """What a value becomes on its way up through a transition: the least of slope * value + offset over the pieces.
+        """How a value changes on its way up through a transition: the least of slope * value + offset over the pieces.
 
         Slopes are at least 0. At most one transition of a path may have pieces that differ.
         """
@@ -78,7 +88,7 @@ class Rules:
         return reward + config.gamma * value
 
     def score(self, value: Number, exploration: Number, bias: Number) -> Number:
-        """The score of a child out of its (scaled) value and its exploration term."""
+        """The score of a child from its (scaled) value and its exploration term."""
         del bias
         return value + exploration
 
@@ -88,26 +98,38 @@ class Rules:
         return value
 
     def rollout_return(self, before: Number, after: Number, discount: Number, config: SearchConfig) -> Number:
-        """The return of a rollout: what it got `before` and `after` the first doubtful step ended.
+        """The return of a rollout that collected `before` up to its first doubtful step and `after` beyond it.
 
-        `discount` is that of the step after the doubtful one, and 0 without any. Only if `weighs_rollouts`.
+        `discount` is that of the step after the doubtful one, and 0 if no step was doubtful. Called only if
+        `weighs_rollouts`.
         """
         del discount, config
         return before + after
 
+    def doubts(self, uncertainty: Number, config: SearchConfig) -> Switch:
+        """Whether a transition counts as doubtful. Called only if `weighs_rollouts`."""
+        raise NotImplementedError
+
+    def below_doubt(self, config: SearchConfig, doubted: Switch) -> SearchConfig:
+        """The settings that hold below a transition. Called only if `follows_doubt`."""
+        del doubted
+        return config
+
     # Pairs: for arrays over siblings, and for lists of them.
 
-    def edges(self, uncertainty: jax.Array, exists: jax.Array, config: SearchConfig) -> Edges:
+    def edges(
+        self, uncertainty: Float[Array, " actions"], exists: Bool[Array, " actions"], config: SearchConfig
+    ) -> Edges:
         """What is noted about the transitions into new siblings."""
         del exists, config
         return Edges(jnp.ones_like(uncertainty), jnp.ones_like(uncertainty))
 
-    def plain_edges(self, uncertainty: Sequence[float], config: SearchConfig) -> Edges:
+    def plain_edges(self, uncertainty: Sequence[float], config: SearchConfig) -> PlainEdges:
         del config
-        return Edges([1.0] * len(uncertainty), [1.0] * len(uncertainty))
+        return PlainEdges([1.0] * len(uncertainty), [1.0] * len(uncertainty))
 
-    def first_choice(self, exists: jax.Array, bias: jax.Array) -> jax.Array:
-        """Which children come first among those that `exists` and were never visited: conditions [actions]."""
+    def first_choice(self, exists: Bool[Array, " actions"], bias: Float[Array, " actions"]) -> Bool[Array, " actions"]:
+        """Which children come first among those that `exists` and were never visited."""
         del bias
         return exists
 
@@ -115,8 +137,10 @@ class Rules:
         """Their places, in action order."""
         return list(range(len(bias)))
 
-    def candidates(self, exists: jax.Array, values: jax.Array, bias: jax.Array) -> jax.Array:
-        """Which siblings selection chooses among: conditions [actions]."""
+    def candidates(
+        self, exists: Bool[Array, " actions"], values: Float[Array, " actions"], bias: Float[Array, " actions"]
+    ) -> Bool[Array, " actions"]:
+        """Which siblings selection chooses among."""
         del values, bias
         return exists
 
@@ -124,27 +148,13 @@ class Rules:
         del bias
         return list(range(len(values)))
 
-    def leaf_value(self, returns: jax.Array, uncertainty: jax.Array, config: SearchConfig) -> jax.Array:
-        """G, the value of a leaf out of its rollouts' returns and uncertainties, [rollouts] each."""
+    def leaf_value(
+        self, returns: Float[Array, " rollouts"], uncertainty: Float[Array, " rollouts"], config: SearchConfig
+    ) -> Float[Array, ""]:
+        """G, the value of a leaf from the returns and uncertainties of its rollouts."""
         del uncertainty, config
         return jnp.mean(returns)
 
     def plain_leaf_value(self, returns: Sequence[float], uncertainty: Sequence[float], config: SearchConfig) -> float:
         del uncertainty, config
         return sum(returns) / len(returns)
-
-    def doubts(self, uncertainty: Number, config: SearchConfig) -> Number:
-        """Whether a step of a rollout counts as doubtful. Only if `weighs_rollouts`."""
-        raise NotImplementedError
-
-    def below_doubt(self, config: SearchConfig, doubted: Any) -> SearchConfig:
-        """The settings that hold below a transition. Only if `follows_doubt`."""
-        del doubted
-        return config
-
-    # The compiled engine's loop and final move.
-
-    picks_at_random: bool = False
-    """Whether the child that is rolled out after an expansion is drawn; else it is the first of `first_choice`."""
-    breaks_ties_by_value: bool = False
-    """Whether the best of the most visited moves is made; else one of them is drawn."""

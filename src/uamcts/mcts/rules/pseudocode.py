@@ -7,8 +7,8 @@ backpropagation  Q(v) += keep value;  value <- gamma value + r(v)
 
 from __future__ import annotations
 
-from uamcts.mcts.rules.base import Number
 from uamcts.mcts.rules.softmax import SoftmaxRules
+from uamcts.types import Number
 
 
 class Pseudocode(SoftmaxRules):

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from uamcts.mcts.rules.base import Number
 from uamcts.mcts.rules.softmax import SoftmaxRules
+from uamcts.types import Number
 
 if TYPE_CHECKING:
     from uamcts.mcts.config import SearchConfig

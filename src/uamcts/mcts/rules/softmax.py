@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
-from uamcts.mcts.rules.base import SWITCHES, Edges, Rules
+from uamcts.mcts.rules.base import SWITCHES, Edges, PlainEdges, Rules
+from uamcts.types import Number
 
 if TYPE_CHECKING:
     from uamcts.mcts.config import SearchConfig
@@ -23,20 +24,24 @@ class SoftmaxRules(Rules):
 
     reads = SWITCHES | {"tau", "deletion_scale", "deletion_threshold"}
 
-    def edges(self, uncertainty: jax.Array, exists: jax.Array, config: SearchConfig) -> Edges:
+    def edges(
+        self, uncertainty: Float[Array, " actions"], exists: Bool[Array, " actions"], config: SearchConfig
+    ) -> Edges:
         bias = jnp.where(config.selection, 1.0 - softmax(uncertainty, exists, config.tau), 1.0)
         keep = jnp.where(config.backpropagation, softmax(-uncertainty, exists, config.tau), 1.0)
         return Edges(bias, keep)
 
-    def plain_edges(self, uncertainty: Sequence[float], config: SearchConfig) -> Edges:
+    def plain_edges(self, uncertainty: Sequence[float], config: SearchConfig) -> PlainEdges:
         bias = keep = [1.0] * len(uncertainty)
         if config.selection:
             bias = [1.0 - weight for weight in plain_softmax(uncertainty, config.tau)]
         if config.backpropagation:
             keep = plain_softmax([-u for u in uncertainty], config.tau)
-        return Edges(bias, keep)
+        return PlainEdges(bias, keep)
 
-    def leaf_value(self, returns: jax.Array, uncertainty: jax.Array, config: SearchConfig) -> jax.Array:
+    def leaf_value(
+        self, returns: Float[Array, " rollouts"], uncertainty: Float[Array, " rollouts"], config: SearchConfig
+    ) -> Float[Array, ""]:
         weights = softmax(-uncertainty, jnp.ones(returns.shape, bool), config.tau)
         return jnp.where(config.simulation, jnp.sum(weights * returns), jnp.mean(returns))
 
@@ -47,7 +52,7 @@ class SoftmaxRules(Rules):
         return sum(weight * returned for weight, returned in zip(weights, returns, strict=True))
 
 
-def softmax(numbers: jax.Array, exists: jax.Array, tau: jax.Array) -> jax.Array:
+def softmax(numbers: Float[Array, " n"], exists: Bool[Array, " n"], tau: Number) -> Float[Array, " n"]:
     """softmax(numbers / tau) over the places that exist, 0 elsewhere.
 
     The greatest number is subtracted before the division, so that nothing overflows for any tau from 1e-6 to infinity.
@@ -57,7 +62,7 @@ def softmax(numbers: jax.Array, exists: jax.Array, tau: jax.Array) -> jax.Array:
     return powers / jnp.maximum(jnp.sum(powers), 1.0)
 
 
-def plain_softmax(numbers: Sequence[float], tau: float) -> list[float]:
+def plain_softmax(numbers: Sequence[float], tau: Number) -> list[float]:
     """The same for a list."""
     greatest = max(numbers)
     powers = [math.exp((number - greatest) / tau) for number in numbers]

@@ -18,13 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
-from uamcts.mcts.rules.base import SWITCHES, Edges, Number, Rules
+from uamcts.mcts.rules.base import SWITCHES, Edges, PlainEdges, Rules
 from uamcts.mcts.tree import unrolled_reduce
+from uamcts.types import Number, Switch
 
 if TYPE_CHECKING:
     from uamcts.mcts.config import SearchConfig
@@ -52,34 +54,36 @@ class Trust(Rules):
     def score(self, value: Number, exploration: Number, bias: Number) -> Number:
         return value + exploration - bias
 
-    def doubts(self, uncertainty: Number, config: SearchConfig) -> Number:
+    def doubts(self, uncertainty: Number, config: SearchConfig) -> Switch:
         return uncertainty > config.threshold
 
     def rollout_return(self, before: Number, after: Number, discount: Number, config: SearchConfig) -> Number:
         rho = config.rho * (discount > 0)
         return before + least(after, (1.0 - rho) * after + rho * discount * config.v_min)
 
-    def below_doubt(self, config: SearchConfig, doubted: Any) -> SearchConfig:
+    def below_doubt(self, config: SearchConfig, doubted: Switch) -> SearchConfig:
         """Beyond the first doubtful transition a second one takes nothing more."""
         if isinstance(doubted, bool):
             return replace(config, rho=0.0, penalty=0.0) if doubted else config
         rho, penalty = (jnp.where(doubted, 0.0, number) for number in (config.rho, config.penalty))
         return replace(config, rho=rho, penalty=penalty)
 
-    def edges(self, uncertainty: jax.Array, exists: jax.Array, config: SearchConfig) -> Edges:
+    def edges(
+        self, uncertainty: Float[Array, " actions"], exists: Bool[Array, " actions"], config: SearchConfig
+    ) -> Edges:
         del exists
         doubtful = self.doubts(uncertainty, config)
         bias = jnp.where(config.selection & doubtful, config.penalty, 0.0)
         keep = jnp.where(config.backpropagation & doubtful, 1.0 - config.rho, 1.0)
         return Edges(bias, keep)
 
-    def plain_edges(self, uncertainty: Sequence[float], config: SearchConfig) -> Edges:
+    def plain_edges(self, uncertainty: Sequence[float], config: SearchConfig) -> PlainEdges:
         doubtful = [self.doubts(u, config) for u in uncertainty]
         bias = [config.penalty if config.selection and doubt else 0.0 for doubt in doubtful]
         keep = [1.0 - config.rho if config.backpropagation and doubt else 1.0 for doubt in doubtful]
-        return Edges(bias, keep)
+        return PlainEdges(bias, keep)
 
-    def first_choice(self, exists: jax.Array, bias: jax.Array) -> jax.Array:
+    def first_choice(self, exists: Bool[Array, " actions"], bias: Float[Array, " actions"]) -> Bool[Array, " actions"]:
         """The certain ones, or all: those with the least penalty."""
         return exists & (bias == unrolled_reduce(jnp.minimum, jnp.where(exists, bias, jnp.inf)))
 
@@ -87,7 +91,9 @@ class Trust(Rules):
         smallest = min(bias)
         return [place for place, penalty in enumerate(bias) if penalty == smallest]
 
-    def candidates(self, exists: jax.Array, values: jax.Array, bias: jax.Array) -> jax.Array:
+    def candidates(
+        self, exists: Bool[Array, " actions"], values: Float[Array, " actions"], bias: Float[Array, " actions"]
+    ) -> Bool[Array, " actions"]:
         low = unrolled_reduce(jnp.minimum, jnp.where(exists, values, jnp.inf))
         equal = low == unrolled_reduce(jnp.maximum, jnp.where(exists, values, -jnp.inf))
         return exists & (~equal | self.first_choice(exists, bias))

@@ -7,7 +7,8 @@ import pytest
 
 import uamcts
 from uamcts.mcts import lockstep_kernel
-from uamcts.mcts.lockstep import lockstep, run_recorded
+from uamcts.mcts.lockstep import run_lockstep
+from uamcts.mcts.lockstep_kernel import Loop
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.simulate import Start, simulate
 from uamcts.randomness import seed_of
@@ -26,7 +27,8 @@ def collatz(offset):
 
 def run(offset, numbers, count=200):
     lanes = (numbers, jnp.zeros_like(numbers), numbers == 1)
-    return lockstep(collatz(offset), lambda lane: lane[2], count, lanes)[1]
+    step = collatz(offset)
+    return run_lockstep(lambda k, lane: (step(k, lane), ()), lambda lane: lane[2], count, lanes)[0][1]
 
 
 def test_every_lane_counts_its_own_steps():
@@ -93,7 +95,7 @@ def trail(numbers, count=12):
     """The Collatz loop with a record of every number on the way, and whether it was still on its way."""
     step = collatz(jnp.int32(1))
     lanes = (numbers, jnp.zeros_like(numbers), numbers == 1)
-    return run_recorded(lambda k, lane: (step(k, lane), (lane[0], ~lane[2])), lambda lane: lane[2], count, lanes)
+    return run_lockstep(lambda k, lane: (step(k, lane), (lane[0], ~lane[2])), lambda lane: lane[2], count, lanes)
 
 
 def test_records_hold_what_every_step_said():
@@ -124,8 +126,8 @@ def test_what_is_no_plain_number_takes_the_loop(monkeypatch):
     """A lane with a vector in it does not fit the kernel: `usable` says so, also on a GPU."""
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     vector, number = jnp.zeros((4, 2)), jnp.zeros(4)
-    assert not lockstep_kernel.usable(None, 1, 0, (), [], [number, vector])
-    assert not lockstep_kernel.usable(None, 1, 0, (False,), [vector], [number])
+    assert not lockstep_kernel.usable(Loop(None, 1, 0, ()), [], [number, vector])
+    assert not lockstep_kernel.usable(Loop(None, 1, 0, (False,)), [vector], [number])
 
 
 def test_a_step_that_cannot_be_lowered_takes_the_loop(monkeypatch):
@@ -133,7 +135,7 @@ def test_a_step_that_cannot_be_lowered_takes_the_loop(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     jaxpr = jax.make_jaxpr(lambda k, x: x + 1)(jnp.int32(0), jnp.float32(0)).jaxpr
     lockstep_kernel._lowers.cache_clear()
-    assert not lockstep_kernel.usable(jaxpr, 1, 0, (), [], [jnp.zeros(4)])
+    assert not lockstep_kernel.usable(Loop(jaxpr, 1, 0, ()), [], [jnp.zeros(4)])
 
 
 def test_the_kernel_stops_blocks_that_are_over():
@@ -144,5 +146,5 @@ def test_the_kernel_stops_blocks_that_are_over():
     flat = jax.make_jaxpr(lambda k, *lane: list(step(k, lane)))(jax.ShapeDtypeStruct((), jnp.int32), *one)
     lanes = [numbers, jnp.zeros_like(numbers), numbers == 1]
     constants = [jnp.asarray(constant) for constant in flat.consts]
-    found = lockstep_kernel.run(flat.jaxpr, 200, 2, (False,) * len(constants), constants, lanes, interpret=True)
+    found = lockstep_kernel.run(Loop(flat.jaxpr, 200, 2, (False,) * len(constants)), constants, lanes, interpret=True)
     np.testing.assert_array_equal(found[1], run(jnp.int32(1), numbers))

@@ -1,0 +1,227 @@
+"""Search on a graph: equal states share a node, and values are Bellman backups."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+from uamcts.reference.graph import ACCURACY, DECAY, Edge, Graph, GraphNode, Sweeper
+from uamcts.reference.models import identity_of
+from uamcts.reference.rollouts import Start
+from uamcts.reference.setup import Setup
+from uamcts.reference.tree import Result, check_reward, check_uncertainty
+
+
+class GraphSearch:
+    """A search on a graph; `previous` is the result of an earlier one to go on from."""
+
+    def __init__(self, setup: Setup, previous: Result | None):
+        self.setup, self.previous = setup, previous
+        self.rules, self.dynamics = setup.rules, setup.dynamics
+        self.key = identity_of(setup.dynamics.model)
+
+    def search(self, state: Any, end: float | None) -> Result:
+        self.plant(state)
+        iterations, measured, graph, root = 0, 0, self.graph, self.graph.root
+        sweep_at = 2 * len(graph.expanded)
+        while iterations < self.config.iterations and root.reach:
+            if end is not None and iterations and time.perf_counter() >= end:
+                break
+            path, leaf = self.select(root)
+            if leaf.edges is None and not leaf.terminal and len(path) < self.setup.longest:
+                self.expand(leaf, iterations + 1)
+            elif measured < len(graph.expanded):
+                measured = len(graph.expanded)
+                graph.measure_reach()
+            self.back_up(path)
+            iterations += 1
+            if len(graph.expanded) >= sweep_at:
+                Sweeper(graph, self.rules, self.config).settle()
+                sweep_at = 2 * len(graph.expanded)
+        return self.result(iterations)
+
+    def plant(self, state: Any) -> None:
+        """The graph to start with: a root, expanded, or what an earlier search left."""
+        key, before = (self.key(state), False), None
+        if self.previous is not None:
+            before = self.previous.tree.nodes.get(key)
+        if before is not None and before.edges and self.previous is not None:
+            self.graph = self.previous.tree.keep_reachable(before)
+            if self.setup.config.worst is None:
+                self.setup.use(replace(self.setup.config, worst=self.previous.config.worst))
+        else:
+            self.setup.settle_worst(state)
+            self.graph = Graph(GraphNode(state, False, False))
+            self.graph.nodes[key] = self.graph.root
+        self.config = self.setup.config
+        if self.graph.root.edges is None:
+            self.expand(self.graph.root, 0)
+        if not self.graph.root.edges:
+            raise ValueError("the root has no legal action")
+
+    # Selection
+
+    def select(self, root: GraphNode) -> tuple[list[tuple[GraphNode, Edge]], GraphNode]:
+        """From the root down to a node that is not expanded, along the best scores and the outcomes visited least."""
+        path: list[tuple[GraphNode, Edge]] = []
+        node, longest = root, self.setup.longest
+        while node.edges and len(path) < longest:
+            edge = self.best(node, node.edges)
+            path.append((node, edge))
+            node.visits += 1
+            edge.visits += 1
+            slot, visited = 0, edge.visited
+            if len(visited) > 1:
+                most = -1.0
+                for place, child in enumerate(edge.children):
+                    share = edge.chances[place] * child.reach / (visited[place] + 1)
+                    if share > most:
+                        slot, most = place, share
+            visited[slot] += 1
+            node = edge.children[slot]
+        return path, node
+
+    def best(self, node: GraphNode, edges: list[Edge]) -> Edge:
+        """argmax of the score of Q + c d sqrt(ln N / n), Q scaled among siblings; ties: the first action.
+
+        d is 1 for the action that leads to a node to be expanded in the fewest steps, and DECAY for each step more.
+        With a prior P it is Q + c d P sqrt(N) / n. Every action counts as visited once before.
+        """
+        values = [edge.value for edge in edges]
+        reaches = [max([child.reach for child in edge.children]) for edge in edges]
+        places = self.rules.plain_candidates(values, [edge.bias for edge in edges])
+        if not any(reaches[place] for place in places):
+            places = list(range(len(edges)))
+        low, high, nearest = min(values), max(values), max(reaches) or 1.0
+        scale, equal = (1.0 / (high - low), 0.0) if high > low else (0.0, 0.5)
+        by_prior = self.setup.guides.prior is not None
+        prior = self.prior(node, edges) if by_prior else ()
+        explore = self.config.c / nearest * math.sqrt(node.visits if by_prior else math.log(node.visits + 1))
+        sqrt, score_of = math.sqrt, self.rules.score
+        best, best_score = edges[places[0]], -math.inf
+        for place in places:
+            edge, reach = edges[place], reaches[place]
+            if reach:
+                tries = edge.visits + 1
+                bonus = explore * reach * (prior[place] / tries if by_prior else 1.0 / sqrt(tries))
+                score = score_of((values[place] - low) * scale + equal, bonus, edge.bias)
+                if score > best_score:
+                    best, best_score = edge, score
+        return best
+
+    def prior(self, node: GraphNode, edges: list[Edge]) -> list[float]:
+        """The prior probabilities of a node's actions."""
+        if node.prior is None:
+            node.prior = self.setup.guides.priors(node.state, [edge.action for edge in edges])
+        return node.prior
+
+    # Expansion
+
+    def expand(self, node: GraphNode, iteration: int) -> None:
+        """Gives a node all its actions and outcomes, and successors that are new a first value."""
+        state, uncertainty, settings = node.state, self.setup.uncertainty, self.setup.settings(node.doubted)
+        actions = self.dynamics.allowed(state)
+        doubts = [check_uncertainty(0.0 if uncertainty is None else uncertainty(state, a)) for a in actions]
+        node.edges = edges = [Edge(action, doubt) for action, doubt in zip(actions, doubts, strict=True)]
+        if not edges:
+            node.value = node.reach = 0.0  # a dead end
+            return
+        new: list[GraphNode] = []
+        for edge, bias, keep in zip(edges, *self.rules.plain_edges(doubts, settings), strict=True):
+            edge.bias, edge.keep = bias, keep
+            doubted = self.rules.follows_doubt and (node.doubted or edge.keep < 1.0)
+            self.connect(state, edge, doubted, new)
+        self.evaluate(new, iteration)
+        for edge in edges:
+            edge.value = self.edge_value(edge)
+        node.value = max([edge.value for edge in edges])
+        node.reach = DECAY * max([child.reach for edge in edges for child in edge.children])
+        self.graph.expanded.append(node)
+
+    def connect(self, state: Any, edge: Edge, doubted: bool, new: list[GraphNode]) -> None:
+        """Finds or makes the successors of an action; outcomes with the same successor count as one."""
+        nodes = self.graph.nodes
+        places: dict[GraphNode, int] = {}
+        for chance, (following, reward, terminal) in self.dynamics.outcomes(state, edge.action):
+            edge.reward += chance * check_reward(reward)
+            if terminal:
+                child = self.graph.end
+            else:
+                key = (self.key(following), doubted)
+                child = nodes.get(key)
+                if child is None:
+                    child = nodes[key] = GraphNode(following, doubted, False)
+                    new.append(child)
+            place = places.setdefault(child, len(places))
+            if place == len(edge.children):
+                edge.children.append(child)
+                edge.chances.append(0.0)
+                edge.visited.append(0)
+            edge.chances[place] += chance
+
+    def evaluate(self, new: list[GraphNode], iteration: int) -> None:
+        """First values of new nodes; they share the rollouts of an iteration."""
+        count = max(1, self.config.rollouts // max(1, len(new)))
+        depth = self.setup.rollout_depth(1)
+        for place, child in enumerate(new):
+            start = Start(child.state, iteration, range(place * count, (place + 1) * count), depth)
+            child.value = self.setup.simulator.simulate(start, self.setup.settings(child.doubted))
+
+    # Backups
+
+    def edge_value(self, edge: Edge) -> float:
+        """Q(s, a) = sum over outcomes of p [r + gamma P(V(s'))]."""
+        if edge.keep == 1.0:
+            below = 0.0
+            for chance, child in zip(edge.chances, edge.children, strict=True):
+                below += chance * child.value
+            return edge.reward + self.config.gamma * below
+        passed = 0.0
+        for chance, child in zip(edge.chances, edge.children, strict=True):
+            passed += chance * self.rules.child_value(child.value, 0.0, edge.keep, self.config)
+        return edge.reward + passed
+
+    def back_up(self, path: list[tuple[GraphNode, Edge]]) -> None:
+        """Bellman backups from the end of a path to the root."""
+        for node, edge in reversed(path):
+            edge.value = self.edge_value(edge)
+            edges = node.edges or ()
+            node.value = max([edge.value for edge in edges])
+            node.reach = DECAY * max([child.reach for edge in edges for child in edge.children])
+
+    # The move
+
+    def choose(self, values: list[float], early: list[float]) -> int:
+        """The place of the best value; of equal ones the one that pays earlier; of these, one is drawn.
+
+        Without the second rule a search with gamma = 1 would put off what it can have at any time.
+        """
+        slack = ACCURACY * max(map(abs, values))
+        ties = [place for place, value in enumerate(values) if value >= max(values) - slack]
+        most = max(early[place] for place in ties)
+        ties = [place for place in ties if early[place] >= most - ACCURACY * abs(most)]
+        return ties[self.setup.draws.tie(len(ties))]
+
+    def result(self, iterations: int) -> Result:
+        root, edges = self.graph.root, self.graph.root.edges or []
+        sweeper = Sweeper(self.graph, self.rules, self.config)
+        sweeper.settle()
+        here = slice(sweeper.first_edges[root.index], sweeper.first_edges[root.index] + len(edges))
+        values = [edge.value for edge in edges]
+        if self.setup.horizon is not None:
+            values = sweeper.sweep(self.setup.horizon)[here].tolist()
+        chosen = edges[self.choose(values, sweeper.early[here].tolist())]
+        found = {edge.action: (edge, value) for edge, value in zip(edges, values, strict=True)}
+        actions = self.dynamics.actions
+        return Result(
+            action=chosen.action,
+            visits=[found[a][0].visits if a in found else 0 for a in actions],
+            values=[found[a][1] if a in found else math.nan for a in actions],
+            uncertainty=[found[a][0].uncertainty if a in found else 0.0 for a in actions],
+            exists=[a in found for a in actions],
+            tree=self.graph,
+            iterations=iterations,
+            config=self.config,
+        )

@@ -1,0 +1,68 @@
+"""Checks of array shapes at run time, for jaxtyping's import hook: beartype, and the fields of named tuples.
+
+beartype looks at the annotations of functions. Much of a search travels in named tuples (`Tree`, `Path`, `SearchResult`
+...), which it only recognises by their class; here the arrays in them are checked too, with the same sizes of axes as
+the other arguments of the call.
+"""
+
+import functools
+import inspect
+import typing
+
+from beartype import beartype
+
+MODULES = [
+    "uamcts.mcts.backpropagate",
+    "uamcts.mcts.expand",
+    "uamcts.mcts.rules",
+    "uamcts.mcts.search",
+    "uamcts.mcts.select",
+    "uamcts.mcts.simulate",
+    "uamcts.mcts.tree",
+    "uamcts.randomness",
+]
+"""The modules whose annotations are checked in all tests."""
+
+RESULTS = ("SearchResult.", "Tree.")
+"""Classes whose methods are not checked: callers use them on NumPy arrays and on batches too."""
+
+
+@functools.cache
+def hints(kind):
+    return typing.get_type_hints(kind)
+
+
+def fits(value, hint):
+    """Whether an array has the shape that `hint` says; a hint may be a union with None."""
+    choices = typing.get_args(hint) or (hint,)
+    arrays = [choice for choice in choices if hasattr(choice, "dims")]
+    return not arrays or (value is None and type(None) in choices) or any(isinstance(value, one) for one in arrays)
+
+
+def check_records(value):
+    """Checks the fields of a named tuple, of those in it, and of those in a tuple."""
+    if not isinstance(value, tuple):
+        return
+    for name in getattr(value, "_fields", ()):
+        hint = hints(type(value)).get(name)
+        if not fits(getattr(value, name), hint):
+            found = getattr(getattr(value, name), "shape", type(getattr(value, name)).__name__)
+            raise TypeError(f"{type(value).__name__}.{name} is {found}, but should be {hint}")
+    for part in value:
+        check_records(part)
+
+
+def check_shapes(function):
+    """The type checker that the import hook is given: it is called with arguments, and with the result."""
+    if function.__qualname__.startswith(RESULTS):
+        return function
+    checked = beartype(function)
+    is_method = next(iter(inspect.signature(function).parameters), None) == "self"
+
+    @functools.wraps(function)
+    def check(*args, **kwargs):
+        for value in (*args[is_method:], *kwargs.values()):
+            check_records(value)
+        return checked(*args, **kwargs)
+
+    return check
