@@ -16,12 +16,12 @@ from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.facts import Patched
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.episodes.online import Run, advance, over_runs
+from uamcts.mcts.state_hash import fingerprint
 from uamcts.presets import search_config
 from uamcts.types import Transition
 from uamcts.uncertainty.estimator import Estimator
 from uamcts.uncertainty.learner import UncertaintyLearner
 from uamcts.uncertainty.prediction_cache import PredictionCache
-from uamcts.uncertainty.state_hash import fingerprint
 
 KEY = jax.random.key(0)
 

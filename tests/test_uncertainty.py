@@ -401,7 +401,7 @@ def test_a_fingerprint_does_not_depend_on_how_words_are_mixed(monkeypatch):
     state = (jnp.arange(5), jnp.linspace(-1, 1, 40))
     expected = fingerprint(state)
     for limit in (0, 1000):
-        monkeypatch.setattr("uamcts.uncertainty.state_hash.UNROLLED", limit)
+        monkeypatch.setattr("uamcts.mcts.state_hash.UNROLLED", limit)
         assert [int(word) for word in fingerprint(state)] == [int(word) for word in expected]
 
 

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, UInt32
 
+from uamcts.mcts.state_hash import fingerprint, words_of
 from uamcts.types import PyTree
-from uamcts.uncertainty.state_hash import fingerprint, words_of
 
 CAPACITY = 1024
 NOWHERE = -1

@@ -11,11 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from uamcts.arguments import action_count, refuse_beyond_memory, search_bytes
+from uamcts.arguments import refuse_beyond_memory, search_bytes
 from uamcts.mcts.config import STATIC_FIELDS, SearchConfig
-from uamcts.mcts.problem import Problem
+from uamcts.mcts.graph.graph import Graph, graph_bytes
+from uamcts.mcts.graph.search import BAD_PROBABILITY, graph_search
+from uamcts.mcts.problem import Problem, make_problem
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
-from uamcts.types import BatchedUncertainty, Legal, Model, PyTree, Uncertainty
+from uamcts.types import BatchedUncertainty, Legal, Number, PyTree, Uncertainty
 
 _Fixed: TypeAlias = tuple[tuple[str, Any], ...]
 """The settings that are built into a program."""
@@ -24,12 +26,17 @@ _Fixed: TypeAlias = tuple[tuple[str, Any], ...]
 def search(
     key: PRNGKeyArray,
     state: PyTree,
-    model: Model,
+    model: Any,
     uncertainty: Uncertainty | BatchedUncertainty | None,
     config: SearchConfig,
     *,
     num_actions: int | None = None,
     legal: Legal | None = None,
+    policy: Callable[..., Any] | None = None,
+    value: Callable[..., Any] | None = None,
+    prior: Callable[..., Any] | None = None,
+    horizon: Number = None,
+    tree: Any = None,
 ) -> SearchResult:
     """Plans one move from `state` in `model`, avoiding transitions with a high `uncertainty`.
 
@@ -40,11 +47,21 @@ def search(
     Args:
         key: a JAX random key.
         state: the state to plan from, a pytree of arrays.
-        model: the simulator, `(state, action) -> Transition`.
+        model: the simulator, a function `(state, action) -> Transition`; or an object with `outcomes(state, action) ->
+            (Transition over [K], probabilities [K])`, with `sample(state, action, key) -> Transition`, or with `step`,
+            which is planned in by the first of these that it has.
         uncertainty: how wrong the model is about a transition, `(state, action) -> U`. None: the model is right.
         config: the settings of the search.
         num_actions: how many actions there are. None: `num_actions` of the model, or of the object whose method it is.
         legal: which actions are legal, `(state) -> [num_actions]`. None: `legal` of that object, or all actions.
+        policy: rolls out instead of uniform random actions, `(state, key) ->` an action, or probabilities
+            [num_actions].
+        value: the value of a state, `(state) -> float`, instead of rollouts, or mixed with them by
+            `config.value_weight`.
+        prior: prior probabilities `(state) -> [num_actions]`, which guide selection: x + c P(a) sqrt(N) / (1 + n_a).
+        horizon: how many steps are left. None: as many as you like.
+        tree: the result of an earlier search with the same model and uncertainty. What it found out about the states
+            that can be reached from `state` is kept, visits and values included.
 
     Returns:
         The chosen action, and visits, values and uncertainties of all actions.
@@ -61,24 +78,24 @@ def search(
         result = uamcts.search(key, domain.reset(key), domain.model, uamcts.true_uncertainty(domain), config)
         ```
     """
-    owner = getattr(model, "__self__", model)
-    num_actions = getattr(owner, "num_actions", None) if num_actions is None else num_actions
-    if num_actions is None:
-        raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
-    num_actions = action_count(num_actions)
-    legal = getattr(owner, "legal", None) if legal is None else legal
     uncertainty = no_uncertainty if uncertainty is None else uncertainty
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config))):
-        return tree_search(key, state, Problem(model, uncertainty, num_actions, legal), config)
+    previous = getattr(tree, "tree", tree)
+    guides = {"policy": policy, "value": value, "prior": prior}
+    problem = make_problem(model, uncertainty, num_actions, legal, samples=config.outcomes, **guides)
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config, horizon, previous))):
+        return run_search(key, state, problem, config, horizon=horizon, previous=previous)
     what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
-    refuse_beyond_memory(search_bytes(state, config, num_actions), what, "give fewer iterations or rollouts")
+    if config.graph:
+        needed = graph_bytes(state, config, problem.num_actions, problem.slots(state))
+    else:
+        needed = search_bytes(state, config, problem.num_actions)
+    refuse_beyond_memory(needed, what, "give fewer iterations or rollouts")
     fixed, free = _partition(config)
-    parts: Any = (model, uncertainty, num_actions, legal, fixed)
     try:
-        program = _program(*parts)
+        program = _program(problem, fixed)
     except TypeError:  # a function that cannot be a key is compiled anew for every call
-        program = _program.__wrapped__(*parts)
-    result = program(key, state, free)
+        program = _program.__wrapped__(problem, fixed)
+    result = program(key, state, free, horizon, previous)
     if not isinstance(result.flags, jax.core.Tracer):  # else the model or the uncertainty is being transformed
         raise_flags(result)
     return result
@@ -98,8 +115,8 @@ def raise_flags(result: Any) -> None:
         result: a `SearchResult`, or anything else with the `flags` of searches.
 
     Raises:
-        ValueError: if there was no legal action at the root, if an uncertainty was negative or not finite, or if a
-            reward was not finite.
+        ValueError: if there was no legal action at the root, if an uncertainty was negative or not finite, if a
+            reward was not finite, or if probabilities were none.
 
     Example:
         ```python
@@ -114,6 +131,11 @@ def raise_flags(result: Any) -> None:
         raise ValueError("the uncertainty function returned a number that is negative or not finite")
     if flags & BAD_REWARD:
         raise ValueError("the model returned a reward that is not a finite number")
+    if flags & BAD_PROBABILITY:
+        raise ValueError(
+            "probabilities of outcomes, or of a prior, are negative, not numbers, or do not sum to 1; make `outcomes` "
+            "return probabilities [K] that do, and `prior` numbers of at least 0 that are not all 0"
+        )
 
 
 def _partition(config: SearchConfig) -> tuple[_Fixed, dict[str, Any]]:
@@ -130,18 +152,34 @@ def _partition(config: SearchConfig) -> tuple[_Fixed, dict[str, Any]]:
     return tuple(fixed.items()), free
 
 
-@functools.lru_cache(maxsize=64)
-def _program(
-    model: Model,
-    uncertainty: Uncertainty | BatchedUncertainty,
-    num_actions: int,
-    legal: Legal | None,
-    fixed: _Fixed,
-) -> Callable[..., SearchResult]:
-    """The compiled program of one model, uncertainty function and set of built-in settings."""
+def run_search(
+    key: PRNGKeyArray,
+    state: PyTree,
+    problem: Problem,
+    config: SearchConfig,
+    memory: PyTree = None,
+    horizon: Number = None,
+    previous: Graph | None = None,
+) -> SearchResult:
+    """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
+    if config.graph:
+        return graph_search(key, state, problem, config, memory, horizon, previous)
+    for name, given in (("value", problem.value), ("prior", problem.prior), ("horizon", horizon), ("tree", previous)):
+        if given is not None:
+            raise ValueError(f"{name} is given, which only graph search reads; add graph=True to the settings")
+    if problem.is_random:
+        raise ValueError("the model is random, which only graph search plans in; add graph=True to the settings")
+    return tree_search(key, state, problem, config, memory)
 
-    def program(key: PRNGKeyArray, state: PyTree, free: dict[str, Any]) -> SearchResult:
+
+@functools.lru_cache(maxsize=64)
+def _program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult]:
+    """The compiled program of one problem and set of built-in settings."""
+
+    def program(
+        key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number, previous: Graph | None
+    ) -> SearchResult:
         config = SearchConfig(**dict(fixed), **free)
-        return tree_search(key, state, Problem(model, uncertainty, num_actions, legal), config)
+        return run_search(key, state, problem, config, horizon=horizon, previous=previous)
 
     return jax.jit(program)

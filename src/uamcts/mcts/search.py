@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -47,8 +47,8 @@ class SearchResult(NamedTuple):
     """U of each action's first step."""
     exists: Bool[Array, " actions"]
     """False for actions that are illegal or that UA-Expansion deleted at the root."""
-    tree: Tree
-    """The search tree."""
+    tree: Any
+    """The search tree, or the graph (`SearchConfig.graph`)."""
     flags: Int[Array, ""]
     """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD and NO_ACTION: see `raise_flags`."""
     memory: PyTree = None

@@ -18,18 +18,18 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.lockstep import run_lockstep
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
-from uamcts.randomness import ROLLOUT, Seed, draw, pick, randint, stream_word
+from uamcts.randomness import ROLLOUT, Seed, draw, stream_word
 from uamcts.types import BatchedUncertainty, Number, PyTree, Uncertainty
 
 
 class Start(NamedTuple):
-    """Where the rollouts of one simulation begin."""
+    """Where the rollouts of one simulation begin: all in one state, or, with an axis [rollouts], each in its own."""
 
     seed: Seed
-    number: Int[Array, ""]
-    """The number of the simulation within its search."""
+    number: Int[Array, "*starts"]
+    """The number of the simulation within its search, or the number of each rollout within the search."""
     state: PyTree
-    terminal: Bool[Array, ""]
+    terminal: Bool[Array, "*starts"]
 
 
 class Rollouts(NamedTuple):
@@ -137,7 +137,8 @@ def record_rollouts(start: Start, problem: Problem, config: SearchConfig) -> tup
 
 def _begin(start: Start, config: SearchConfig, uncertain: bool) -> Rollout:
     """The rollouts before their first step, [rollouts]."""
-    numbers = start.number * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
+    own = start.number.ndim == 1
+    numbers = start.number if own else start.number * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
     weighs = find_rules(config.rules).weighs_rollouts and uncertain
     discounts = not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
     one, zero = jnp.ones((), float), jnp.zeros((), float)
@@ -152,6 +153,8 @@ def _begin(start: Start, config: SearchConfig, uncertain: bool) -> Rollout:
         doubt_discount=zero if weighs else None,
     )
     begin: Rollout = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (config.rollouts, *jnp.shape(leaf))), one_rollout)
+    if own:
+        begin = begin._replace(state=start.state, over=start.terminal)
     return begin._replace(stream=draw(start.seed, ROLLOUT, numbers))
 
 
@@ -163,12 +166,9 @@ def _step(
     state, over, total = rollout.state, rollout.over, rollout.uncertainty
     after_doubt, doubt_discount = rollout.after_doubt, rollout.doubt_discount
     bits = stream_word(rollout.stream, k)
-    if problem.legal is None:
-        action = randint(bits, problem.num_actions)
-    else:
-        allowed = problem.legal(state)
-        action, over = pick(bits, allowed), over | ~jnp.any(allowed)
-    after = problem.model(state, action)
+    action, stuck = problem.choose(state, bits)
+    over = over if stuck is None else over | stuck
+    after = problem.advance(state, action, bits)
     discount: Number = 1.0 if rollout.discount is None else rollout.discount
     next_discount: Number = 1.0 if rollout.discount is None else discount * config.gamma
     paid = jnp.where(over, 0.0, discount * after.reward)

@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from uamcts.mcts.state_hash import Word, fingerprint
 from uamcts.types import PyTree
-from uamcts.uncertainty.state_hash import Word, fingerprint
 
 SETS, WAYS = 2**15, 2
 """The table has 2 places for each of 32,768 values of a hash. Where both are taken, a newer state replaces one.

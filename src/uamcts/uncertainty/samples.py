@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from uamcts.mcts.state_hash import fingerprint, word_vector
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.estimator import Action, Copies, Estimator, Inputs, Scalar, Space
 from uamcts.uncertainty.prediction_cache import PredictionCache
-from uamcts.uncertainty.state_hash import fingerprint, word_vector
 
 
 class Surprise(eqx.Module):

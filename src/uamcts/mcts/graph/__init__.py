@@ -1,0 +1,1 @@
+"""Search on a graph: equal states share one node, values are Bellman backups (`SearchConfig(graph=True)`)."""

@@ -1,0 +1,125 @@
+"""Graph search: the loop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+
+from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.graph.backup import back_up
+from uamcts.mcts.graph.descend import Descent, descend
+from uamcts.mcts.graph.expand import Leaf, expand, grow
+from uamcts.mcts.graph.graph import END, ROOT, UNEXPANDED, Graph, empty_graph
+from uamcts.mcts.graph.loops import read_once
+from uamcts.mcts.graph.reuse import move_root
+from uamcts.mcts.graph.sweep import look_ahead, settle
+from uamcts.mcts.graph.table import enter, key_words
+from uamcts.mcts.problem import Problem
+from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, worst_return
+from uamcts.randomness import TIE, draw, pick, seed_of
+from uamcts.types import BatchedUncertainty, PyTree
+
+BAD_PROBABILITY = 8
+"""A flag of a result: probabilities of outcomes that are negative, not numbers, or do not sum to 1."""
+FIRST_SWEEP = 8
+"""Sweeps in between begin once so many nodes are expanded, and follow whenever that number has doubled."""
+SWEEPS_BETWEEN = 100
+
+_Carry: TypeAlias = tuple[Graph, jax.Array, PyTree]
+
+
+def graph_search(
+    key: jax.Array,
+    state: PyTree,
+    problem: Problem,
+    config: SearchConfig,
+    memory: PyTree = None,
+    horizon: jax.Array | int | None = None,
+    previous: Graph | None = None,
+) -> SearchResult:
+    """One search from `state` on a graph of states: pure and unbatched.
+
+    An iteration descends to a node that is not expanded, expands it with all outcomes of all actions, gives each new
+    state a first value, and backs up the path. Sweeps over all expanded nodes end the search. An iteration that finds
+    nothing left to expand does nothing: the sweeps then give the optimum of the model.
+
+    `horizon` is the number of steps left. It does not multiply the nodes: as many sweeps from V_0 = 0 give the values
+    of a finite horizon on the same graph, exact on what it covers.
+
+    `previous` is the graph of an earlier search in the same model: at most `iterations` of its expanded nodes are kept,
+    with visits and values, if `state` is one of its states.
+    """
+    seed = seed_of(key)
+    longest = min(config.tree_depth, config.iterations + 1)
+    if config.worst is None and config.reads("worst"):
+        config = replace(config, worst=worst_return(seed, state, problem, config, longest))
+    if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
+        memory = problem.uncertainty.memory()
+    limit = longest if horizon is None else jnp.minimum(longest, horizon)
+
+    def iteration(carry: _Carry, number: jax.Array) -> tuple[_Carry, None]:
+        graph, flags, memory = carry
+        path = descend(graph, number, config, longest, jnp.where(graph.open > 0, limit, 0))
+        graph = graph._replace(visits=path.visits, seen=path.seen)
+        leaf = _read(graph, path)
+        grown = expand(graph, leaf, seed, problem, config, memory)
+        graph = grow(graph, grown, leaf.grows)
+        rows = path.rows.at[path.length].set(graph.rows - 1, mode="drop")
+        path = path._replace(rows=rows, length=path.length + leaf.grows)
+        graph = back_up(graph, path, config)
+        doubled = leaf.grows & (graph.rows >= FIRST_SWEEP) & (graph.rows & (graph.rows - 1) == 0)
+        graph = settle(graph, config, doubled, SWEEPS_BETWEEN)
+        flags = flags | jnp.where(leaf.grows, _flags(grown.faults), 0)
+        return (graph, flags, grown.memory), None
+
+    start = (_plant(state, problem, config, previous), jnp.int32(0), memory)
+    (graph, flags, memory), _ = jax.lax.scan(iteration, start, 1 + jnp.arange(config.iterations, dtype=jnp.int32))
+    graph = settle(graph, config) if horizon is None else look_ahead(graph, horizon, config)
+    return _result(seed, graph, flags)._replace(memory=memory)
+
+
+def _plant(state: PyTree, problem: Problem, config: SearchConfig, previous: Graph | None) -> Graph:
+    """The graph before the first iteration: the root alone, or what is below it in a previous graph."""
+    state = jax.tree.map(jnp.asarray, state)
+    rows = config.iterations * (1 if previous is None else 2)
+    graph = empty_graph(state, rows, problem.num_actions, problem.slots(state), problem.prior is not None)
+    prints, _ = key_words(state, jnp.bool_(False))
+    table = enter(graph.table, prints[None], jnp.array([ROOT]), jnp.array([True]))
+    graph = graph._replace(table=table)
+    return graph if previous is None else move_root(previous, graph, state, config.iterations)
+
+
+def _read(graph: Graph, path: Descent) -> Leaf:
+    """The node at the end of a path."""
+
+    def look() -> Leaf:
+        state = jax.tree.map(lambda leaf: leaf[path.node], graph.state)
+        grows = (graph.row[path.node] == UNEXPANDED) & (path.node != END) & (graph.open > 0)
+        return Leaf(path.node, state, graph.doubted[path.node], grows)
+
+    return read_once(look, path.node >= 0)
+
+
+def _flags(faults: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+    uncertainty, reward, probability = (fault.astype(jnp.int32) for fault in faults)
+    flags: jax.Array = BAD_UNCERTAINTY * uncertainty + BAD_REWARD * reward + BAD_PROBABILITY * probability
+    return flags
+
+
+def _result(seed: jax.Array, graph: Graph, flags: jax.Array) -> SearchResult:
+    expanded = graph.row[ROOT] == 0  # the root's is always the first
+    exists = graph.exists[0] & expanded
+    found = jnp.where(exists, graph.quality[0], -jnp.inf)
+    best = exists & ~(found < jnp.max(found))
+    return SearchResult(
+        action=pick(draw(seed, TIE, jnp.int32(0)), best),
+        visits=jnp.sum(graph.visits[0], axis=1).astype(jnp.int32),
+        values=jnp.where(exists, found, jnp.nan),
+        uncertainty=jnp.where(expanded, graph.uncertainty[0], 0.0),
+        exists=exists,
+        tree=graph,
+        flags=flags | jnp.where(jnp.any(exists), 0, NO_ACTION),
+    )

@@ -1,0 +1,119 @@
+"""Sweeps: Bellman backups of all expanded nodes until the values settle, or for a number of steps that is left.
+
+A sweep starts from V = 0 at every expanded node, so that k sweeps look at least k steps ahead and nothing remains of
+estimates that a cycle would keep alive. Nodes that are not expanded keep their first estimate.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.graph.backup import best, qualities
+from uamcts.mcts.graph.graph import UNEXPANDED, Graph
+from uamcts.mcts.graph.loops import masked_while, read_once
+
+CHUNK = 64
+"""Rows that a sweep works on at once."""
+MOST_SWEEPS = 1000
+TOLERANCE = 2e-7
+"""A sweep that changes no value by more than this, relative to the largest value, is the last."""
+
+
+class _Chunk(NamedTuple):
+    """What the backup of some rows gives."""
+
+    start: jax.Array
+    owner: jax.Array
+    """The nodes of the rows; out of bounds for rows that are not in use."""
+    quality: jax.Array
+    value: jax.Array
+    change: jax.Array
+    """The largest change of a value."""
+    size: jax.Array
+    """The largest size of a value."""
+
+
+def _back_up_chunk(graph: Graph, value: jax.Array, number: jax.Array, config: SearchConfig) -> _Chunk:
+    """Backs up the rows of one chunk, out of the values of all nodes."""
+    size = min(CHUNK, graph.owner.size)
+    start = jnp.clip(number * size, 0, graph.owner.size - size)
+
+    def cut(leaf: jax.Array) -> jax.Array:
+        return jax.lax.dynamic_slice_in_dim(leaf, start, size)
+
+    def look() -> _Chunk:
+        found = qualities(value, cut(graph.child), cut(graph.probability), cut(graph.reward), cut(graph.keep), config)
+        new, used = best(found, cut(graph.exists)), start + jnp.arange(size) < graph.rows
+        owner = cut(graph.owner)
+        change = jnp.max(jnp.where(used, jnp.abs(new - value[owner]), 0.0))
+        largest = jnp.max(jnp.where(used, jnp.abs(new), 0.0))
+        return _Chunk(start, jnp.where(used, owner, value.size), found, new, change, largest)
+
+    return read_once(look, start >= 0)
+
+
+def _last_chunk(graph: Graph) -> jax.Array:
+    return (jnp.maximum(graph.rows, 1) - 1) // min(CHUNK, graph.owner.size)
+
+
+class _Sweep(NamedTuple):
+    value: jax.Array
+    quality: jax.Array
+    chunk: jax.Array
+    left: jax.Array
+    """How many sweeps may follow, this one included."""
+    change: jax.Array
+    size: jax.Array
+
+
+def settle(graph: Graph, config: SearchConfig, wanted: jax.Array | bool = True, most: int = MOST_SWEEPS) -> Graph:
+    """The graph with the values of the fixed point, or after `most` sweeps; unchanged if it is not `wanted`.
+
+    Within a sweep the later rows come first: they lie further down, so that a graph without cycles takes one sweep.
+    """
+    last = _last_chunk(graph)
+
+    def step(sweep: _Sweep) -> _Sweep:
+        going, clears = sweep.left > 0, sweep.left > most
+        chunk = _back_up_chunk(graph, sweep.value, sweep.chunk, config)
+        owner = jnp.where(going, chunk.owner, sweep.value.size)
+        value = sweep.value.at[owner].set(jnp.where(clears, 0.0, chunk.value), mode="drop")
+        rows = jnp.where(going, chunk.quality, jax.lax.dynamic_slice_in_dim(sweep.quality, chunk.start, owner.size))
+        quality = jax.lax.dynamic_update_slice_in_dim(sweep.quality, rows, chunk.start, 0)
+        change, size = jnp.maximum(sweep.change, chunk.change), jnp.maximum(sweep.size, chunk.size)
+        ends = sweep.chunk == 0
+        settled = ends & ~clears & (change <= TOLERANCE * size)
+        left = jnp.where(settled, 0, jnp.maximum(sweep.left - ends, 0))
+        zero = jnp.zeros((), float)
+        change, size = jnp.where(ends, zero, change), jnp.where(ends, zero, size)
+        return _Sweep(value, quality, jnp.where(ends, last, sweep.chunk - 1), left, change, size)
+
+    zero = jnp.zeros((), float)
+    begin = _Sweep(graph.value, graph.quality, last, jnp.where(wanted, most + 1, 0), zero, zero)
+    end = masked_while(lambda sweep: sweep.left > 0, step, begin)
+    return graph._replace(value=end.value, quality=end.quality)
+
+
+def look_ahead(graph: Graph, horizon: jax.Array | int, config: SearchConfig) -> Graph:
+    """The graph with Q of `horizon` steps to go: Q_h out of V_(h-1), V_0 = 0."""
+    last = _last_chunk(graph)
+
+    def sweep(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        old, left = carry
+
+        def step(inner: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            new, number = inner
+            chunk = _back_up_chunk(graph, old, number, config)
+            owner = jnp.where((number >= 0) & (left > 0), chunk.owner, old.size)
+            return new.at[owner].set(chunk.value, mode="drop"), number - 1
+
+        return masked_while(lambda inner: inner[1] >= 0, step, (old, last))[0], jnp.maximum(left - 1, 0)
+
+    begin = (jnp.where(graph.row == UNEXPANDED, graph.value, 0.0), jnp.asarray(horizon, jnp.int32) - 1)
+    value, _ = masked_while(lambda carry: carry[1] > 0, sweep, begin)
+    quality = qualities(value, graph.child, graph.probability, graph.reward, graph.keep, config)
+    return graph._replace(value=value, quality=quality)
