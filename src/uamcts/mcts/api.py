@@ -85,6 +85,8 @@ def search(
         horizon = whole("horizon", horizon)
     guides = {"policy": policy, "value": value, "prior": prior}
     problem = make_problem(model, uncertainty, num_actions, legal, samples=config.outcomes, **guides)
+    if previous is not None:
+        _check_previous(previous, state, problem, config)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config, horizon, previous))):
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
     what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
@@ -168,8 +170,6 @@ def run_search(
     previous: Tree | Graph | None = None,
 ) -> SearchResult:
     """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
-    if previous is not None:
-        _check_previous(previous, state, problem, config)
     if config.graph:
         return graph_search(key, state, problem, config, memory, horizon, previous)
     return tree_search(key, state, problem, config, memory, horizon, previous)

@@ -19,7 +19,6 @@ from uamcts.mcts.tree import Tree
 from uamcts.randomness import DELETION, Seed, draw, uniform
 from uamcts.types import BatchedUncertainty, Number, PyTree, Transition, Uncertainty
 
-
 BAD_PROBABILITY_SUM = 1e-4
 """By how much the probabilities of an action's outcomes may miss 1: they are numbers of 32 bits."""
 

@@ -82,12 +82,12 @@ def tree_search(
     config: SearchConfig,
     memory: PyTree = None,
     horizon: Number = None,
-    previous: Tree | None = None,
+    previous: PyTree = None,
 ) -> SearchResult:
     """One search from `state`: pure and unbatched.
 
     `horizon` is the number of steps left, at which tree and rollouts end. `previous` is the tree of an earlier search:
-    what lies below the outcome that became `state` is kept.
+    what lies below the outcome that became `state` is kept (`reuse.py`).
     """
     rules, seed = find_rules(config.rules), seed_of(key)
     grown = config.iterations * (1 if previous is None else 2)
@@ -179,7 +179,7 @@ def horizon_ratio(gamma: Number, depth: int, span: int) -> Float[Array, ""]:
 
 
 def _plant(
-    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree, previous: Tree | None
+    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree, previous: PyTree
 ) -> _Carry:
     """The tree before the first iteration: a root, which most rule sets expand at once, or a part of an earlier one."""
     rules = find_rules(config.rules)

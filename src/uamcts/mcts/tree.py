@@ -40,7 +40,8 @@ class Chance(NamedTuple):
 class Tree(NamedTuple):
     """Arrays over [blocks, actions] and [blocks, places], of which a block has actions * slots.
 
-    The number of a node is its block * actions + its action; that of a place is its node * slots + its slot. Only what can be reached from the root through `children` means anything: an iteration that did not expand a place leaves its
+    The number of a node is its block * actions + its action; that of a place is its node * slots + its slot. Only what
+    can be reached from the root through `children` means anything: an iteration that did not expand a place leaves its
     block behind, linked to nobody.
     """
 
