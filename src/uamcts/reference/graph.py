@@ -23,8 +23,8 @@ DECAY = 0.5
 class Edge:
     """An action at a node: Q(s, a), n(s, a), what the rule set notes about it, and its outcomes."""
 
-    __slots__ = ("action", "bias", "chances", "child", "children", "keep", "reward", "uncertainty", "value", "visited",
-                 "visits")  # fmt: skip
+    __slots__ = ("action", "bias", "chances", "child", "children", "draws", "keep", "reward", "uncertainty", "value",
+                 "visited", "visits")  # fmt: skip
 
     def __init__(self, action: int, uncertainty: float):
         self.action = action
@@ -34,6 +34,7 @@ class Edge:
         self.value = 0.0
         self.visits = 0
         self.reward = 0.0  # expected
+        self.draws = 0  # how often the model was asked for outcomes
         self.children: list[GraphNode] = []
         self.child: GraphNode | None = None  # where there is only one
         self.chances: list[float] = []  # the probability of each child

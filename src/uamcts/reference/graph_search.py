@@ -27,17 +27,23 @@ class GraphSearch:
         self.plant(state)
         iterations, measured, graph, root = 0, 0, self.graph, self.graph.root
         sweep_at = 2 * len(graph.expanded)
-        while iterations < self.config.iterations and root.reach:
+        while iterations < self.config.iterations and (root.reach or self.dynamics.kind == "sample"):
             if end is not None and iterations and time.perf_counter() >= end:
                 break
+            iterations += 1
+            if not root.reach:  # all is expanded: the rest of the iterations draws more outcomes, node by node
+                node = graph.expanded[iterations % len(graph.expanded)]
+                self.ask(node, node.edges or [], iterations)
+                if node.reach:
+                    graph.measure_reach()
+                continue
             path, leaf = self.select(root)
             if leaf.edges is None and not leaf.terminal and len(path) < self.setup.longest:
-                self.expand(leaf, iterations + 1)
+                self.expand(leaf, iterations)
             elif measured < len(graph.expanded):
                 measured = len(graph.expanded)
                 graph.measure_reach()
             self.back_up(path)
-            iterations += 1
             if len(graph.expanded) >= sweep_at:
                 Sweeper(graph, self.rules, self.config).settle()
                 sweep_at = 2 * len(graph.expanded)
@@ -130,11 +136,17 @@ class GraphSearch:
         if not edges:
             node.value = node.reach = 0.0  # a dead end
             return
-        new: list[GraphNode] = []
         for edge, bias, keep in zip(edges, *self.rules.plain_edges(doubts, settings), strict=True):
             edge.bias, edge.keep = bias, keep
-            doubted = self.rules.follows_doubt and (node.doubted or edge.keep < 1.0)
-            self.connect(state, edge, doubted, new)
+        node.biased = any(edge.bias != edges[0].bias for edge in edges)
+        self.ask(node, edges, iteration)
+        self.graph.expanded.append(node)
+
+    def ask(self, node: GraphNode, edges: list[Edge], iteration: int) -> None:
+        """Asks the model for the outcomes of a node's actions. A model that draws them may be asked again."""
+        new: list[GraphNode] = []
+        for edge in edges:
+            self.connect(node, edge, new)
         self.evaluate(new, iteration)
         for edge in edges:
             edge.value = self.edge_value(edge)
@@ -142,15 +154,17 @@ class GraphSearch:
         node.value = max([edge.value for edge in edges])
         node.successors = list({child: None for edge in edges for child in edge.children})
         node.reach = DECAY * max([child.reach for child in node.successors])
-        node.biased = any(edge.bias != edges[0].bias for edge in edges)
-        self.graph.expanded.append(node)
 
-    def connect(self, state: Any, edge: Edge, doubted: bool, new: list[GraphNode]) -> None:
+    def connect(self, node: GraphNode, edge: Edge, new: list[GraphNode]) -> None:
         """Finds or makes the successors of an action; outcomes with the same successor count as one."""
-        nodes = self.graph.nodes
-        places: dict[GraphNode, int] = {}
-        for chance, (following, reward, terminal) in self.dynamics.outcomes(state, edge.action):
-            edge.reward += chance * check_reward(reward)
+        nodes, doubted = self.graph.nodes, self.rules.follows_doubt and (node.doubted or edge.keep < 1.0)
+        edge.draws += 1
+        share = 1.0 / edge.draws  # of these outcomes; what was drawn before keeps the rest
+        edge.reward *= 1.0 - share
+        edge.chances = [chance * (1.0 - share) for chance in edge.chances]
+        places = {child: place for place, child in enumerate(edge.children)}
+        for chance, (following, reward, terminal) in self.dynamics.outcomes(node.state, edge.action):
+            edge.reward += share * chance * check_reward(reward)
             if terminal:
                 child = self.graph.end
             else:
@@ -164,7 +178,7 @@ class GraphSearch:
                 edge.children.append(child)
                 edge.chances.append(0.0)
                 edge.visited.append(0)
-            edge.chances[place] += chance
+            edge.chances[place] += share * chance
 
     def evaluate(self, new: list[GraphNode], iteration: int) -> None:
         """First values of new nodes; they share the rollouts of an iteration."""
