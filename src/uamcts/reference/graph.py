@@ -90,7 +90,7 @@ class Graph:
             node.reach = 0.0
             for edge in node.edges or ():
                 for child in edge.children:
-                    if child.edges is None and not child.terminal:
+                    if child.edges is None and child.reach:
                         node.reach = DECAY
                     else:
                         parents.setdefault(child, []).append(node)
@@ -106,6 +106,21 @@ class Graph:
                         node.reach = reach
                         following.append(node)
             layer = following
+
+    def open_within(self, longest: int) -> None:
+        """Finds out which nodes can be expanded at all: those that are less than `longest` steps from the root."""
+        for node in self.nodes.values():
+            node.reach = 0.0
+        found, layer = {self.root}, [self.root]
+        for _ in range(longest):
+            if not layer:
+                break
+            for node in layer:
+                node.reach = float(node.edges is None)
+            layer = list({child: None for node in layer for child in node.successors if child not in found})
+            layer = [child for child in layer if not child.terminal]
+            found.update(layer)
+        self.measure_reach()
 
     def keep_reachable(self, root: GraphNode) -> Graph:
         """The part of the graph below another root."""
