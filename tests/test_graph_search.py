@@ -102,6 +102,16 @@ def test_nothing_remains_of_an_estimate_that_a_cycle_keeps_alive():
     assert found.values.tolist() == [5.0, 3.0]
 
 
+def test_of_equal_values_the_one_that_pays_earlier():
+    """With gamma 1 the 5 can be had at once or after going in a circle; whatever the draw, it is taken at once."""
+    steps = {(0, 0): (1, 0.0, 0.0), (0, 1): (0, 0.0, 0.0), (0, 2): (2, 0.0, 0.0), (1, 0): (3, 5.0, 0.0)}
+    ring = table(steps | {(1, 1): (0, 0.0, 0.0), (1, 2): (0, 0.0, 0.0), (2, 1): (0, 0.0, 0.0)}, 4, 3)
+    plan = jax.jit(jax.vmap(lambda key: find(key, ring, GRAPH)))
+    found = plan(jax.random.split(KEY, 16))
+    assert found.values.tolist() == [[5.0] * 3] * 16
+    assert found.action.tolist() == [0] * 16
+
+
 CHAIN = table({(0, 0): (1, 1.0, 0.5), (1, 0): (2, 2.0, 0.0), (2, 0): (3, 4.0, 0.5), (3, 0): (4, 8.0, 0.0)}, 5, 1)
 """One action, four steps that pay 1, 2, 4, 8; the first and the third are doubtful."""
 
