@@ -41,6 +41,13 @@ def test_values_on_the_lake_are_those_of_value_iteration():
     assert flags.tolist() == [0] * 4
 
 
+def test_as_many_iterations_as_states_cover_them_all():
+    lake = Chances(*map(jnp.asarray, slippery(0.4)))
+    found = uamcts.search(KEY, jnp.int32(0), lake, None, replace(GRAPH, iterations=11, gamma=0.9))
+    assert (int(found.tree.rows), int(found.tree.open)) == (11, 0)
+    np.testing.assert_allclose(found.values, solve(slippery(0.4), 0.9)[0], atol=1e-5)
+
+
 def test_random_processes_of_8_to_500_states():
     sizes, gammas = (8, 30, 120, 500), (0.5, 0.9, 0.95, 0.8)
     processes = [drawn(seed, size, padded=500) for seed, size in enumerate(sizes)]

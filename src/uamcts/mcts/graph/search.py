@@ -12,7 +12,7 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.backup import back_up
 from uamcts.mcts.graph.descend import Descent, descend
 from uamcts.mcts.graph.expand import Leaf, expand, grow
-from uamcts.mcts.graph.graph import END, ROOT, UNEXPANDED, Graph, empty_graph
+from uamcts.mcts.graph.graph import ROOT, UNEXPANDED, Graph, empty_graph
 from uamcts.mcts.graph.loops import read_once
 from uamcts.mcts.graph.reuse import move_root
 from uamcts.mcts.graph.sweep import MOST_SWEEPS, look_ahead, settle
@@ -95,12 +95,17 @@ def _plant(state: PyTree, problem: Problem, config: SearchConfig, previous: Grap
 
 
 def _read(graph: Graph, path: Descent) -> Leaf:
-    """The node at the end of a path."""
+    """The node at the end of a path, or, where the path was stuck, the first one that is not expanded.
+
+    So every iteration expands a node until none is left, and as many iterations as there are states cover them all.
+    """
 
     def look() -> Leaf:
-        state = jax.tree.map(lambda leaf: leaf[path.node], graph.state)
-        grows = (graph.row[path.node] == UNEXPANDED) & (path.node != END) & (graph.open > 0)
-        return Leaf(path.node, state, graph.doubted[path.node], grows)
+        row = graph.row[path.node]
+        node = jnp.where(path.stuck, jnp.argmax(graph.row == UNEXPANDED).astype(jnp.int32), path.node)
+        state = jax.tree.map(lambda leaf: leaf[node], graph.state)
+        grows = (graph.open > 0) & ((row == UNEXPANDED) | path.stuck)
+        return Leaf(node, state, graph.doubted[node], grows)
 
     return read_once(look, path.node >= 0)
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.backup import best, qualities
-from uamcts.mcts.graph.graph import UNEXPANDED, Graph
+from uamcts.mcts.graph.graph import Graph
 from uamcts.mcts.graph.loops import masked_while, read_once
 
 CHUNK = 64
@@ -137,7 +137,7 @@ def look_ahead(graph: Graph, horizon: jax.Array | int, config: SearchConfig) -> 
         settled = end.change <= TOLERANCE * end.size
         return _Ahead(end.value, end.early, jnp.where(settled, 0, jnp.maximum(ahead.left - 1, 0)))
 
-    value = jnp.where(graph.row == UNEXPANDED, graph.value, 0.0)
+    value = jnp.where(graph.row < 0, graph.value, 0.0)
     start = _Ahead(value, jnp.zeros(graph.num_actions, float), jnp.asarray(horizon, jnp.int32) - 1)
     end = masked_while(lambda ahead: ahead.left > 0, sweep, start)
     quality = qualities(end.value, graph.child, graph.probability, graph.reward, graph.keep, config)
