@@ -3,9 +3,9 @@
     python benchmarks/random_worlds.py                     # lake 4x4 and cliff, 100 and 1,000 iterations
     python benchmarks/random_worlds.py --quick
 
-The reward of a planner is computed, not sampled. It searches in every state with several keys; that gives a policy, the
-probability of each action, and the policy is evaluated exactly over 100 steps in the world. This is the mean of infinitely
-many episodes of a planner that draws one of these keys at every move. The score is (reward + 1) / (optimum + 1).
+The reward of a planner is computed, not sampled. It searches in every state with several keys. That gives a policy, the
+probability of each action, and the policy is evaluated exactly over 100 steps in the world: the mean of infinitely many
+episodes of a planner that draws one of these keys at every move. The score is (reward + 1) / (optimum + 1).
 
 Two yardsticks: a planner that is not told the steps left is compared with the best stationary plan, one that is told
 with the optimum under the time limit.
