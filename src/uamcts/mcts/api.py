@@ -167,7 +167,7 @@ def run_search(
     config: SearchConfig,
     memory: PyTree = None,
     horizon: Number = None,
-    previous: Tree | Graph | None = None,
+    previous: Any = None,
 ) -> SearchResult:
     """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
     if config.graph:
@@ -198,9 +198,7 @@ def _check_previous(previous: Any, state: PyTree, problem: Problem, config: Sear
 def _program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult]:
     """The compiled program of one problem and set of built-in settings."""
 
-    def program(
-        key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number, previous: Tree | Graph | None
-    ) -> SearchResult:
+    def program(key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number, previous: Any) -> SearchResult:
         config = SearchConfig(**dict(fixed), **free)
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
 

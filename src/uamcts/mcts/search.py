@@ -102,7 +102,7 @@ def tree_search(
     def iteration(carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
         tree, flags, memory = carry
         block = index + (first_block(rules) + grown - config.iterations)
-        path = select(tree, config, longest, limit)
+        path = select(tree, config, longest, horizon)
         leaf = _read(tree, path, rules)
 
         ripe = (leaf.place_visits > 0) & ~leaf.terminal & (path.length <= limit)
@@ -120,7 +120,7 @@ def tree_search(
             below = rules.below_doubt(below, grows & (children.keep[first] < 1.0))
         path = _extend(path, block * children.terminal.size + place.astype(jnp.int32), grows)
         left = None if horizon is None else horizon - (path.length - 1)
-        found = estimate(Start(seed, index, *begin, left), problem, config, below, memory)
+        found = estimate(Start(seed, index, begin[0], begin[1], left), problem, config, below, memory)
         tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~grows, config)
         flags = flags | jnp.where(grows, _flags(children), 0)
         flags = flags | _flag_word(found.bad_uncertainty, found.bad_reward)

@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, put, unrolled_argmax, unrolled_reduce
+from uamcts.types import Number
 
 
 class Path(NamedTuple):
@@ -28,11 +29,12 @@ class Path(NamedTuple):
     leaf: Int[Array, ""]
 
 
-def select(tree: Tree, config: SearchConfig, longest: int, limit: Int[Array, ""] | int) -> Path:
-    """Descends to a place without children, by at most `limit` transitions, and `limit` is at most `longest`.
+def select(tree: Tree, config: SearchConfig, longest: int, horizon: Number = None) -> Path:
+    """Descends to a place without children, by at most `longest` transitions, nor more than there are steps left.
 
     The tree is only read: it is not part of what the loop carries.
     """
+    limit = longest if horizon is None else jnp.minimum(longest, horizon)
 
     def has_children(path: Path) -> Bool[Array, ""]:
         return (tree.entry(tree.children, path.leaf) != UNEXPANDED) & (path.length <= limit)
@@ -68,7 +70,7 @@ def visits_of(tree: Tree, place: Int[Array, ""]) -> Float[Array, ""]:
     """N of a place."""
     if tree.chance is not None:
         return tree.entry(tree.chance.visits, place)
-    return cast(jax.Array, tree.entry(tree.stats, place)[VISITS])
+    return tree.entry(tree.stats, place)[VISITS]
 
 
 def next_outcome(tree: Tree, node: Int[Array, ""]) -> Int[Array, ""]:
