@@ -15,7 +15,7 @@ from uamcts.lab.analysis.selection import is_number, offline_results, under_rule
 from uamcts.lab.experiments.paper import EXPERIMENTS
 from uamcts.lab.report import page, plots, style
 from uamcts.lab.report.page import Block, Cell, Code, Gallery, Heading, Pairs, Paragraph, Table
-from uamcts.presets import BEST_C, BUDGETS
+from uamcts.presets import BEST_C, BUDGETS, DISCOUNTS
 
 PAPER_MEAN = {
     "space_invaders": {"true": 18.4, "corrupted": 16.3, "combined": 23.8},
