@@ -301,8 +301,8 @@ def named_with_modules(page: Path) -> list[tuple[list[str], str]]:
 
 def test_the_tables_of_the_algorithm_name_modules_and_functions():
     found = {name for names, _ in named_with_modules(ROOT / "docs" / "algorithm.md") for name in names}
-    assert {"tree_search", "_Search.search", "Simulator.roll_out", "_Search.backpropagate"} <= found
-    assert "_Search.rollout" not in MODULES["reference/engine.py"], "a wrong name is not noticed"
+    assert {"tree_search", "TreeSearch.search", "Simulator.roll_out", "TreeSearch.backpropagate"} <= found
+    assert "TreeSearch.rollout" not in MODULES["reference/tree_search.py"], "a wrong name is not noticed"
 
 
 @pytest.mark.parametrize("page", [*PAGES, *SOURCE.rglob("*.py")], ids=name_of)
