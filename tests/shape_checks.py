@@ -58,12 +58,15 @@ def check_shapes(function):
     if function.__qualname__.startswith(RESULTS):
         return function
     checked = beartype(function)
-    is_method = next(iter(inspect.signature(function).parameters), None) == "self"
+    parameters = inspect.signature(function).parameters
+    # What is annotated as any tree of arrays may be a record with sizes of its own: an earlier, smaller search tree.
+    skipped = {name for name, one in parameters.items() if name == "self" or one.annotation in ("PyTree", typing.Any)}
 
     @functools.wraps(function)
     def check(*args, **kwargs):
-        for value in (*args[is_method:], *kwargs.values()):
-            check_records(value)
+        for name, value in (*zip(parameters, args, strict=False), *kwargs.items()):
+            if name not in skipped:
+                check_records(value)
         return checked(*args, **kwargs)
 
     return check

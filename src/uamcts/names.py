@@ -85,6 +85,11 @@ def algorithm_key(name: str) -> str:
     raise ValueError(f"unknown algorithm {name!r}; {suggestion(wanted, _KEYS)}there are {', '.join(ALGORITHM_NAMES)}")
 
 
+def command_name(key: str) -> str:
+    """The name of an algorithm on the command line."""
+    return _BY_KEY[key].name if key in _BY_KEY else key
+
+
 def title(key: str) -> str:
     """The title of an algorithm."""
     return _BY_KEY[key].title if key in _BY_KEY else key

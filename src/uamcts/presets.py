@@ -1,6 +1,7 @@
 """The paper's settings, as data: its seven algorithms, its search budgets, its exploration constants.
 
-And one algorithm that is not the paper's: `trust`, with one setting for every domain.
+And what is not the paper's: the algorithm `trust`, with one setting for every domain, searches on graphs, and random
+worlds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
-from uamcts.names import PHASES, TABLE, algorithm_key
+from uamcts.names import PHASES, PLAIN, TABLE, algorithm_key, command_name
 from uamcts.uncertainty.schedule import Schedule
 
 ALGORITHMS: dict[str, tuple[str, ...]] = {one.key: one.phases for one in TABLE if one.key != "trust"}
@@ -27,6 +28,7 @@ EXPLORATION = (0.5, 1.0, 2.0**0.5, 2.0)
 """The values of c that the paper sweeps."""
 
 _GRIDWORLD = {"iterations": 10, "rollouts": 10, "depth": 30}
+_RANDOM = {"iterations": 100, "rollouts": 10, "depth": 50}
 _GRIDWORLD_PROGRAM = {"deletion_scale": 10.0, "deletion_threshold": 0.1, "root_visits": 1}
 
 BUDGETS: dict[str, dict[str, int]] = {
@@ -35,8 +37,14 @@ BUDGETS: dict[str, dict[str, int]] = {
     "breakout": {"iterations": 100, "rollouts": 10, "depth": 50},
     "two_way": _GRIDWORLD,
     "two_way_icy": _GRIDWORLD,
+    "frozen_lake": _RANDOM,
+    "cliff": _RANDOM,
+    "bridge": _RANDOM,
 }
 """N_I, N_S and D_S of each domain."""
+
+DISCOUNTS: dict[str, float] = {"frozen_lake": 0.998, "cliff": 0.996, "bridge": 0.9}
+"""gamma of the domains in which published experiments discount; 1 elsewhere."""
 
 _ROOT2 = 2.0**0.5
 BEST_C: dict[str, dict[str, float]] = {
@@ -96,33 +104,48 @@ def switches(algorithm: str) -> dict[str, bool]:
     return {phase: phase in adapted for phase in PHASES}
 
 
-def rules_of(algorithm: str, rules: str) -> str:
-    """The rule set that an algorithm is searched by where `rules` are asked for: `trust` has rules of its own."""
-    return TRUST["rules"] if algorithm == "trust" else rules
+def rules_of(algorithm: str, rules: str, graph: bool = False) -> str:
+    """The rule set that an algorithm is searched by where `rules` are asked for: `trust` and graphs have their own."""
+    return TRUST["rules"] if graph or algorithm == "trust" else rules
 
 
-def usual_c(name: str, algorithm: str) -> float:
-    """The exploration constant of an algorithm in a domain: the paper's best, or sqrt 2 where it gives none."""
+def usual_c(name: str, algorithm: str, graph: bool = False) -> float:
+    """The exploration constant of an algorithm in a domain: the paper's best, or sqrt 2 where it gives none.
+
+    `trust` and searches on graphs have one for every domain.
+    """
     algorithm = algorithm_key(algorithm)
-    return SearchConfig(**TRUST).c if algorithm == "trust" else BEST_C.get(name, {}).get(algorithm, _ROOT2)
+    if graph or algorithm == "trust":
+        return float(SearchConfig(**TRUST).c)
+    return BEST_C.get(name, {}).get(algorithm, _ROOT2)
 
 
 def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) -> SearchConfig:
     """The paper's settings for an algorithm in a domain; `settings` replace some of them.
 
     `trust` is not the paper's: it keeps rules of its own, whichever of the paper's `settings` ask for, and has no tau.
+    So do `corrupted` and `true` with `graph=True`: all phases off, these rules are plain MCTS.
+
+    Raises:
+        ValueError: if `graph` is asked for with an algorithm that is defined on trees.
     """
-    algorithm = algorithm_key(algorithm)
+    algorithm, graph = algorithm_key(algorithm), bool(settings.get("graph", False))
     adapted = switches(algorithm)
-    if algorithm == "trust":
+    usual = {**BUDGETS.get(domain.name, {}), "gamma": DISCOUNTS.get(domain.name, 1.0), **adapted}
+    if graph and algorithm not in (*PLAIN, "trust"):
+        raise ValueError(
+            f"algorithm is {command_name(algorithm)}, which is defined on trees; with --graph give --algorithm trust "
+            "(or mcts, mcts-true), or leave --graph out"
+        )
+    if graph or algorithm == "trust":
         settings = {name: value for name, value in settings.items() if name not in ("rules", "tau")}
-        return SearchConfig(**{**BUDGETS.get(domain.name, {}), **adapted, **TRUST, **settings})
+        return SearchConfig(**{**usual, **TRUST, **settings})
     rules = settings.get("rules", "released")
     program: dict[str, Any] = (
         _GRIDWORLD_PROGRAM if domain.name in ("two_way", "two_way_icy") and rules == "released" else {}
     )
     c = usual_c(domain.name, algorithm)
-    defaults: dict[str, Any] = {**BUDGETS.get(domain.name, {}), **program, **adapted, "c": c}
+    defaults: dict[str, Any] = {**usual, **program, "c": c}
     return SearchConfig(**{**defaults, **settings})
 
 

@@ -88,6 +88,8 @@ def run(
     tau: options.Taus = None,
     iterations: options.Iterations = None,
     rules: options.Rules = "released",
+    graph: options.Graph = False,
+    steps_left: options.StepsLeft = False,
     interval: options.Interval = None,
     minibatches: options.Minibatches = None,
     option: options.DomainOptions = None,
@@ -104,7 +106,7 @@ def run(
         limits.check_seed(seed)
         wanted = RunOptions(
             domain, scenario, algorithm or [], learner or [], runs, steps, c or [], tau or [], iterations or [],
-            interval, minibatches, option or [],
+            interval, minibatches, option or [], graph, steps_left,
         )  # fmt: skip
         prepare_jax(device_a_core=True)
         if wanted.is_single and rules != "both" and engine == "local":

@@ -61,6 +61,10 @@ Taus = Annotated[list[float] | None, typer.Option(help="offline: uncertainty fac
 Iterations = Annotated[
     list[int] | None, typer.Option(help="offline: iterations of a search. Repeat it. Default: the paper's.")
 ]
+Graph = Annotated[
+    bool, typer.Option("--graph", help="Search on a graph, in which equal states share a node: trust, mcts, mcts-true.")
+]
+StepsLeft = Annotated[bool, typer.Option("--steps-left", help="Let searches know the time limit of the episode.")]
 Interval = Annotated[int | None, typer.Option(help="online: real steps between two rounds of training.", min=1)]
 Minibatches = Annotated[int | None, typer.Option(help="online: minibatches of a round of training.", min=1)]
 DomainOptions = Annotated[

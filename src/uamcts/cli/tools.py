@@ -37,6 +37,8 @@ def play(
     rules: options.PlayRules = "released",
     c: Annotated[float | None, typer.Option(help="Exploration constant. Default: the paper's.")] = None,
     tau: Annotated[float, typer.Option(help="Uncertainty factor.")] = 0.1,
+    graph: options.Graph = False,
+    steps_left: options.StepsLeft = False,
     gif: Annotated[Path | None, typer.Option(help="Write an animated GIF to this file.")] = None,
     delay: Annotated[float, typer.Option(help="Seconds to wait after each move.", min=0.0)] = 0.0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last boards.")] = False,
@@ -50,7 +52,8 @@ def play(
         prepare_jax()
         from uamcts.lab.console.play import watch
 
-        watch(domain, algorithm, seed, steps, {"rules": rules, "tau": tau, "c": c}, gif, delay, quiet)
+        settings = {"rules": rules, "tau": tau, "c": c, "graph": graph or None, "steps_left": steps_left}
+        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet)
 
 
 @app.command()

@@ -47,18 +47,29 @@ class Score(NamedTuple):
     flags: jax.Array
 
 
-def play(key: jax.Array, domain: Domain, config: SearchConfig, limit: int | None = None) -> Score:
+def _plan(
+    key: jax.Array, domain: Domain, state: PyTree, config: SearchConfig, step: int | jax.Array, limit: int | None
+) -> SearchResult:
+    """The search before the `step`-th move of an episode; a `limit` is one that it knows of."""
+    left = None if limit is None else limit - step
+    return search(jax.random.fold_in(key, step), state, domain.model, true_uncertainty(domain), config, horizon=left)
+
+
+def play(
+    key: jax.Array, domain: Domain, config: SearchConfig, limit: int | None = None, steps_left: bool = False
+) -> Score:
     """One episode with a known uncertainty (the paper's offline scenario). Pure and unbatched: vmap it over lanes.
 
     Keys, rules of the domain and all settings but the budgets and the rule set may differ from lane to lane, so one
-    program serves a whole sweep.
+    program serves a whole sweep. With `steps_left` every search knows how many steps are left.
     """
     limit = limit or domain.time_limit or LONGEST
+    known = limit if steps_left else None
     reset_key, key = jax.random.split(key)
 
     def move(carry: tuple) -> tuple:
         state, score = carry
-        plan = search(jax.random.fold_in(key, score.steps), state, domain.model, true_uncertainty(domain), config)
+        plan = _plan(key, domain, state, config, score.steps, known)
         after = real_step(key, domain, state, plan.action, score.steps)
         reward = score.reward + after.reward
         return after.state, Score(reward, score.steps + 1, after.terminal, score.flags | plan.flags)
@@ -69,7 +80,12 @@ def play(key: jax.Array, domain: Domain, config: SearchConfig, limit: int | None
 
 
 def play_in_turn(
-    keys: jax.Array, domains: Domain, configs: SearchConfig, count: jax.Array, limit: int | None = None
+    keys: jax.Array,
+    domains: Domain,
+    configs: SearchConfig,
+    count: jax.Array,
+    limit: int | None = None,
+    steps_left: bool = False,
 ) -> Score:
     """Several episodes one after the other, [n] in front of all arguments, of which the first `count` are played.
 
@@ -78,7 +94,7 @@ def play_in_turn(
     """
     first = jax.tree.map(lambda leaf: leaf[0], domains)
     limit = limit or first.time_limit or LONGEST
-    number = keys.shape[0]
+    number, known = keys.shape[0], limit if steps_left else None
 
     def start(index: jax.Array) -> PyTree:
         key = keys[jnp.minimum(index, number - 1)]
@@ -89,7 +105,7 @@ def play_in_turn(
         index, state, score, scores = carry
         key = jax.random.split(keys[index])[1]
         domain, config = jax.tree.map(lambda leaf: leaf[index], (domains, configs))
-        plan = search(jax.random.fold_in(key, score.steps), state, domain.model, true_uncertainty(domain), config)
+        plan = _plan(key, domain, state, config, score.steps, known)
         after = real_step(key, domain, state, plan.action, score.steps)
         score = Score(score.reward + after.reward, score.steps + 1, after.terminal, score.flags | plan.flags)
         scores = jax.tree.map(lambda rows, row: rows.at[index].set(row), scores, score)
@@ -116,8 +132,17 @@ class Move(NamedTuple):
     terminal: bool
 
 
-def moves(key: jax.Array, domain: Domain, config: SearchConfig | None, limit: int | None = None) -> Iterator[Move]:
-    """The moves of one episode as they are made; without a `config`, random ones."""
+def moves(
+    key: jax.Array,
+    domain: Domain,
+    config: SearchConfig | None,
+    limit: int | None = None,
+    steps_left: bool = False,
+) -> Iterator[Move]:
+    """The moves of one episode as they are made; without a `config`, random ones.
+
+    With `steps_left` every search knows how many steps are left.
+    """
     limit = limit or domain.time_limit or LONGEST
     reset_key, key = jax.random.split(key)
     state, world = domain.reset(reset_key), jax.jit(partial(real_step, key, domain))
@@ -127,7 +152,7 @@ def moves(key: jax.Array, domain: Domain, config: SearchConfig | None, limit: in
         if config is None:
             action = int(random.integers(domain.num_actions))
         else:
-            plan = search(jax.random.fold_in(key, step), state, domain.model, true_uncertainty(domain), config)
+            plan = _plan(key, domain, state, config, step, limit if steps_left else None)
             action = int(plan.action)
         after = world(state, action, step)
         yield Move(state, plan, action, float(after.reward), after.state, bool(after.terminal))

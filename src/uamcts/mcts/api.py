@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from uamcts.arguments import refuse_beyond_memory, search_bytes
+from uamcts.arguments import refuse_beyond_memory, search_bytes, shown, whole
 from uamcts.mcts.config import STATIC_FIELDS, SearchConfig
 from uamcts.mcts.graph.graph import Graph, graph_bytes
-from uamcts.mcts.graph.search import BAD_PROBABILITY, graph_search
+from uamcts.mcts.graph.search import graph_search
 from uamcts.mcts.problem import Problem, make_problem
-from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
+from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
+from uamcts.mcts.tree import Tree
 from uamcts.types import BatchedUncertainty, Legal, Number, PyTree, Uncertainty
 
 _Fixed: TypeAlias = tuple[tuple[str, Any], ...]
@@ -80,15 +81,20 @@ def search(
     """
     uncertainty = no_uncertainty if uncertainty is None else uncertainty
     previous = getattr(tree, "tree", tree)
+    if horizon is not None and not isinstance(horizon, jax.core.Tracer):
+        horizon = whole("horizon", horizon)
     guides = {"policy": policy, "value": value, "prior": prior}
     problem = make_problem(model, uncertainty, num_actions, legal, samples=config.outcomes, **guides)
+    if previous is not None:
+        _check_previous(previous, state, problem, config)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config, horizon, previous))):
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
     what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
     if config.graph:
         needed = graph_bytes(state, config, problem.num_actions, problem.slots(state))
     else:
-        needed = search_bytes(state, config, problem.num_actions)
+        slots = problem.slots(state) if problem.is_random else 1
+        needed = search_bytes(state, config, problem.num_actions * slots)
     refuse_beyond_memory(needed, what, "give fewer iterations or rollouts")
     fixed, free = _partition(config)
     try:
@@ -141,14 +147,16 @@ def raise_flags(result: Any) -> None:
 def _partition(config: SearchConfig) -> tuple[_Fixed, dict[str, Any]]:
     """Settings that decide how the program is built, and those that are its arguments.
 
-    Plain booleans and a discount of 1 are built in: the program then leaves out what they switch off.
+    Plain booleans, a discount of 1 and a full `value_weight` are built in: the program then leaves out what they switch
+    off.
     """
     fixed: dict[str, Any] = {}
     free: dict[str, Any] = {}
     for name in SearchConfig.__dataclass_fields__:
         value = getattr(config, name)
         static = isinstance(value, (bool, str)) or value is None or name in STATIC_FIELDS
-        (fixed if static or (name == "gamma" and np.ndim(value) == 0 and value == 1) else free)[name] = value
+        one = name in ("gamma", "value_weight") and np.ndim(value) == 0 and value == 1
+        (fixed if static or one else free)[name] = 1.0 if one else value
     return tuple(fixed.items()), free
 
 
@@ -159,26 +167,38 @@ def run_search(
     config: SearchConfig,
     memory: PyTree = None,
     horizon: Number = None,
-    previous: Graph | None = None,
+    previous: Any = None,
 ) -> SearchResult:
     """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
     if config.graph:
         return graph_search(key, state, problem, config, memory, horizon, previous)
-    for name, given in (("value", problem.value), ("prior", problem.prior), ("horizon", horizon), ("tree", previous)):
-        if given is not None:
-            raise ValueError(f"{name} is given, which only graph search reads; add graph=True to the settings")
-    if problem.is_random:
-        raise ValueError("the model is random, which only graph search plans in; add graph=True to the settings")
-    return tree_search(key, state, problem, config, memory)
+    return tree_search(key, state, problem, config, memory, horizon, previous)
+
+
+def _check_previous(previous: Any, state: PyTree, problem: Problem, config: SearchConfig) -> None:
+    """Refuses what an earlier search left behind if this search cannot go on from it."""
+    wanted = Graph if config.graph else Tree
+    if not isinstance(previous, wanted):
+        kinds = {Graph: "the graph of a search", Tree: "the tree of a search"}
+        raise ValueError(
+            f"tree is {kinds.get(type(previous), shown(previous))}, and this search has graph={config.graph}; give the "
+            "result of an earlier search with the same settings"
+        )
+    guided = bool(previous.prior is not None and previous.prior.shape[-1])
+    sizes = (previous.num_actions, previous.slots, jax.tree.structure(previous.state), guided)
+    if sizes != (problem.num_actions, problem.slots(state), jax.tree.structure(state), problem.prior is not None):
+        raise ValueError(
+            f"tree has {previous.num_actions} actions with {previous.slots} outcomes each, and this search has "
+            f"{problem.num_actions} with {problem.slots(state)}, or they differ in the form of states or in a prior; "
+            "give the result of an earlier search in the same model"
+        )
 
 
 @functools.lru_cache(maxsize=64)
 def _program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult]:
     """The compiled program of one problem and set of built-in settings."""
 
-    def program(
-        key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number, previous: Graph | None
-    ) -> SearchResult:
+    def program(key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number, previous: Any) -> SearchResult:
         config = SearchConfig(**dict(fixed), **free)
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
 

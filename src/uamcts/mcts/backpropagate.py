@@ -25,13 +25,13 @@ def backpropagate(
 ) -> Tree:
     """The tree after `value` was found at the end of `path`: one masked scatter along the path.
 
-    `revisited`: the leaf had been visited before and did not grow.
+    `revisited`: the node of the leaf had been visited before and the leaf did not grow.
     """
     rules = find_rules(config.rules)
-    nodes, places = path.nodes, jnp.arange(path.nodes.size)
-    reward = tree.reward.reshape(-1).at[nodes].get(mode="fill", fill_value=0.0)
+    nodes, levels = tree.node_of(path.places), jnp.arange(path.places.size)
+    reward = tree.reward.reshape(-1).at[path.places].get(mode="fill", fill_value=0.0)
     keep = tree.keep.reshape(-1).at[nodes].get(mode="fill", fill_value=1.0)
-    above = places < path.length - 1
+    above = levels < path.length - 1
     # Slopes are at least 0, and at most one transition of a path has pieces that differ: so the least of the pieces at
     # each transition is the least of the climbs.
     climbs = [climb(value, above, slope, offset) for slope, offset in rules.pieces(reward, keep, config)]
@@ -40,11 +40,15 @@ def backpropagate(
     # A visit of a child adds its keep to its parent's weight: the child is one further along the path. A leaf that was
     # visited before and could not grow was visited for itself.
     below = jnp.where(above, jnp.roll(keep, -1), 0.0)
-    below = jnp.where((places == path.length - 1) & revisited, 1.0, below)
+    below = jnp.where((levels == path.length - 1) & revisited, 1.0, below)
 
     amounts = jnp.stack([jnp.ones_like(added), added, below], axis=-1)
     stats = tree.stats.reshape(-1, 3).at[nodes].add(amounts, mode="drop")
-    return tree._replace(stats=stats.reshape(tree.stats.shape))
+    tree = tree._replace(stats=stats.reshape(tree.stats.shape))
+    if tree.chance is None:
+        return tree
+    visits = tree.chance.visits.reshape(-1).at[path.places].add(1.0, mode="drop")
+    return tree._replace(chance=tree.chance._replace(visits=visits.reshape(tree.children.shape)))
 
 
 def climb(

@@ -6,7 +6,7 @@ UA-Expansion: if sum_i U_i > deletion_threshold, with probability 1 - tau / dele
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -17,19 +17,26 @@ from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.tree import Tree
 from uamcts.randomness import DELETION, Seed, draw, uniform
-from uamcts.types import BatchedUncertainty, Number, PyTree, Uncertainty
+from uamcts.types import BatchedUncertainty, Number, PyTree, Transition, Uncertainty
+
+BAD_PROBABILITY_SUM = 1e-4
+"""By how much the probabilities of an action's outcomes may miss 1: they are numbers of 32 bits."""
 
 
 class Children(NamedTuple):
-    """A new block of a tree: the fields have the meaning of those of `Tree`."""
+    """A new block of a tree: the fields have the meaning of those of `Tree` and `Chance`."""
 
     state: PyTree
     exists: Bool[Array, " actions"]
-    terminal: Bool[Array, " actions"]
-    reward: Float[Array, " actions"]
+    terminal: Bool[Array, " places"]
+    reward: Float[Array, " places"]
     uncertainty: Float[Array, " actions"]
     bias: Float[Array, " actions"]
     keep: Float[Array, " actions"]
+    probability: Float[Array, " places"] | None = None
+    """NaN for all outcomes of an action whose probabilities are none."""
+    prior: Float[Array, " actions"] | None = None
+    """NaN if it is none."""
 
 
 def evaluate(
@@ -58,27 +65,54 @@ def expand(
     memory: PyTree = None,
     wanted: Bool[Array, ""] | bool = True,
 ) -> tuple[Children, PyTree]:
-    """The children of a node in `state`, and what the uncertainty remembers afterwards.
+    """The children of a place in `state`, and what the uncertainty remembers afterwards.
 
     `index` numbers the expansions of a search. The uncertainty of children that are not `wanted` is arbitrary.
     """
     rules, num_actions = find_rules(config.rules), problem.num_actions
     actions = jnp.arange(num_actions, dtype=jnp.int32)
-    believed = jax.vmap(problem.model, in_axes=(None, 0))(state, actions)
+    believed, probability = believe(seed, index, state, actions, problem)
     allowed = jnp.ones(num_actions, bool) if problem.legal is None else problem.legal(state)
     here = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_actions, *jnp.shape(leaf))), state)
     doubt, memory = evaluate(problem.uncertainty, memory, here, actions, allowed & wanted)
     doubt = jnp.where(allowed, doubt, 0.0)
     exists = allowed & ~choose_deletion(seed, index, doubt, allowed, config)
+    edges = rules.edges(doubt, exists, config)
+    possible = allowed
+    if probability is not None:
+        possible = jnp.repeat(allowed, probability.size // num_actions)
+        probability = jnp.where(possible, probability, 0.0)
+        possible = possible & ~(probability <= 0)
+    reward = jnp.where(possible, believed.reward.astype(float), 0.0)
+    prior = None if problem.prior is None else prior_of(state, exists, problem)
     children = Children(
-        believed.state,
-        exists,
-        believed.terminal,
-        jnp.where(allowed, believed.reward.astype(float), 0.0),
-        doubt,
-        *rules.edges(doubt, exists, config),
+        believed.state, exists, believed.terminal, reward, doubt, edges.bias, edges.keep, probability, prior
     )
     return children, memory
+
+
+def believe(
+    seed: Seed, index: Int[Array, ""], state: PyTree, actions: Int[Array, " actions"], problem: Problem
+) -> tuple[Transition, Float[Array, " places"] | None]:
+    """What the model believes of all actions: transitions [places], and their probabilities if it is random."""
+    if not problem.is_random:
+        return jax.vmap(problem.model, in_axes=(None, 0))(state, actions), None
+    counters = index * actions.size + actions
+    after, probability = jax.vmap(problem.outcomes_of, (None, 0, None, 0))(state, actions, seed, counters)
+    good = jnp.all(probability >= 0, axis=1) & (jnp.abs(jnp.sum(probability, axis=1) - 1.0) <= BAD_PROBABILITY_SUM)
+    probability = jnp.where(good[:, None], probability, jnp.nan)
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), after), probability.reshape(-1)
+
+
+def prior_of(state: PyTree, exists: Bool[Array, " actions"], problem: Problem) -> Float[Array, " actions"]:
+    """Prior probabilities of the children that exist; NaN if they are none."""
+    given = jnp.asarray(cast(Any, problem.prior)(state), float)
+    if given.shape != exists.shape:
+        raise ValueError(f"prior(state) returned an array of shape {given.shape}; return one number for each action")
+    given = jnp.where(exists, given, 0.0)
+    total = jnp.sum(given)
+    good = jnp.all(given >= 0) & (total > 0) & (total < jnp.inf)
+    return jnp.where(good, given / jnp.where(good, total, 1.0), jnp.nan)
 
 
 def choose_deletion(
@@ -109,5 +143,10 @@ def write(tree: Tree, block: Int[Array, ""], children: Children) -> Tree:
     def put(leaf: Shaped[Array, " blocks *row"], row: Shaped[Array, "*row"]) -> Shaped[Array, " blocks *row"]:
         return cast(jax.Array, jax.lax.dynamic_update_index_in_dim(leaf, row.astype(leaf.dtype), block, 0))
 
-    fields = {name: put(getattr(tree, name), getattr(children, name)) for name in Children._fields if name != "state"}
+    plain = ("exists", "terminal", "reward", "uncertainty", "bias", "keep")
+    fields: dict[str, Any] = {name: put(getattr(tree, name), getattr(children, name)) for name in plain}
+    if tree.chance is not None and children.probability is not None:
+        fields["chance"] = tree.chance._replace(probability=put(tree.chance.probability, children.probability))
+    if tree.prior is not None and children.prior is not None:
+        fields["prior"] = put(tree.prior, children.prior)
     return tree._replace(state=jax.tree.map(put, tree.state, children.state), **fields)

@@ -14,15 +14,17 @@ from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import Children, expand, write
 from uamcts.mcts.explain import explain
+from uamcts.mcts.leaf import estimate
 from uamcts.mcts.problem import Problem
+from uamcts.mcts.reuse import move_root, set_root_visits
 from uamcts.mcts.rules import Rules, find_rules
 from uamcts.mcts.select import Path, child_values, select
-from uamcts.mcts.simulate import Start, leaf_value, nan_if_invalid, roll_out, simulate
+from uamcts.mcts.simulate import Start, nan_if_invalid, roll_out
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.randomness import CHILD, TIE, Seed, draw, pick, seed_of
 from uamcts.types import BatchedUncertainty, Number, PyTree
 
-BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION = 1, 2, 4
+BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION, BAD_PROBABILITY = 1, 2, 4, 8
 """Flags of a result: what only shows while the search runs."""
 
 
@@ -50,7 +52,7 @@ class SearchResult(NamedTuple):
     tree: Any
     """The search tree, or the graph (`SearchConfig.graph`)."""
     flags: Int[Array, ""]
-    """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD and NO_ACTION: see `raise_flags`."""
+    """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION and BAD_PROBABILITY: see `raise_flags`."""
     memory: PyTree = None
     """What a `BatchedUncertainty` remembers; pass it on to the next search."""
 
@@ -74,41 +76,57 @@ _Carry: TypeAlias = tuple[Tree, jax.Array, PyTree]
 
 
 def tree_search(
-    key: PRNGKeyArray, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree = None
+    key: PRNGKeyArray,
+    state: PyTree,
+    problem: Problem,
+    config: SearchConfig,
+    memory: PyTree = None,
+    horizon: Number = None,
+    previous: PyTree = None,
 ) -> SearchResult:
-    """One search from `state`: pure and unbatched."""
+    """One search from `state`: pure and unbatched.
+
+    `horizon` is the number of steps left, at which tree and rollouts end. `previous` is the tree of an earlier search:
+    what lies below the outcome that became `state` is kept (`reuse.py`).
+    """
     rules, seed = find_rules(config.rules), seed_of(key)
-    longest = longest_path(config, problem.num_actions, problem.legal is not None)
+    grown = config.iterations * (1 if previous is None else 2)
+    masked = problem.legal is not None or problem.prior is not None
+    longest = longest_path(replace(config, iterations=grown), problem.num_actions, masked)
     if config.worst is None and config.reads("worst"):
         config = replace(config, worst=worst_return(seed, state, problem, config, longest))
     if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
         memory = problem.uncertainty.memory()
+    limit = longest if horizon is None else jnp.minimum(longest, horizon)
 
     def iteration(carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
         tree, flags, memory = carry
-        block = index + first_block(rules)
-        path = select(tree, config, longest)
+        block = index + (first_block(rules) + grown - config.iterations)
+        path = select(tree, config, longest, horizon)
         leaf = _read(tree, path, rules)
 
-        ripe = (leaf.visits > 0) & ~leaf.terminal & (path.length <= longest)
+        ripe = (leaf.place_visits > 0) & ~leaf.terminal & (path.length <= limit)
         below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
         children, memory = expand(seed, block, leaf.state, problem, below, memory=memory, wanted=ripe)
         grows = ripe & jnp.any(children.exists)
         tree = _link(write(tree, block, children), path.leaf, block, grows)
         first = _first(seed, index, children, rules)
-        child = jax.tree.map(lambda row: row[first], children.state)
-        start = jax.tree.map(
-            lambda a, b: jnp.where(grows, a, b), (child, children.terminal[first]), (leaf.state, leaf.terminal)
+        place = _first_place(children, first)
+        child = jax.tree.map(lambda row: row[place], children.state)
+        begin = jax.tree.map(
+            lambda a, b: jnp.where(grows, a, b), (child, children.terminal[place]), (leaf.state, leaf.terminal)
         )
         if rules.follows_doubt:
             below = rules.below_doubt(below, grows & (children.keep[first] < 1.0))
-        rollouts = simulate(Start(seed, index, *start), problem, below, memory)
-        path = _extend(path, block * problem.num_actions + first.astype(jnp.int32), grows)
-        tree = backpropagate(tree, path, leaf_value(rollouts, config), (leaf.visits > 0) & ~grows, config)
-        flags = flags | jnp.where(grows, _flags(children.uncertainty, children.reward), 0)
-        return (tree, flags | _flags(rollouts.uncertainty, rollouts.returns), rollouts.memory), None
+        path = _extend(path, block * children.terminal.size + place.astype(jnp.int32), grows)
+        left = None if horizon is None else horizon - (path.length - 1)
+        found = estimate(Start(seed, index, begin[0], begin[1], left), problem, config, below, memory)
+        tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~grows, config)
+        flags = flags | jnp.where(grows, _flags(children), 0)
+        flags = flags | _flag_word(found.bad_uncertainty, found.bad_reward)
+        return (tree, flags, found.memory), None
 
-    start = _plant(seed, state, problem, config, memory)
+    start = _plant(seed, state, problem, config, memory, previous)
     (tree, flags, memory), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
     return _result(seed, tree, flags, config)._replace(memory=memory)
 
@@ -123,6 +141,14 @@ def _first(seed: Seed, index: Int[Array, ""], children: Children, rules: Rules) 
     if rules.picks_at_random:
         return pick(draw(seed, CHILD, index), children.exists)
     return jnp.argmax(rules.first_choice(children.exists, children.bias))
+
+
+def _first_place(children: Children, first: Int[Array, ""]) -> Int[Array, ""]:
+    """Which of its outcomes: the most likely one."""
+    if children.probability is None:
+        return first
+    slots = children.probability.size // children.exists.size
+    return first * slots + jnp.argmax(children.probability.reshape(-1, slots)[first])
 
 
 def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
@@ -152,17 +178,24 @@ def horizon_ratio(gamma: Number, depth: int, span: int) -> Float[Array, ""]:
     return jnp.sum(counts) / jnp.sum(counts[:depth])
 
 
-def _plant(seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree) -> _Carry:
-    """The tree before the first iteration: a root, which most rule sets expand at once."""
+def _plant(
+    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree, previous: PyTree
+) -> _Carry:
+    """The tree before the first iteration: a root, which most rule sets expand at once, or a part of an earlier one."""
     rules = find_rules(config.rules)
-    tree = empty(state, config.iterations + first_block(rules), problem.num_actions)
+    blocks = config.iterations * (1 if previous is None else 2) + first_block(rules)
+    slots = problem.slots(state) if problem.is_random else None
+    tree = empty(state, blocks, problem.num_actions, slots, problem.prior is not None)
     tree = tree._replace(exists=tree.exists.at[0, 0].set(True))
-    if not rules.expands_root:
-        return tree, jnp.int32(0), memory
-    children, memory = expand(seed, jnp.int32(1), state, problem, config, memory=memory)
-    tree = _link(write(tree, jnp.int32(1), children), jnp.int32(ROOT), jnp.int32(1), jnp.bool_(True))
-    tree = tree._replace(stats=tree.stats.at[0, 0, VISITS].set(config.root_visits))
-    return tree, _flags(children.uncertainty, children.reward), memory
+    flags = jnp.int32(0)
+    if rules.expands_root:
+        children, memory = expand(seed, jnp.int32(1), state, problem, config, memory=memory)
+        tree = _link(write(tree, jnp.int32(1), children), jnp.int32(ROOT), jnp.int32(1), jnp.bool_(True))
+        tree = set_root_visits(tree, config.root_visits)
+        flags = _flags(children)
+    if previous is not None:
+        tree = move_root(previous, tree, state, config.iterations, rules.follows_doubt)
+    return tree, flags, memory
 
 
 class _Leaf(NamedTuple):
@@ -171,8 +204,15 @@ class _Leaf(NamedTuple):
     state: PyTree
     terminal: Bool[Array, ""]
     visits: Float[Array, ""]
+    """N of its node."""
+    outcome_visits: Float[Array, ""] | None
+    """N of its place, if the model is random."""
     doubted: Bool[Array, ""]
     """Whether a transition on the way to it keeps less than all of a value. Only if a rule set follows doubt."""
+
+    @property
+    def place_visits(self) -> Float[Array, ""]:
+        return self.visits if self.outcome_visits is None else self.outcome_visits
 
 
 def _read(tree: Tree, path: Path, rules: Rules) -> _Leaf:
@@ -184,17 +224,17 @@ def _read(tree: Tree, path: Path, rules: Rules) -> _Leaf:
     """
 
     def look(carry: tuple[Bool[Array, ""], _Leaf]) -> tuple[Bool[Array, ""], _Leaf]:
-        state, terminal, stats = jax.tree.map(
-            lambda leaf: tree.node(leaf, path.leaf), (tree.state, tree.terminal, tree.stats)
-        )
+        state, terminal, visits = jax.tree.map(lambda leaf: tree.entry(leaf, path.leaf), places)
+        stats = tree.entry(tree.stats, tree.node_of(path.leaf))
         doubted = jnp.bool_(False)
         if rules.follows_doubt:
-            keep = tree.keep.reshape(-1).at[path.nodes].get(mode="fill", fill_value=1.0)
+            keep = tree.keep.reshape(-1).at[tree.node_of(path.places)].get(mode="fill", fill_value=1.0)
             doubted = jnp.any(keep < 1.0)
-        return path.leaf >= 0, _Leaf(state, terminal, stats[VISITS], doubted)
+        return path.leaf >= 0, _Leaf(state, terminal, stats[VISITS], visits, doubted)
 
-    state, terminal, stats = jax.tree.map(lambda leaf: leaf[0, 0], (tree.state, tree.terminal, tree.stats))
-    start = (jnp.bool_(False), _Leaf(state, terminal, stats[VISITS], jnp.bool_(False)))
+    places = (tree.state, tree.terminal, None if tree.chance is None else tree.chance.visits)
+    state, terminal, visits = jax.tree.map(lambda leaf: leaf[0, 0], places)
+    start = (jnp.bool_(False), _Leaf(state, terminal, tree.stats[0, 0][VISITS], visits, jnp.bool_(False)))
     return jax.lax.while_loop(lambda carry: ~carry[0], look, start)[1]
 
 
@@ -206,14 +246,23 @@ def _link(tree: Tree, parent: Int[Array, ""], block: Int[Array, ""], grows: Bool
 
 
 def _extend(path: Path, child: Int[Array, ""], grows: Bool[Array, ""]) -> Path:
-    """The path with one more node at its end, if the tree grew there."""
-    nodes = jnp.where(grows & (jnp.arange(path.nodes.size) == path.length), child, path.nodes)
-    return Path(nodes, path.length + grows, jnp.where(grows, child, path.leaf))
+    """The path with one more place at its end, if the tree grew there."""
+    places = jnp.where(grows & (jnp.arange(path.places.size) == path.length), child, path.places)
+    return Path(places, path.length + grows, jnp.where(grows, child, path.leaf))
 
 
-def _flags(doubt: Float[Array, " n"], reward: Float[Array, " n"]) -> Int[Array, ""]:
-    doubtful = jnp.any(jnp.isnan(nan_if_invalid(doubt)))
-    return BAD_UNCERTAINTY * doubtful.astype(jnp.int32) + BAD_REWARD * jnp.any(~jnp.isfinite(reward)).astype(jnp.int32)
+def _flags(children: Children) -> Int[Array, ""]:
+    """What is wrong with new children."""
+    doubtful = jnp.any(jnp.isnan(nan_if_invalid(children.uncertainty)))
+    flags = _flag_word(doubtful, jnp.any(~jnp.isfinite(children.reward)))
+    for numbers in (children.probability, children.prior):
+        if numbers is not None:
+            flags = flags | BAD_PROBABILITY * jnp.any(jnp.isnan(numbers)).astype(jnp.int32)
+    return flags
+
+
+def _flag_word(uncertainty: Bool[Array, ""], reward: Bool[Array, ""]) -> Int[Array, ""]:
+    return BAD_UNCERTAINTY * uncertainty.astype(jnp.int32) + BAD_REWARD * reward.astype(jnp.int32)
 
 
 def _result(seed: Seed, tree: Tree, flags: Int[Array, ""], config: SearchConfig) -> SearchResult:
@@ -221,7 +270,7 @@ def _result(seed: Seed, tree: Tree, flags: Int[Array, ""], config: SearchConfig)
     expanded = block != 0
     exists = tree.exists[block] & expanded
     visits = jnp.where(exists, tree.stats[block, :, VISITS], 0.0)
-    found = child_values(tree.stats[block], tree.reward[block], tree.keep[block], config)
+    found = child_values(tree.stats[block], tree.rewards(block), tree.keep[block], config)
     best = exists & (visits == jnp.max(jnp.where(exists, visits, -1.0)))
     if find_rules(config.rules).breaks_ties_by_value:
         best = best & ~(found < jnp.max(jnp.where(best, found, -jnp.inf)))

@@ -2,7 +2,9 @@
 
 x_i     = r_i + gamma value(v_i)               the reward of the transition into a child is not in its value
 score_i = x_i + c sqrt(ln N(v) / N(v_i))       UCT (Kocsis and Szepesvari, 2006)
-UA-Selection corrects the score by what is uncertain about the child: see `rules/`.
+score_i = x_i + c P_i sqrt(N(v)) / (1 + N(v_i))    with prior probabilities P
+UA-Selection corrects the score by what is uncertain about the child: see `rules/`. Among the outcomes of an action the
+descent follows the one with the largest p / (visits + 1), so that each is visited as often as it is likely.
 """
 
 from __future__ import annotations
@@ -16,43 +18,67 @@ from jaxtyping import Array, Bool, Float, Int
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, put, unrolled_argmax, unrolled_reduce
+from uamcts.types import Number
 
 
 class Path(NamedTuple):
-    """The nodes from the root to a leaf: the first `length` of `nodes`."""
+    """The places from the root to a leaf: the first `length` of `places`."""
 
-    nodes: Int[Array, " levels"]
+    places: Int[Array, " levels"]
     length: Int[Array, ""]
     leaf: Int[Array, ""]
 
 
-def select(tree: Tree, config: SearchConfig, longest: int) -> Path:
-    """Descends to a node without children. The tree is only read: it is not part of what the loop carries."""
+def select(tree: Tree, config: SearchConfig, longest: int, horizon: Number = None) -> Path:
+    """Descends to a place without children, by at most `longest` transitions, nor more than there are steps left.
+
+    The tree is only read: it is not part of what the loop carries.
+    """
+    limit = longest if horizon is None else jnp.minimum(longest, horizon)
 
     def has_children(path: Path) -> Bool[Array, ""]:
-        return (tree.node(tree.children, path.leaf) != UNEXPANDED) & (path.length <= longest)
+        return (tree.entry(tree.children, path.leaf) != UNEXPANDED) & (path.length <= limit)
 
     def descend(path: Path) -> Path:
-        child = best_child(tree, path.leaf, config)
-        return Path(put(path.nodes, path.length, child), path.length + 1, child)
+        child = next_outcome(tree, best_child(tree, path.leaf, config))
+        return Path(put(path.places, path.length, child), path.length + 1, child)
 
     root, outside = jnp.int32(ROOT), tree.children.size
-    nodes = jnp.full(longest + 2, outside, jnp.int32).at[0].set(root)
-    return jax.lax.while_loop(has_children, descend, Path(nodes, jnp.int32(1), root))
+    places = jnp.full(longest + 2, outside, jnp.int32).at[0].set(root)
+    return jax.lax.while_loop(has_children, descend, Path(places, jnp.int32(1), root))
 
 
-def best_child(tree: Tree, node: Int[Array, ""], config: SearchConfig) -> Int[Array, ""]:
+def best_child(tree: Tree, place: Int[Array, ""], config: SearchConfig) -> Int[Array, ""]:
     """The child with the best score, or the first one never visited; ties go to the first in action order."""
     rules = find_rules(config.rules)
-    block = tree.node(tree.children, node)
+    block = tree.entry(tree.children, place)
     exists, stats, bias = tree.exists[block], tree.stats[block], tree.bias[block]
-    values = child_values(stats, tree.reward[block], tree.keep[block], config)
-    visits = stats[:, VISITS]
-    score = scores(config, exists, tree.node(tree.stats, node)[VISITS], visits, values, bias)
+    values = child_values(stats, tree.rewards(block), tree.keep[block], config)
+    visits, parent_visits = stats[:, VISITS], visits_of(tree, place)
+    if tree.prior is not None:
+        score = prior_scores(config, exists, parent_visits, visits, values, bias, tree.prior[block])
+        action = unrolled_argmax(jnp.where(exists, score, -jnp.inf))
+        return block * tree.num_actions + action
+    score = scores(config, exists, parent_visits, visits, values, bias)
     unvisited = rules.first_choice(exists & (visits == 0), bias)
     allowed = unvisited | rules.candidates(exists, values, bias)
     action = unrolled_argmax(jnp.where(allowed, jnp.where(unvisited, jnp.inf, score), -jnp.inf))
     return block * tree.num_actions + action
+
+
+def visits_of(tree: Tree, place: Int[Array, ""]) -> Float[Array, ""]:
+    """N of a place."""
+    if tree.chance is not None:
+        return tree.entry(tree.chance.visits, place)
+    return tree.entry(tree.stats, place)[VISITS]
+
+
+def next_outcome(tree: Tree, node: Int[Array, ""]) -> Int[Array, ""]:
+    """The place of a node that is visited next; ties go to the first."""
+    if tree.chance is None:
+        return node
+    probability, visits = (leaf.reshape(-1, tree.slots)[node] for leaf in tree.chance)
+    return node * tree.slots + jnp.argmax(probability / (visits + 1.0)).astype(jnp.int32)
 
 
 def child_values(
@@ -79,6 +105,24 @@ def scores(
     rules = find_rules(config.rules)
     exploration = config.c * jnp.sqrt(jnp.log(jnp.maximum(parent_visits, 1.0)) / jnp.maximum(visits, 1.0))
     return cast(jax.Array, rules.score(normalize(values, exists) if rules.normalizes else values, exploration, bias))
+
+
+def prior_scores(
+    config: SearchConfig,
+    exists: Bool[Array, " actions"],
+    parent_visits: Float[Array, ""],
+    visits: Float[Array, " actions"],
+    values: Float[Array, " actions"],
+    bias: Float[Array, " actions"],
+    prior: Float[Array, " actions"],
+) -> Float[Array, " actions"]:
+    """The same by prior probabilities: a child that was never visited has the mean value of those that were."""
+    rules, visited = find_rules(config.rules), exists & (visits > 0)
+    scaled = normalize(values, visited) if rules.normalizes else values
+    count = jnp.sum(visited)
+    mean = jnp.where(count > 0, jnp.sum(jnp.where(visited, scaled, 0.0)) / jnp.maximum(count, 1), 0.5)
+    exploration = config.c * prior * jnp.sqrt(parent_visits) / (1.0 + visits)
+    return cast(jax.Array, rules.score(jnp.where(visited, scaled, mean), exploration, bias))
 
 
 def normalize(values: Float[Array, " actions"], exists: Bool[Array, " actions"]) -> Float[Array, " actions"]:

@@ -30,6 +30,8 @@ class Start(NamedTuple):
     """The number of the simulation within its search, or the number of each rollout within the search."""
     state: PyTree
     terminal: Bool[Array, "*starts"]
+    steps: Int[Array, ""] | None = None
+    """How many steps a rollout may have, if that is fewer than `depth`."""
 
 
 class Rollouts(NamedTuple):
@@ -116,7 +118,7 @@ def roll_out(start: Start, problem: Problem, config: SearchConfig, uncertainty: 
     rules = find_rules(config.rules)
 
     def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, tuple[()]]:
-        return _step(k, rollout, problem, config, uncertainty)[0], ()
+        return _end_in_time(k, _step(k, rollout, problem, config, uncertainty)[0], start), ()
 
     begin = _begin(start, config, uncertainty is not None)
     end, _ = run_lockstep(step, lambda rollout: rollout.over, config.depth, begin)
@@ -130,9 +132,15 @@ def record_rollouts(start: Start, problem: Problem, config: SearchConfig) -> tup
     """The same without uncertainty, and a record of every step, [rollouts, depth]."""
 
     def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, Step]:
-        return _step(k, rollout, problem, config, None)
+        after, record = _step(k, rollout, problem, config, None)
+        return _end_in_time(k, after, start), record
 
     return run_lockstep(step, lambda rollout: rollout.over, config.depth, _begin(start, config, False))
+
+
+def _end_in_time(k: Int[Array, ""], rollout: Rollout, start: Start) -> Rollout:
+    """A rollout after its `k`-th step, which may have been the last that there is time for."""
+    return rollout if start.steps is None else rollout._replace(over=rollout.over | (k + 1 >= start.steps))
 
 
 def _begin(start: Start, config: SearchConfig, uncertain: bool) -> Rollout:

@@ -3,6 +3,10 @@
 Nodes lie in blocks of one node per action. Block 0 holds the root alone; the children made in iteration i (counted
 from 0) are block i + 1 under the printed rules, and block i + 2 under the released ones, which expand the root first.
 So there is no allocator, and new children are written to the same block in all searches of a batch.
+
+A node stands for an action and has its statistics. Each outcome of the action has a slot of the node, a *place*, with a
+state and children of its own. In a deterministic model a node has one place, which has the node's number: the arrays
+and the compiled program are then those of a tree without chance.
 """
 
 from __future__ import annotations
@@ -25,31 +29,44 @@ VISITS, TOTAL, WEIGHT = range(3)
 """The entries of `stats`."""
 
 
-class Tree(NamedTuple):
-    """Arrays over [blocks, actions]; the number of a node is its block * actions + its action.
+class Chance(NamedTuple):
+    """What a random model adds to a tree."""
 
-    Only what can be reached from the root through `children` means anything: an iteration that did not expand a node
-    leaves its block behind, linked to nobody.
+    probability: Float[Array, "blocks places"]
+    visits: Float[Array, "blocks places"]
+    """How often each outcome was visited."""
+
+
+class Tree(NamedTuple):
+    """Arrays over [blocks, actions] and [blocks, places], of which a block has actions * slots.
+
+    The number of a node is its block * actions + its action; that of a place is its node * slots + its slot. Only what
+    can be reached from the root through `children` means anything: an iteration that did not expand a place leaves its
+    block behind, linked to nobody.
     """
 
     state: PyTree
-    """What the model believes to be the node's state, [blocks, actions, ...]."""
-    children: Int[Array, "blocks actions"]
-    """The block of the node's children, or UNEXPANDED."""
+    """What the model believes to be the state of a place, [blocks, places, ...]."""
+    children: Int[Array, "blocks places"]
+    """The block of the children of a place, or UNEXPANDED."""
     exists: Bool[Array, "blocks actions"]
     """False for children that UA-Expansion deleted and for illegal actions."""
-    terminal: Bool[Array, "blocks actions"]
+    terminal: Bool[Array, "blocks places"]
     """Whether the episode is over there."""
     stats: Float[Array, "blocks actions 3"]
     """What backpropagation adds to, side by side so that it is one addition: N, Q and the weight."""
-    reward: Float[Array, "blocks actions"]
-    """r of the transition into the node."""
+    reward: Float[Array, "blocks places"]
+    """r of the transition into the place."""
     uncertainty: Float[Array, "blocks actions"]
     """U of the transition into the node."""
     bias: Float[Array, "blocks actions"]
     """How selection corrects the node's score: see `Rules.score`."""
     keep: Float[Array, "blocks actions"]
     """Which fraction of a value passes through the transition into the node: see `Rules.pieces`."""
+    chance: Chance | None = None
+    """None if the model is deterministic."""
+    prior: Float[Array, "blocks actions"] | None = None
+    """Prior probabilities of the actions, if there is a prior."""
 
     @property
     def visits(self) -> Float[Array, "*batch blocks actions"]:
@@ -68,28 +85,46 @@ class Tree(NamedTuple):
 
     @property
     def num_actions(self) -> int:
-        return self.children.shape[1]
+        return self.exists.shape[1]
 
-    def node(self, leaf: Shaped[Array, "blocks actions *entry"], number: Int[Array, ""]) -> Shaped[Array, "*entry"]:
-        """One node's entry of one of the arrays."""
-        return leaf[number // self.num_actions, number % self.num_actions]
+    @property
+    def slots(self) -> int:
+        """How many places a node has."""
+        return self.children.shape[1] // self.exists.shape[1]
+
+    def entry(self, leaf: Shaped[Array, "blocks row *entry"], number: Int[Array, ""]) -> Shaped[Array, "*entry"]:
+        """The entry of a node in an array over nodes, or that of a place in an array over places."""
+        return leaf[number // leaf.shape[1], number % leaf.shape[1]]
+
+    def node_of(self, place: Int[Array, "*n"]) -> Int[Array, "*n"]:
+        """The node that a place belongs to."""
+        return place if self.chance is None else place // self.slots
+
+    def rewards(self, block: Int[Array, ""]) -> Float[Array, " actions"]:
+        """r of each node of a block: the mean over its visits, if there are several outcomes."""
+        if self.chance is None:
+            return self.reward[block]
+        visits, rewards = (leaf[block].reshape(-1, self.slots) for leaf in (self.chance.visits, self.reward))
+        return jnp.sum(visits * rewards, axis=1) / jnp.maximum(jnp.sum(visits, axis=1), 1.0)
 
 
-def empty(state: PyTree, blocks: int, num_actions: int) -> Tree:
-    """A tree with a root and nothing else."""
-    shape = (blocks, num_actions)
+def empty(state: PyTree, blocks: int, num_actions: int, slots: int | None = None, has_prior: bool = False) -> Tree:
+    """A tree with a root and nothing else. `slots` is the number of outcomes of an action in a random model."""
+    shape, places = (blocks, num_actions), (blocks, num_actions * (slots or 1))
     zeros, ones = jnp.zeros(shape, dtype=float), jnp.ones(shape, dtype=float)
-    states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*shape, *jnp.shape(leaf))), state)
+    states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*places, *jnp.shape(leaf))), state)
     return Tree(
         state=states,
-        children=jnp.zeros(shape, jnp.int32),
+        children=jnp.zeros(places, jnp.int32),
         exists=jnp.zeros(shape, bool),
-        terminal=jnp.zeros(shape, bool),
+        terminal=jnp.zeros(places, bool),
         stats=jnp.zeros((*shape, 3), dtype=float),
-        reward=zeros,
+        reward=jnp.zeros(places, dtype=float),
         uncertainty=zeros,
         bias=ones,
         keep=ones,
+        chance=None if slots is None else Chance(jnp.zeros(places, float), jnp.zeros(places, float)),
+        prior=zeros if has_prior else None,
     )
 
 

@@ -25,7 +25,7 @@ LONGEST_WAIT = 3600.0
 """The largest value of the options that are seconds."""
 ONLY_IN = {
     "online": ("learner", "steps", "interval", "minibatches"),
-    "offline": ("tau", "iterations"),
+    "offline": ("tau", "iterations", "graph", "steps-left"),
 }
 """The options of `uamcts run` that only one scenario reads."""
 PACKAGES = {

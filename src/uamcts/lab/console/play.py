@@ -39,8 +39,9 @@ class Player:
             self.title, planned, config = RANDOM, self.domain, None
         else:
             self.title, planned = names.title(names.algorithm_key(algorithm)), planning_domain(self.domain, algorithm)
-            config = search_config(self.domain, algorithm, **{k: v for k, v in settings.items() if v is not None})
-        self.moves = moves(jax.random.key(seed), planned, config, steps)
+            given = {name: value for name, value in settings.items() if value is not None and name != "steps_left"}
+            config = search_config(self.domain, algorithm, **given)
+        self.moves = moves(jax.random.key(seed), planned, config, steps, settings.get("steps_left", False))
         known = true_uncertainty(planned)
         self._uncertainty = jax.jit(jax.vmap(known, (None, 0)))
         self.last: Move | None = None

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from uamcts.lab.run.units import OnlineUnit
 
 OFFLINE_ALGORITHMS = ("true", "corrupted", "combined")
+GRAPH_ALGORITHMS = ("true", "corrupted", "trust")
 OFFLINE_RUNS = 100
 
 
@@ -37,10 +38,12 @@ class RunOptions:
     minibatches: int | None
     options: list[str]
     """Options of the domain, as NAME=VALUE."""
+    graph: bool = False
+    steps_left: bool = False
 
     def __post_init__(self) -> None:
         online = {"steps": self.steps, "interval": self.interval, "minibatches": self.minibatches}
-        offline = {"tau": self.taus, "iterations": self.iterations}
+        offline = {"tau": self.taus, "iterations": self.iterations, "graph": self.graph, "steps-left": self.steps_left}
         limits.check_scenario(self.scenario, {"learner": self.learners, **online, **offline})
         limits.check_sizes(runs=self.runs, **online)
         limits.check_search_numbers(self.exploration, self.taus)
@@ -60,9 +63,10 @@ class RunOptions:
 
         options = grid.domain_options(self.options)
         if self.scenario == "offline":
+            usual = GRAPH_ALGORITHMS if self.graph else OFFLINE_ALGORITHMS
             return grid.offline_grid(
-                self.domains, self.algorithms or OFFLINE_ALGORITHMS, self.exploration, self.taus or [0.1],
-                self.iterations, self.runs or OFFLINE_RUNS, options,
+                self.domains, self.algorithms or usual, self.exploration, self.taus or [0.1],
+                self.iterations, self.runs or OFFLINE_RUNS, options, self.graph, self.steps_left,
             )  # fmt: skip
         return grid.online_grid(
             self.domains, self.algorithms or ["combined"], self.learners, self.exploration, self.runs, self.steps,

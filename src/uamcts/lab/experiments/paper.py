@@ -34,7 +34,7 @@ class OfflineGrid:
     tau: float = 0.1
     runs: int = 100
     budget: tuple[tuple[str, float], ...] = ()
-    """`iterations`, `rollouts`, `depth` and `gamma` where they differ from the paper's."""
+    """`iterations`, `rollouts`, `depth`, `gamma`, `graph` and `steps_left` where they differ from the paper's."""
     fresh_runs: int | None = None
     """Runs on fresh seeds. None: as many as `runs`, which choose c."""
 
@@ -42,6 +42,11 @@ class OfflineGrid:
     def reported_runs(self) -> int:
         """Runs on fresh seeds, if there is a choice of c."""
         return self.runs if self.fresh_runs is None else self.fresh_runs
+
+    @property
+    def graph(self) -> bool:
+        """Whether its searches are on graphs."""
+        return bool(dict(self.budget).get("graph", False))
 
 
 @dataclass(frozen=True)
@@ -149,5 +154,5 @@ def pairs(experiment: Experiment, part: OfflineGrid) -> tuple[Pair, ...]:
     return tuple(
         (algorithm, c)
         for algorithm in part.algorithms
-        for c in part.exploration or (usual_c(experiment.domain, algorithm),)
+        for c in part.exploration or (usual_c(experiment.domain, algorithm, part.graph),)
     )

@@ -212,9 +212,10 @@ def _settings(found: Summary, rows: list[Entry], curves: list[Entry], experiment
     """The settings of an experiment, from its rows and from what the command recorded."""
     declared = found.declared().get(experiment, {})
     settings = {"domain": domain, "rule sets": ", ".join(map(names.rules_title, found.rule_sets(experiment)))}
-    budget = {**BUDGETS.get(domain, {}), **_budget(declared)}
+    budget = {"gamma": DISCOUNTS.get(domain, 1), **BUDGETS.get(domain, {}), **_budget(declared)}
     if {"iterations", "rollouts", "depth"} <= budget.keys():
-        settings["budget"] = f"N_I {budget['iterations']}, N_S {budget['rollouts']}, D_S {budget['depth']}, gamma 1"
+        settings["budget"] = f"N_I {budget['iterations']}, N_S {budget['rollouts']}, D_S {budget['depth']}"
+        settings["budget"] += f", gamma {budget['gamma']:g}{', on graphs' * bool(budget.get('graph'))}"
     options = _pairs(declared.get("options"))
     if options:
         settings["options of the domain"] = describe(options)

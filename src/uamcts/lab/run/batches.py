@@ -32,14 +32,17 @@ class Job(NamedTuple):
     domain: Domain
     config: SearchConfig
     number: int
+    steps_left: bool = False
+    """Whether searches know how many steps are left in the episode."""
 
 
 class Batch(NamedTuple):
-    """Jobs of one rule set, arranged for the program that plays them."""
+    """Jobs of one kind of search, arranged for the program that plays them."""
 
     places: np.ndarray
     """The indices of these jobs among all of them."""
     arguments: tuple[Any, ...]
+    steps_left: bool
 
 
 def compile_jobs(jobs: Sequence[Job], seed: int) -> None:
@@ -53,7 +56,7 @@ def play_jobs(jobs: Sequence[Job], seed: int) -> Score:
     parts, places = [], []
     for batch in _batches(jobs, seed):
         _compile(batch)
-        score = _program()(*batch.arguments)
+        score = _program(batch.steps_left)(*batch.arguments)
         raise_flags(score)
         places.append(batch.places)
         parts.append(jax.tree.map(lambda leaf, b=batch: np.asarray(leaf).T.reshape(-1)[: len(b.places)], score))
@@ -72,11 +75,11 @@ def batch_size(jobs: int, devices: int) -> int:
 
 
 def _batches(jobs: Sequence[Job], seed: int) -> Iterator[Batch]:
-    """Jobs by rule set, because each rule set needs a program of its own."""
-    rules = np.array([job.config.rules for job in jobs])
-    for each in dict.fromkeys(rules.tolist()):
-        places = np.flatnonzero(rules == each)
-        yield Batch(places, _arrange([job for job in jobs if job.config.rules == each], seed))
+    """Jobs by kind of search, because each kind needs a program of its own."""
+    kinds = [(job.config.rules, job.config.graph, job.steps_left) for job in jobs]
+    for kind in dict.fromkeys(kinds):
+        places = np.array([place for place, other in enumerate(kinds) if other == kind])
+        yield Batch(places, _arrange([jobs[place] for place in places], seed), kind[2])
 
 
 def _arrange(jobs: list[Job], seed: int) -> tuple[Any, ...]:
@@ -98,11 +101,11 @@ def _arrange(jobs: list[Job], seed: int) -> tuple[Any, ...]:
 def _compile(batch: Batch) -> None:
     """Compiles the program of a batch. JAX keeps it for every thread."""
     leaves, structure = jax.tree.flatten(batch.arguments)
-    with _compiling[structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)]:
-        _program().lower(*batch.arguments).compile()
+    with _compiling[structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves), batch.steps_left]:
+        _program(batch.steps_left).lower(*batch.arguments).compile()
 
 
 @functools.cache
-def _program() -> Any:
+def _program(steps_left: bool) -> Any:
     """The function that plays a batch; JAX compiles it once for every game, budget and rule set."""
-    return spread(jax.vmap(play_in_turn))
+    return spread(jax.vmap(functools.partial(play_in_turn, steps_left=steps_left)))

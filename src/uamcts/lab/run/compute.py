@@ -52,7 +52,7 @@ def jobs_of(unit: OfflineUnit) -> list[Job]:
     for seed in range(unit.first_seed, unit.first_seed + unit.seeds):
         domain = unit.world(seed)
         jobs += [
-            Job(planning_domain(domain, algorithm), unit.search(domain, algorithm, c), seed)
+            Job(planning_domain(domain, algorithm), unit.search(domain, algorithm, c), seed, unit.steps_left)
             for algorithm, c in unit.pairs
         ]
     return jobs

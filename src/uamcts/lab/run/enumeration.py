@@ -50,7 +50,7 @@ def split_seeds(runs: int, pairs: int) -> list[tuple[int, int]]:
 def _sweep_units(experiment: Experiment, rules: Sequence[str], seed: int) -> Iterator[OfflineUnit]:
     """Every algorithm with every c on the same seeds."""
     for part in experiment.offline:
-        for used, planners in _by_rules(pairs(experiment, part), rules).items():
+        for used, planners in _by_rules(pairs(experiment, part), rules, part.graph).items():
             yield from _offline_units(experiment, part, "sweep", used, planners, seed)
 
 
@@ -61,7 +61,7 @@ def _fresh_units(
     for part in experiment.offline:
         if len(part.exploration) < 2:
             continue
-        for used, swept in _by_rules(pairs(experiment, part), rules).items():
+        for used, swept in _by_rules(pairs(experiment, part), rules, part.graph).items():
             series = {name: (experiment.name, experiment.domain, name, used, part.tau) for name, _ in swept}
             planners = tuple((name, best[key]) for name, key in series.items())
             yield from _offline_units(experiment, part, "fresh", used, planners, seed)
@@ -94,10 +94,10 @@ def _online_units(experiment: Experiment, rules: Sequence[str], seed: int) -> li
     return list(dict.fromkeys(units))
 
 
-def _by_rules(planners: Sequence[Pair], rules: Sequence[str]) -> dict[str, tuple[Pair, ...]]:
+def _by_rules(planners: Sequence[Pair], rules: Sequence[str], graph: bool) -> dict[str, tuple[Pair, ...]]:
     """Pairs (algorithm, c) by the rule set that their searches follow, where these `rules` are asked for."""
     found: dict[str, dict[Pair, None]] = {}
     for rule in rules:
         for algorithm, c in planners:
-            found.setdefault(rules_of(algorithm, rule), {})[algorithm, c] = None
+            found.setdefault(rules_of(algorithm, rule, graph), {})[algorithm, c] = None
     return {used: tuple(some) for used, some in found.items()}

@@ -27,15 +27,22 @@ def offline_grid(
     iterations: Sequence[int],
     runs: int,
     options: Options = (),
+    graph: bool = False,
+    steps_left: bool = False,
 ) -> list[Experiment]:
-    """Every algorithm with every c and tau in every domain, at every budget. Without any c, the paper's are used."""
+    """Every algorithm with every c and tau in every domain, at every budget. Without any c, the paper's are used.
+
+    `graph`: search on graphs. `steps_left`: searches know how many steps are left in the episode.
+    """
     experiments = []
     for name in domains:
         for number in iterations or (None,):
-            budget = () if number is None else (("iterations", number),)
+            asked = {"iterations": number, "graph": graph or None, "steps_left": steps_left or None}
+            budget = tuple((key, value) for key, value in asked.items() if value is not None)
             for algorithm in algorithms:  # so that a wrong one is refused before anything runs
                 for tau in taus:
-                    search_config(make(name, **dict(options)), algorithm, tau=tau, **dict(budget))
+                    given = {key: value for key, value in budget if key != "steps_left"}
+                    search_config(make(name, **dict(options)), algorithm, tau=tau, **given)
             parts = tuple(OfflineGrid(tuple(algorithms), tuple(exploration), tau, runs, budget) for tau in taus)
             title = name if number is None else f"{name}, {number} iterations"
             label = f"run_{name}" if len(iterations) < 2 else f"run_{name}_{number}"

@@ -51,7 +51,7 @@ class OfflineUnit:
     seeds: int
     seed: int
     budget: tuple[tuple[str, float], ...] = ()
-    """`iterations`, `rollouts`, `depth` and `gamma` where they differ from the paper's."""
+    """`iterations`, `rollouts`, `depth`, `gamma`, `graph` and `steps_left` where they differ from the paper's."""
     options: Options = ()
     """Options of the domain."""
     drawn: bool = False
@@ -83,7 +83,13 @@ class OfflineUnit:
 
     def search(self, domain: Domain, algorithm: str, c: float) -> SearchConfig:
         """The search settings of one of `pairs`."""
-        return search_config(domain, algorithm, rules=self.rules, tau=self.tau, **dict(self.budget), c=c)
+        budget = {name: value for name, value in self.budget if name != "steps_left"}
+        return search_config(domain, algorithm, rules=self.rules, tau=self.tau, **budget, c=c)
+
+    @property
+    def steps_left(self) -> bool:
+        """Whether searches know how many steps are left in the episode."""
+        return bool(dict(self.budget).get("steps_left", False))
 
     def world(self, seed: int) -> Domain:
         """The domain that a seed is played in."""

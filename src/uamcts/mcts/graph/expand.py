@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.expand import BAD_PROBABILITY_SUM
 from uamcts.mcts.expand import evaluate as evaluate_uncertainty
 from uamcts.mcts.graph.graph import END, FIRST, UNEXPANDED, UNUSED, Graph
 from uamcts.mcts.graph.loops import read_once
@@ -17,9 +18,6 @@ from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.simulate import Start, nan_if_invalid, simulate
 from uamcts.types import PyTree
-
-BAD_PROBABILITY_SUM = 1e-4
-"""By how much the probabilities of an action's outcomes may miss 1: they are numbers of 32 bits."""
 
 
 class Leaf(NamedTuple):

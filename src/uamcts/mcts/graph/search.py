@@ -18,12 +18,10 @@ from uamcts.mcts.graph.reuse import move_root
 from uamcts.mcts.graph.sweep import MOST_SWEEPS, look_ahead, settle
 from uamcts.mcts.graph.table import enter, key_words
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, worst_return
+from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, worst_return
 from uamcts.randomness import TIE, draw, pick, seed_of
 from uamcts.types import BatchedUncertainty, PyTree
 
-BAD_PROBABILITY = 8
-"""A flag of a result: probabilities of outcomes that are negative, not numbers, or do not sum to 1."""
 FIRST_SWEEP = 8
 """Sweeps in between begin once so many nodes are expanded, and follow whenever that number has doubled."""
 SWEEPS_BETWEEN = 100
