@@ -271,7 +271,6 @@ def test_chance_is_found_wherever_it_comes_from(source):
     )
     assert one == two
     assert len(set(one)) == 2
-    reference.search(0, state, simulator, None, PLAN)
     assert rng_state(env) == before, "planning has drawn from a generator of the real environment, or a global one"
 
 

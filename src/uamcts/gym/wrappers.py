@@ -30,7 +30,7 @@ PLAIN = (
 )
 """Wrappers that change neither the state, nor rewards, nor actions, nor ends: planning leaves them out."""
 
-REFUSED = {
+REFUSED: dict[Any, str] = {
     wrappers.NormalizeReward: (
         "scales rewards by what it has seen so far, so that planning would change them; plan without it: "
         "give the environment inside (its .env) and keep the wrapper for the one you act in"
