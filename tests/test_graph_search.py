@@ -41,6 +41,13 @@ def test_values_on_the_lake_are_those_of_value_iteration():
     assert flags.tolist() == [0] * 4
 
 
+def test_as_many_iterations_as_states_cover_them_all():
+    lake = Chances(*map(jnp.asarray, slippery(0.4)))
+    found = uamcts.search(KEY, jnp.int32(0), lake, None, replace(GRAPH, iterations=11, gamma=0.9))
+    assert (int(found.tree.rows), int(found.tree.open)) == (11, 0)
+    np.testing.assert_allclose(found.values, solve(slippery(0.4), 0.9)[0], atol=1e-5)
+
+
 def test_random_processes_of_8_to_500_states():
     sizes, gammas = (8, 30, 120, 500), (0.5, 0.9, 0.95, 0.8)
     processes = [drawn(seed, size, padded=500) for seed, size in enumerate(sizes)]
@@ -100,6 +107,16 @@ def test_nothing_remains_of_an_estimate_that_a_cycle_keeps_alive():
     circle = table({(0, 0): (1, 0.0, 0.0), (0, 1): (2, 3.0, 0.0), (1, 0): (0, 0.0, 0.0), (1, 1): (2, 5.0, 0.0)}, 3, 2)
     found = uamcts.search(KEY, jnp.int32(0), circle.model, None, GRAPH, num_actions=2, value=lambda state: 100.0)
     assert found.values.tolist() == [5.0, 3.0]
+
+
+def test_of_equal_values_the_one_that_pays_earlier():
+    """With gamma 1 the 5 can be had at once or after going in a circle; whatever the draw, it is taken at once."""
+    steps = {(0, 0): (1, 0.0, 0.0), (0, 1): (0, 0.0, 0.0), (0, 2): (2, 0.0, 0.0), (1, 0): (3, 5.0, 0.0)}
+    ring = table(steps | {(1, 1): (0, 0.0, 0.0), (1, 2): (0, 0.0, 0.0), (2, 1): (0, 0.0, 0.0)}, 4, 3)
+    plan = jax.jit(jax.vmap(lambda key: find(key, ring, GRAPH)))
+    found = plan(jax.random.split(KEY, 16))
+    assert found.values.tolist() == [[5.0] * 3] * 16
+    assert found.action.tolist() == [0] * 16
 
 
 CHAIN = table({(0, 0): (1, 1.0, 0.5), (1, 0): (2, 2.0, 0.0), (2, 0): (3, 4.0, 0.5), (3, 0): (4, 8.0, 0.0)}, 5, 1)

@@ -16,6 +16,7 @@ from uamcts.reference.models import Dynamics
 from uamcts.reference.setup import Setup
 from uamcts.reference.tree import Draws, PythonModel, Result
 from uamcts.reference.tree_search import TreeSearch
+from uamcts.reference.widening import Proposals, WideningSearch, check_widening, refuse_finite_only
 
 
 def search(
@@ -31,6 +32,7 @@ def search(
     prior: Callable | None = None,
     horizon: int | None = None,
     tree: Result | None = None,
+    widening: tuple[float, float] = (2.0, 0.5),
 ) -> Result:
     """Plans one move from `state`. Stops after `config.iterations`, or after `budget_seconds` if that comes first.
 
@@ -48,6 +50,9 @@ def search(
         horizon: how many steps are left. Nothing after them counts.
         tree: the result of an earlier search in the same model with the same uncertainty. What it holds below `state`
             is kept, visits and values. Where it does not hold `state`, the search starts afresh.
+        widening: (k, alpha) for a model with continuous actions, whose `num_actions` is None. They are proposed by
+            `policy(state, rng)`, by the model's `actions(state, rng)`, or drawn within its `action_space`, (low, high).
+            A node with n visits tries ceil(k n^alpha) of them. `result.actions` are those of the root.
     """
     if budget_seconds is not None and not budget_seconds > 0:
         raise ValueError(f"budget_seconds is {budget_seconds!r}; it must be above 0")
@@ -58,11 +63,17 @@ def search(
     draws: Any = Draws(rng) if isinstance(rng, random.Random) else rng
     horizon = None if horizon is None else whole("horizon", horizon)
     dynamics = Dynamics(model, draws, config.outcomes)
-    guides = Guides(policy, value, prior, dynamics.num_actions)
     check_reuse(tree, config)
-    dynamics.refuse_hidden_state(state)
-    setup = Setup(draws, dynamics, uncertainty, config, guides, horizon)
     end = None if budget_seconds is None else time.perf_counter() + budget_seconds
+    parts = draws, dynamics, uncertainty, config
+    if dynamics.continuous:
+        refuse_finite_only(config, prior, model)
+        dynamics.propose = propose = Proposals(model, policy, draws.generator())
+        dynamics.refuse_hidden_state(state)
+        setup = Setup(*parts, Guides(None, value, None, 1), horizon)
+        return WideningSearch(setup, tree, propose, check_widening(widening)).search(state, end)
+    dynamics.refuse_hidden_state(state)
+    setup = Setup(*parts, Guides(policy, value, prior, dynamics.num_actions), horizon)
     return (GraphSearch if config.graph else TreeSearch)(setup, tree).search(state, end)
 
 

@@ -23,8 +23,8 @@ DECAY = 0.5
 class Edge:
     """An action at a node: Q(s, a), n(s, a), what the rule set notes about it, and its outcomes."""
 
-    __slots__ = ("action", "bias", "chances", "child", "children", "keep", "reward", "uncertainty", "value", "visited",
-                 "visits")  # fmt: skip
+    __slots__ = ("action", "bias", "chances", "child", "children", "draws", "keep", "reward", "uncertainty", "value",
+                 "visited", "visits")  # fmt: skip
 
     def __init__(self, action: int, uncertainty: float):
         self.action = action
@@ -34,6 +34,7 @@ class Edge:
         self.value = 0.0
         self.visits = 0
         self.reward = 0.0  # expected
+        self.draws = 0  # how often the model was asked for outcomes
         self.children: list[GraphNode] = []
         self.child: GraphNode | None = None  # where there is only one
         self.chances: list[float] = []  # the probability of each child
@@ -89,7 +90,7 @@ class Graph:
             node.reach = 0.0
             for edge in node.edges or ():
                 for child in edge.children:
-                    if child.edges is None and not child.terminal:
+                    if child.edges is None and child.reach:
                         node.reach = DECAY
                     else:
                         parents.setdefault(child, []).append(node)
@@ -105,6 +106,21 @@ class Graph:
                         node.reach = reach
                         following.append(node)
             layer = following
+
+    def open_within(self, longest: int) -> None:
+        """Finds out which nodes can be expanded at all: those that are less than `longest` steps from the root."""
+        for node in self.nodes.values():
+            node.reach = 0.0
+        found, layer = {self.root}, [self.root]
+        for _ in range(longest):
+            if not layer:
+                break
+            for node in layer:
+                node.reach = float(node.edges is None)
+            layer = list({child: None for node in layer for child in node.successors if child not in found})
+            layer = [child for child in layer if not child.terminal]
+            found.update(layer)
+        self.measure_reach()
 
     def keep_reachable(self, root: GraphNode) -> Graph:
         """The part of the graph below another root."""

@@ -26,18 +26,27 @@ class GraphSearch:
     def search(self, state: Any, end: float | None) -> Result:
         self.plant(state)
         iterations, measured, graph, root = 0, 0, self.graph, self.graph.root
-        sweep_at = 2 * len(graph.expanded)
-        while iterations < self.config.iterations and root.reach:
+        sweep_at, opened = 2 * len(graph.expanded), (0, 0)
+        while iterations < self.config.iterations:
             if end is not None and iterations and time.perf_counter() >= end:
                 break
+            if not root.reach and opened != (len(graph.nodes), len(graph.expanded)):
+                opened = len(graph.nodes), len(graph.expanded)
+                graph.open_within(self.setup.longest)
+            if not root.reach and self.dynamics.kind != "sample":
+                break  # all that can be reached is expanded
+            iterations += 1
+            if not root.reach:  # the rest of the iterations draws more outcomes, node by node
+                node = graph.expanded[iterations % len(graph.expanded)]
+                self.ask(node, node.edges or [], iterations, 0)
+                continue
             path, leaf = self.select(root)
             if leaf.edges is None and not leaf.terminal and len(path) < self.setup.longest:
-                self.expand(leaf, iterations + 1)
+                self.expand(leaf, iterations, len(path))
             elif measured < len(graph.expanded):
                 measured = len(graph.expanded)
                 graph.measure_reach()
             self.back_up(path)
-            iterations += 1
             if len(graph.expanded) >= sweep_at:
                 Sweeper(graph, self.rules, self.config).settle()
                 sweep_at = 2 * len(graph.expanded)
@@ -50,6 +59,7 @@ class GraphSearch:
             before = self.previous.tree.nodes.get(key)
         if before is not None and before.edges and self.previous is not None:
             self.graph = self.previous.tree.keep_reachable(before)
+            self.graph.open_within(self.setup.longest)
             if self.setup.config.worst is None:
                 self.setup.use(replace(self.setup.config, worst=self.previous.config.worst))
         else:
@@ -58,7 +68,7 @@ class GraphSearch:
             self.graph.nodes[key] = self.graph.root
         self.config = self.setup.config
         if self.graph.root.edges is None:
-            self.expand(self.graph.root, 0)
+            self.expand(self.graph.root, 0, 0)
         if not self.graph.root.edges:
             raise ValueError("the root has no legal action")
 
@@ -121,8 +131,8 @@ class GraphSearch:
 
     # Expansion
 
-    def expand(self, node: GraphNode, iteration: int) -> None:
-        """Gives a node all its actions and outcomes, and successors that are new a first value."""
+    def expand(self, node: GraphNode, iteration: int, depth: int) -> None:
+        """Gives a node `depth` steps from the root all its actions and outcomes, and new successors a first value."""
         state, uncertainty, settings = node.state, self.setup.uncertainty, self.setup.settings(node.doubted)
         actions = self.dynamics.allowed(state)
         doubts = [check_uncertainty(0.0 if uncertainty is None else uncertainty(state, a)) for a in actions]
@@ -130,27 +140,38 @@ class GraphSearch:
         if not edges:
             node.value = node.reach = 0.0  # a dead end
             return
-        new: list[GraphNode] = []
         for edge, bias, keep in zip(edges, *self.rules.plain_edges(doubts, settings), strict=True):
             edge.bias, edge.keep = bias, keep
-            doubted = self.rules.follows_doubt and (node.doubted or edge.keep < 1.0)
-            self.connect(state, edge, doubted, new)
-        self.evaluate(new, iteration)
+        node.biased = any(edge.bias != edges[0].bias for edge in edges)
+        self.ask(node, edges, iteration, depth)
+        self.graph.expanded.append(node)
+
+    def ask(self, node: GraphNode, edges: list[Edge], iteration: int, depth: int) -> None:
+        """Asks the model for the outcomes of a node's actions. A model that draws them may be asked again."""
+        new: list[GraphNode] = []
+        for edge in edges:
+            self.connect(node, edge, new, float(depth + 1 < self.setup.longest))
+        self.evaluate(new, iteration, self.setup.rollout_depth(depth + 1))
         for edge in edges:
             edge.value = self.edge_value(edge)
             edge.child = edge.children[0] if len(edge.children) == 1 else None
         node.value = max([edge.value for edge in edges])
         node.successors = list({child: None for edge in edges for child in edge.children})
         node.reach = DECAY * max([child.reach for child in node.successors])
-        node.biased = any(edge.bias != edges[0].bias for edge in edges)
-        self.graph.expanded.append(node)
 
-    def connect(self, state: Any, edge: Edge, doubted: bool, new: list[GraphNode]) -> None:
-        """Finds or makes the successors of an action; outcomes with the same successor count as one."""
-        nodes = self.graph.nodes
-        places: dict[GraphNode, int] = {}
-        for chance, (following, reward, terminal) in self.dynamics.outcomes(state, edge.action):
-            edge.reward += chance * check_reward(reward)
+    def connect(self, node: GraphNode, edge: Edge, new: list[GraphNode], reach: float) -> None:
+        """Finds or makes the successors of an action; outcomes with the same successor count as one.
+
+        `reach` is 0 where a path may not go on beyond them: they do not attract the search then.
+        """
+        nodes, doubted = self.graph.nodes, self.rules.follows_doubt and (node.doubted or edge.keep < 1.0)
+        edge.draws += 1
+        share = 1.0 / edge.draws  # of these outcomes; what was drawn before keeps the rest
+        edge.reward *= 1.0 - share
+        edge.chances = [chance * (1.0 - share) for chance in edge.chances]
+        places = {child: place for place, child in enumerate(edge.children)}
+        for chance, (following, reward, terminal) in self.dynamics.outcomes(node.state, edge.action):
+            edge.reward += share * chance * check_reward(reward)
             if terminal:
                 child = self.graph.end
             else:
@@ -158,18 +179,20 @@ class GraphSearch:
                 child = nodes.get(key)
                 if child is None:
                     child = nodes[key] = GraphNode(following, doubted, False)
+                    child.reach = 0.0
                     new.append(child)
+                if child.edges is None:
+                    child.reach = max(child.reach, reach)
             place = places.setdefault(child, len(places))
             if place == len(edge.children):
                 edge.children.append(child)
                 edge.chances.append(0.0)
                 edge.visited.append(0)
-            edge.chances[place] += chance
+            edge.chances[place] += share * chance
 
-    def evaluate(self, new: list[GraphNode], iteration: int) -> None:
-        """First values of new nodes; they share the rollouts of an iteration."""
+    def evaluate(self, new: list[GraphNode], iteration: int, depth: int) -> None:
+        """First values of new nodes, which share the rollouts of an iteration, of `depth` steps at most."""
         count = max(1, self.config.rollouts // max(1, len(new)))
-        depth = self.setup.rollout_depth(1)
         for place, child in enumerate(new):
             start = Start(child.state, iteration, range(place * count, (place + 1) * count), depth)
             child.value = self.setup.simulator.simulate(start, self.setup.settings(child.doubted))

@@ -33,8 +33,10 @@ class Dynamics:
                 "step(state, action); give it one of them"
             )
         self.random = self.kind != "step"
-        self.num_actions = action_count(model.num_actions)
+        self.continuous = model.num_actions is None
+        self.num_actions = 1 if self.continuous else action_count(model.num_actions)
         self.actions = range(self.num_actions)
+        self.propose: Callable[[Any], Any] | None = None  # draws continuous actions
         self.generator = draws.generator() if self.kind == "sample" else None
         allowed = getattr(model, "legal_actions", None)
         self.legal: Callable[[Any], list[int]] | None = None
@@ -45,7 +47,7 @@ class Dynamics:
         """The legal actions of a state, in order."""
         return self.actions if self.legal is None else self.legal(state)
 
-    def outcomes(self, state: Any, action: int) -> list[tuple[float, Outcome]]:
+    def outcomes(self, state: Any, action: Any) -> list[tuple[float, Outcome]]:
         """The outcomes of an action with their probabilities; draws with equal shares where it can only `sample`."""
         if self.kind == "step":
             return [(1.0, self.model.step(state, action))]
@@ -55,7 +57,7 @@ class Dynamics:
             return found
         return [(1.0 / self.drawn, self.sample(state, action)) for _ in range(self.drawn)]
 
-    def sample(self, state: Any, action: int) -> Outcome:
+    def sample(self, state: Any, action: Any) -> Outcome:
         """A draw from a model that can `sample`."""
         return self.model.sample(state, action, self.generator)
 
@@ -79,13 +81,14 @@ class Dynamics:
         """Refuses a sampler that does not repeat itself with an equal generator."""
         if self.kind != "sample":
             return
-        for action in self.allowed(state):
+        for action in self.allowed(state) if self.propose is None else [self.propose(state)]:
             for seed in range(TRIALS):
                 one, two = (self.model.sample(state, action, np.random.default_rng(seed)) for _ in range(2))
                 if not same_outcome(one, two):
+                    what = f"sample(state, {shown(action)}, rng)"
                     raise ValueError(
-                        f"sample(state, {action}, rng) gave {shown(one)} and then {shown(two)} for two generators with "
-                        "the same seed; draw from `rng` alone, not from a generator of the model or a global one"
+                        f"{what} gave {shown(one)} and then {shown(two)} for two generators with the same seed; draw "
+                        "from `rng` alone, not from a generator of the model or a global one"
                     )
 
 
@@ -97,7 +100,7 @@ def check_probabilities(outcomes: Any, state: Any, action: int) -> None:
             return
     except (TypeError, ValueError):
         chances = None
-    what = f"outcomes({shown(state)}, {action})"
+    what = f"outcomes({shown(state)}, {shown(action)})"
     if chances is None:
         raise TypeError(
             f"{what} gave {shown(outcomes)}; it must give a list of (probability, (state, reward, terminal))"

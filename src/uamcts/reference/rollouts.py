@@ -57,6 +57,7 @@ class Simulator(NamedTuple):
             and not self.dynamics.random
             and self.dynamics.legal is None
             and self.guides.policy is None
+            and self.dynamics.propose is None
             and (not asked or hasattr(self.uncertainty, "batch"))
         ):
             returns, doubts = self.roll_out_in_lockstep(start, config)
@@ -78,12 +79,15 @@ class Simulator(NamedTuple):
     def walk(self, start: Start, number: int) -> Iterator[Step]:
         """The steps of a rollout: random ones, or those of the policy."""
         draws, dynamics, guides, rng, state = self.draws, self.dynamics, self.guides, self.generator, start.state
-        legal, count, policy = dynamics.legal, dynamics.num_actions, guides.policy
+        count, propose = dynamics.num_actions, dynamics.propose
+        uniform = dynamics.legal is None and guides.policy is None and propose is None
         below = draws.rollout(start.iteration, number)
         step = dynamics.stepper(draws.chance(start.iteration, number) if dynamics.random else None)
         for _ in range(start.depth):
-            if legal is None and policy is None:
+            if uniform:
                 action = below(count)
+            elif propose is not None:
+                action = propose(state)
             elif not (allowed := dynamics.allowed(state)):
                 return  # nothing can be done here: a dead end
             else:

@@ -34,7 +34,7 @@ class Node:
     __slots__ = ("action", "bias", "children", "deleted", "doubted", "keep", "outcomes", "prior", "probability",
                  "reward", "state", "terminal", "total", "uncertainty", "visits", "weight")  # fmt: skip
 
-    def __init__(self, action: int | None, state: Any, reward: float, terminal: bool, uncertainty: float):
+    def __init__(self, action: Any, state: Any, reward: float, terminal: bool, uncertainty: float):
         self.action = action
         self.state = state
         self.reward = reward
@@ -56,7 +56,8 @@ class Node:
 class Result(NamedTuple):
     """What a search found; lists have one entry per action."""
 
-    action: int
+    action: Any
+    """A number, or a continuous action itself."""
     visits: list[int]
     values: list[float]
     """The value of each action, its first reward included; NaN where it was never tried."""
@@ -68,10 +69,15 @@ class Result(NamedTuple):
     """How many iterations there was time for."""
     config: SearchConfig
     """The settings of the search, with what was found out about them."""
+    actions: list[Any] | None = None
+    """The proposed actions if actions are continuous: the other lists have one entry for each of them."""
 
     def explain(self, action_names: Sequence[str] = ()) -> str:
         """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""
-        return explain(self, action_names)
+        if self.actions is None:
+            return explain(self, action_names)
+        chosen = next(place for place, action in enumerate(self.actions) if action is self.action)
+        return explain(self._replace(action=chosen), [str(np.round(action, 3)) for action in self.actions])
 
 
 class Draws:

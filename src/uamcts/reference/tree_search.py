@@ -72,16 +72,18 @@ class TreeSearch:
 
     def select(self, root: Node) -> Path:
         """From the root down to a leaf, along the best scores; an unvisited child is taken at once."""
-        path, place, longest, by_prior = [root], root, self.setup.longest, self.setup.guides.prior is not None
+        path, place, longest = [root], root, self.setup.longest
         places = [root] if self.dynamics.random else path
         while place.children and len(path) <= longest:
-            if by_prior:
-                child = self.best_by_prior(place)
-            else:
-                unvisited = [child for child in place.children if child.visits == 0]
-                child = self.first(unvisited) if unvisited else self.best(place)
-            place = self.extend(path, places, child)
+            place = self.extend(path, places, self.choose(place))
         return path, places
+
+    def choose(self, place: Node) -> Node:
+        """The child of a node to go on to."""
+        if self.setup.guides.prior is not None:
+            return self.best_by_prior(place)
+        unvisited = [child for child in place.children if child.visits == 0]
+        return self.first(unvisited) if unvisited else self.best(place)
 
     def extend(self, path: list[Node], places: list[Node], child: Node) -> Node:
         """Adds a child to a path, and in a random model the outcome that is visited next."""
@@ -94,7 +96,7 @@ class TreeSearch:
     def outcome(self, state: Any, node: Node) -> Node:
         """The outcome of an action with the greatest p / (n + 1); draws come one a visit, up to `config.outcomes`."""
         outcomes, dynamics = node.outcomes, self.dynamics
-        assert outcomes is not None and node.action is not None  # noqa: S101, PT018 (the caller has looked)
+        assert outcomes is not None  # noqa: S101 (the caller has looked)
         if dynamics.kind == "sample" and len(outcomes) < dynamics.drawn:
             outcomes.append(self.outcome_node(node, 1.0, dynamics.sample(state, node.action)))
             return outcomes[-1]
@@ -127,7 +129,7 @@ class TreeSearch:
         """
         children = node.children
         if node.prior is None:
-            node.prior = self.setup.guides.priors(node.state, [child.action for child in children])  # type: ignore[misc]
+            node.prior = self.setup.guides.priors(node.state, [child.action for child in children])
         visited = [self.child_value(child) for child in children if child.visits]
         low, high = (min(visited), max(visited)) if visited and self.rules.normalizes else (0.0, 1.0)
         scaled = [(value - low) / (high - low) if high > low else 0.5 for value in visited]
@@ -165,7 +167,7 @@ class TreeSearch:
             for outcome in child.outcomes or ():
                 outcome.doubted = child.doubted
 
-    def child(self, state: Any, action: int, uncertainty: float) -> Node:
+    def child(self, state: Any, action: Any, uncertainty: float) -> Node:
         """A new child with its outcomes, if the model is random."""
         if not self.dynamics.random:
             following, reward, terminal = self.dynamics.model.step(state, action)
@@ -234,7 +236,8 @@ class TreeSearch:
             usable = [place for place in usable if place.state is state]
         return max(usable, key=lambda place: place.visits, default=None)
 
-    def result(self, root: Node, iterations: int) -> Result:
+    def move(self, root: Node) -> Node:
+        """The child of the root with the most visits; ties by value if the rule set says so, else drawn."""
         if not root.children:
             raise ValueError("the root has no legal action, or the search was too short to try one")
         most = max(child.visits for child in root.children)
@@ -242,10 +245,12 @@ class TreeSearch:
         if self.rules.breaks_ties_by_value:
             best = max(self.child_value(child) for child in ties)
             ties = [child for child in ties if self.child_value(child) == best]
-        chosen = ties[self.draws.tie(len(ties))]
+        return ties[self.draws.tie(len(ties))]
+
+    def result(self, root: Node, iterations: int) -> Result:
+        chosen = self.move(root)
         found = {child.action: child for child in root.children}
         everyone = found if root.deleted is None else {**found, root.deleted.action: root.deleted}
-        assert chosen.action is not None  # noqa: S101 (only the root has none)
         actions = self.dynamics.actions
         return Result(
             action=chosen.action,

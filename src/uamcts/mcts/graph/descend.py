@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.graph.graph import END, ROOT, UNEXPANDED, Graph
+from uamcts.mcts.graph.graph import END, ROOT, Graph
 from uamcts.mcts.graph.loops import masked_while
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.select import normalize
@@ -45,7 +45,7 @@ def descend(graph: Graph, number: jax.Array, config: SearchConfig, longest: int,
     """
 
     def active(path: Descent) -> jax.Array:
-        return (graph.row[path.node] != UNEXPANDED) & (path.length < limit) & ~path.stuck
+        return (graph.row[path.node] >= 0) & (path.length < limit) & ~path.stuck
 
     def step(path: Descent) -> Descent:
         going, row = active(path), jnp.maximum(graph.row[path.node], 0)

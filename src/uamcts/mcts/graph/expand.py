@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import evaluate as evaluate_uncertainty
-from uamcts.mcts.graph.graph import END, FIRST, Graph
+from uamcts.mcts.graph.graph import END, FIRST, UNEXPANDED, UNUSED, Graph
 from uamcts.mcts.graph.loops import read_once
 from uamcts.mcts.graph.table import enter, look_up
 from uamcts.mcts.problem import Problem
@@ -182,7 +182,7 @@ def grow(graph: Graph, grown: Grown, grows: jax.Array) -> Graph:
         state=jax.tree.map(put_nodes, graph.state, new.state),
         doubted=put_nodes(graph.doubted, new.doubted),
         value=put_nodes(graph.value, new.value),
-        row=graph.row.at[place].set(row, mode="drop"),
+        row=put_nodes(graph.row, jnp.where(new.is_new, UNEXPANDED, UNUSED)).at[place].set(row, mode="drop"),
         table=enter(graph.table, new.prints, nodes, new.is_new),
         rows=row + grows,
         open=graph.open - grows + jnp.sum(new.is_new),

@@ -18,8 +18,8 @@ from uamcts.types import PyTree
 
 END, ROOT, FIRST = 0, 1, 2
 """The node of every outcome that ends the episode, whose value is 0; the root; the first node that is neither."""
-UNEXPANDED = -1
-"""The row of a node that has none."""
+UNEXPANDED, UNUSED = -1, -2
+"""The row of a node that has none yet, and that of END and of places without a node."""
 
 
 class Graph(NamedTuple):
@@ -32,7 +32,7 @@ class Graph(NamedTuple):
     value: jax.Array
     """V: the first estimate of a node without a row, the best Q of one with a row. float."""
     row: jax.Array
-    """The row of a node, or UNEXPANDED. int32."""
+    """The row of a node, UNEXPANDED or UNUSED. int32."""
     seen: jax.Array
     """The last descent, counted from 1, that came to the node. int32."""
     owner: jax.Array
@@ -81,7 +81,7 @@ def empty_graph(state: PyTree, rows: int, num_actions: int, slots: int, has_prio
         state=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (nodes, *jnp.shape(leaf))), state),
         doubted=jnp.zeros(nodes, bool),
         value=jnp.zeros(nodes, float),
-        row=jnp.full(nodes, UNEXPANDED, jnp.int32),
+        row=jnp.full(nodes, UNUSED, jnp.int32).at[ROOT].set(UNEXPANDED),
         seen=jnp.zeros(nodes, jnp.int32),
         owner=jnp.zeros(rows, jnp.int32),
         exists=jnp.zeros(edges, bool),

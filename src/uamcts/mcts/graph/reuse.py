@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from uamcts.mcts.graph.graph import END, FIRST, ROOT, UNEXPANDED, Graph
+from uamcts.mcts.graph.graph import END, FIRST, ROOT, UNEXPANDED, UNUSED, Graph
 from uamcts.mcts.graph.table import enter_many, key_words, look_up
 from uamcts.types import PyTree
 
@@ -60,8 +60,9 @@ def _compact(previous: Graph, fresh: Graph, root: jax.Array, keep: int) -> Graph
     home = jnp.full(nodes, fresh.row.size, jnp.int32).at[flat].min(places).at[END].set(END).at[root].set(ROOT)
     source = jnp.concatenate([jnp.array([END]), root[None], flat])
     lives = home[source] == jnp.arange(source.size)
-    rows = jnp.where(lives & (source != END), new_row[previous.row[source]], UNEXPANDED)  # -1 is the last entry
-    open_ = lives & (source != END) & (rows == UNEXPANDED)
+    lives = lives & (source != END)
+    rows = jnp.where(lives, new_row[previous.row[source]], UNUSED)  # UNEXPANDED, -1, finds the last entry
+    open_ = lives & (rows == UNEXPANDED)
 
     def fill(empty: jax.Array, part: jax.Array) -> jax.Array:
         return jax.lax.dynamic_update_slice_in_dim(empty, part.astype(empty.dtype), 0, 0)
@@ -71,7 +72,6 @@ def _compact(previous: Graph, fresh: Graph, root: jax.Array, keep: int) -> Graph
     doubted = previous.doubted[source]
     states = jax.tree.map(lambda leaf: leaf[source], previous.state)
     prints, _ = jax.vmap(key_words)(states, doubted)
-    entered = lives & (source != END)
     return fresh._replace(
         state=jax.tree.map(fill, fresh.state, states),
         doubted=fill(fresh.doubted, doubted),
@@ -79,7 +79,7 @@ def _compact(previous: Graph, fresh: Graph, root: jax.Array, keep: int) -> Graph
         row=fill(fresh.row, rows),
         owner=fill(fresh.owner, jnp.where(valid, home[previous.owner[old]], 0)),
         child=fill(fresh.child, home[child]),
-        table=enter_many(jnp.zeros_like(fresh.table), prints, jnp.arange(source.size), entered),
+        table=enter_many(jnp.zeros_like(fresh.table), prints, jnp.arange(source.size), lives),
         rows=count,
         open=jnp.sum(open_).astype(jnp.int32),
         **fields,

@@ -12,10 +12,10 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.backup import back_up
 from uamcts.mcts.graph.descend import Descent, descend
 from uamcts.mcts.graph.expand import Leaf, expand, grow
-from uamcts.mcts.graph.graph import END, ROOT, UNEXPANDED, Graph, empty_graph
+from uamcts.mcts.graph.graph import ROOT, UNEXPANDED, Graph, empty_graph
 from uamcts.mcts.graph.loops import read_once
 from uamcts.mcts.graph.reuse import move_root
-from uamcts.mcts.graph.sweep import look_ahead, settle
+from uamcts.mcts.graph.sweep import MOST_SWEEPS, look_ahead, settle
 from uamcts.mcts.graph.table import enter, key_words
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, worst_return
@@ -27,6 +27,8 @@ BAD_PROBABILITY = 8
 FIRST_SWEEP = 8
 """Sweeps in between begin once so many nodes are expanded, and follow whenever that number has doubled."""
 SWEEPS_BETWEEN = 100
+ROUNDING = 1e-6
+"""Values that differ by less than this, relative to the greatest, are equal."""
 
 _Carry: TypeAlias = tuple[Graph, jax.Array, PyTree]
 
@@ -77,8 +79,8 @@ def graph_search(
 
     start = (_plant(state, problem, config, previous), jnp.int32(0), memory)
     (graph, flags, memory), _ = jax.lax.scan(iteration, start, 1 + jnp.arange(config.iterations, dtype=jnp.int32))
-    graph = settle(graph, config) if horizon is None else look_ahead(graph, horizon, config)
-    return _result(seed, graph, flags)._replace(memory=memory)
+    graph, early = look_ahead(graph, MOST_SWEEPS if horizon is None else horizon, config)
+    return _result(seed, graph, early, flags)._replace(memory=memory)
 
 
 def _plant(state: PyTree, problem: Problem, config: SearchConfig, previous: Graph | None) -> Graph:
@@ -93,12 +95,17 @@ def _plant(state: PyTree, problem: Problem, config: SearchConfig, previous: Grap
 
 
 def _read(graph: Graph, path: Descent) -> Leaf:
-    """The node at the end of a path."""
+    """The node at the end of a path, or, where the path was stuck, the first one that is not expanded.
+
+    So every iteration expands a node until none is left, and as many iterations as there are states cover them all.
+    """
 
     def look() -> Leaf:
-        state = jax.tree.map(lambda leaf: leaf[path.node], graph.state)
-        grows = (graph.row[path.node] == UNEXPANDED) & (path.node != END) & (graph.open > 0)
-        return Leaf(path.node, state, graph.doubted[path.node], grows)
+        row = graph.row[path.node]
+        node = jnp.where(path.stuck, jnp.argmax(graph.row == UNEXPANDED).astype(jnp.int32), path.node)
+        state = jax.tree.map(lambda leaf: leaf[node], graph.state)
+        grows = (graph.open > 0) & ((row == UNEXPANDED) | path.stuck)
+        return Leaf(node, state, graph.doubted[node], grows)
 
     return read_once(look, path.node >= 0)
 
@@ -109,15 +116,21 @@ def _flags(faults: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
     return flags
 
 
-def _result(seed: jax.Array, graph: Graph, flags: jax.Array) -> SearchResult:
+def _best(values: jax.Array, exists: jax.Array) -> jax.Array:
+    """Where the greatest value is, up to rounding: conditions [actions]."""
+    greatest = jnp.max(jnp.where(exists, values, -jnp.inf))
+    return exists & ~(values < greatest - ROUNDING * jnp.abs(greatest))
+
+
+def _result(seed: jax.Array, graph: Graph, early: jax.Array, flags: jax.Array) -> SearchResult:
+    """The move with the best value; of equal ones the one that pays earlier, which gamma = 1 would put off forever."""
     expanded = graph.row[ROOT] == 0  # the root's is always the first
     exists = graph.exists[0] & expanded
-    found = jnp.where(exists, graph.quality[0], -jnp.inf)
-    best = exists & ~(found < jnp.max(found))
+    best = _best(early, _best(graph.quality[0], exists))
     return SearchResult(
         action=pick(draw(seed, TIE, jnp.int32(0)), best),
         visits=jnp.sum(graph.visits[0], axis=1).astype(jnp.int32),
-        values=jnp.where(exists, found, jnp.nan),
+        values=jnp.where(exists, graph.quality[0], jnp.nan),
         uncertainty=jnp.where(expanded, graph.uncertainty[0], 0.0),
         exists=exists,
         tree=graph,

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.backup import best, qualities
-from uamcts.mcts.graph.graph import UNEXPANDED, Graph
+from uamcts.mcts.graph.graph import Graph
 from uamcts.mcts.graph.loops import masked_while, read_once
 
 CHUNK = 64
@@ -98,22 +98,47 @@ def settle(graph: Graph, config: SearchConfig, wanted: jax.Array | bool = True, 
     return graph._replace(value=end.value, quality=end.quality)
 
 
-def look_ahead(graph: Graph, horizon: jax.Array | int, config: SearchConfig) -> Graph:
-    """The graph with Q of `horizon` steps to go: Q_h out of V_(h-1), V_0 = 0."""
-    last = _last_chunk(graph)
+class _Ahead(NamedTuple):
+    value: jax.Array
+    early: jax.Array
+    """The sum over sweeps of the root's Q, [actions]."""
+    left: jax.Array
 
-    def sweep(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        old, left = carry
 
-        def step(inner: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-            new, number = inner
-            chunk = _back_up_chunk(graph, old, number, config)
-            owner = jnp.where((number >= 0) & (left > 0), chunk.owner, old.size)
-            return new.at[owner].set(chunk.value, mode="drop"), number - 1
+class _Inner(NamedTuple):
+    value: jax.Array
+    early: jax.Array
+    chunk: jax.Array
+    change: jax.Array
+    size: jax.Array
 
-        return masked_while(lambda inner: inner[1] >= 0, step, (old, last))[0], jnp.maximum(left - 1, 0)
 
-    begin = (jnp.where(graph.row == UNEXPANDED, graph.value, 0.0), jnp.asarray(horizon, jnp.int32) - 1)
-    value, _ = masked_while(lambda carry: carry[1] > 0, sweep, begin)
-    quality = qualities(value, graph.child, graph.probability, graph.reward, graph.keep, config)
-    return graph._replace(value=value, quality=quality)
+def look_ahead(graph: Graph, horizon: jax.Array | int, config: SearchConfig) -> tuple[Graph, jax.Array]:
+    """The graph with Q of `horizon` steps to go, Q_h out of V_(h-1) with V_0 = 0; fewer if the values stand still.
+
+    Also the sum of the root's Q over all steps, [actions]: of two actions with the same Q at the end, the one that pays
+    earlier has the larger sum. The row of the root must be the first.
+    """
+    last, zero = _last_chunk(graph), jnp.zeros((), float)
+
+    def sweep(ahead: _Ahead) -> _Ahead:
+        going = ahead.left > 0
+
+        def step(inner: _Inner) -> _Inner:
+            chunk = _back_up_chunk(graph, ahead.value, inner.chunk, config)
+            owner = jnp.where((inner.chunk >= 0) & going, chunk.owner, ahead.value.size)
+            early = inner.early + jnp.where((inner.chunk == 0) & going, chunk.quality[0], 0.0)
+            value = inner.value.at[owner].set(chunk.value, mode="drop")
+            change, size = jnp.maximum(inner.change, chunk.change), jnp.maximum(inner.size, chunk.size)
+            return _Inner(value, early, inner.chunk - 1, change, size)
+
+        begin = _Inner(ahead.value, ahead.early, last, zero, zero)
+        end = masked_while(lambda inner: inner.chunk >= 0, step, begin)
+        settled = end.change <= TOLERANCE * end.size
+        return _Ahead(end.value, end.early, jnp.where(settled, 0, jnp.maximum(ahead.left - 1, 0)))
+
+    value = jnp.where(graph.row < 0, graph.value, 0.0)
+    start = _Ahead(value, jnp.zeros(graph.num_actions, float), jnp.asarray(horizon, jnp.int32) - 1)
+    end = masked_while(lambda ahead: ahead.left > 0, sweep, start)
+    quality = qualities(end.value, graph.child, graph.probability, graph.reward, graph.keep, config)
+    return graph._replace(value=end.value, quality=quality), end.early + quality[0]
