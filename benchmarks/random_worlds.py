@@ -14,45 +14,34 @@ with the optimum under the time limit.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import time
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import uamcts
-from uamcts.domains.exact import Tables, best_plan, evaluate, tabulate
+from uamcts.domains.exact import best_plan, evaluate, tabulate
 
 STEPS = 100
 GAMMA = {"frozen_lake": 0.998, "cliff": 0.996}
+TOLD = 100
+"""Up to so many iterations the planner is also told the steps left, which takes a search per state and step."""
 CHANCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-def policy_of(domain: Any, tables: Tables, config: uamcts.SearchConfig, keys: int, horizon: int | None) -> np.ndarray:
-    """How often each action is chosen in each state, [states, actions], over `keys` searches each."""
+@functools.partial(jax.jit, static_argnames=("iterations", "graph"))
+def plan_all(domain: Any, keys: jax.Array, states: Any, left: Any, gamma: Any, iterations: int, graph: bool) -> Any:
+    """The actions that searches with `keys` [states, n] choose in `states` [states]."""
+    config = uamcts.SearchConfig(graph=graph, rules="trust", iterations=iterations, gamma=gamma)
 
     def plan(key: jax.Array, state: Any) -> jax.Array:
-        return uamcts.search(key, state, domain.model, None, config, horizon=horizon).action
-
-    count = len(tables.world.legal)
-    many = jax.random.split(jax.random.key(0), (count, keys))
-    found = np.asarray(jax.jit(jax.vmap(jax.vmap(plan, (0, None))))(many, tables.states))
-    return np.stack([np.mean(found == action, axis=1) for action in range(domain.num_actions)], axis=1)
-
-
-def timed_policy(domain: Any, tables: Tables, config: uamcts.SearchConfig) -> np.ndarray:
-    """The action in each state with each number of steps left, [steps, states], one search each."""
-
-    def plan(key: jax.Array, state: Any, left: jax.Array) -> jax.Array:
         return uamcts.search(key, state, domain.model, None, config, horizon=left).action
 
-    count = len(tables.world.legal)
-    many = jax.random.split(jax.random.key(1), (STEPS, count))
-    program = jax.jit(jax.vmap(jax.vmap(plan, (0, 0, None)), (0, None, 0)))
-    return np.asarray(program(many, tables.states, jnp.arange(1, STEPS + 1)))
+    return jax.vmap(jax.vmap(plan, (0, None)))(keys, states)
 
 
 def measure(world: str, p: float, iterations: int, keys: int, graph: bool, options: dict[str, Any]) -> dict[str, Any]:
@@ -60,17 +49,23 @@ def measure(world: str, p: float, iterations: int, keys: int, graph: bool, optio
     gamma = GAMMA[world]
     domain = uamcts.make(world, p=p, model_p=p, **options)
     tables = tabulate(domain)
-    config = uamcts.SearchConfig(graph=graph, rules="trust", iterations=iterations, gamma=gamma)
-    start = time.perf_counter()
-    reward = evaluate(tables.world, policy_of(domain, tables, config, keys, None), gamma, STEPS)[0]
+    count, start = len(tables.world.legal), time.perf_counter()
+    seeds = jax.random.split(jax.random.key(0), (count, keys))
+    found = np.asarray(plan_all(domain, seeds, tables.states, None, gamma, iterations, graph))
+    policy = np.stack([np.mean(found == action, axis=1) for action in range(domain.num_actions)], axis=1)
+    reward = evaluate(tables.world, policy, gamma, STEPS)[0]
     stationary = evaluate(tables.world, best_plan(tables.world, gamma).actions, gamma, STEPS)[0]
     row = {
         "world": world, "p": p, "iterations": iterations, "search": "graph" if graph else "tree", **options,
         "reward": float(reward), "stationary": float(stationary),
         "score": float((reward + 1) / (stationary + 1)),
     }  # fmt: skip
-    if graph:
-        told = evaluate(tables.world, timed_policy(domain, tables, config), gamma, STEPS)[0]
+    if graph and iterations <= TOLD:
+        plans = []
+        for left in range(1, STEPS + 1):
+            seeds = jax.random.split(jax.random.key(left), (count, 1))
+            plans.append(np.asarray(plan_all(domain, seeds, tables.states, left, gamma, iterations, graph))[:, 0])
+        told = evaluate(tables.world, np.stack(plans), gamma, STEPS)[0]
         optimum = best_plan(tables.world, gamma, STEPS).values[0]
         row |= {"told": float(told), "optimum": float(optimum), "told_score": float((told + 1) / (optimum + 1))}
     return row | {"seconds": time.perf_counter() - start}

@@ -16,6 +16,7 @@ import uamcts
 import uamcts.gym
 from uamcts import reference
 from uamcts.gym import Simulator, SimulatorError, check_simulator, grid
+from uamcts.gym.probe import rng_state
 
 TOY = [("FrozenLake-v1", {"is_slippery": False}), ("CliffWalking-v1", {}), ("Taxi-v4", {})]
 CLASSIC = [
@@ -230,27 +231,47 @@ class Noisy(Counter):
     source = "np_random"
 
     def reset(self, *, seed=None, options=None):
-        if self.source == "own":
-            self.rng = np.random.default_rng(seed)
+        self.rng, self.inner = np.random.default_rng(seed), {"noise": [np.random.default_rng(seed)]}
         return super().reset(seed=seed)
 
     def step(self, action):
         draw = {
             "np_random": lambda: self.np_random.random(),
             "own": lambda: self.rng.random(),
+            "inside": lambda: self.inner["noise"][0].random(),
             "random": random.random,
             "numpy": np.random.random,
         }[self.source]()
         return super().step(action if draw < 0.8 else 0)
 
 
-@pytest.mark.parametrize("source", ["np_random", "own", "random", "numpy"])
+def chance_of_a_slip(simulator, draws=400):
+    """How often pushing right from the start did nothing, with a generator of our own."""
+    state, rng = simulator.reset(seed=0), np.random.default_rng(0)
+    places = [simulator.sample(state, 2, rng)[0].data["place"] for _ in range(draws)]
+    assert set(places) <= {3, 4}
+    return places.count(3) / draws
+
+
+@pytest.mark.parametrize("source", ["np_random", "own", "inside", "random", "numpy"])
 def test_chance_is_found_wherever_it_comes_from(source):
+    """Draws have the right probability, repeat with the generator they are given, and leave every other one alone."""
     env = Noisy()
     env.source = source
-    with pytest.raises(SimulatorError, match="Noisy is stochastic") as error:
-        Simulator(env)
-    assert error.value.kind == "stochastic"
+    env.reset(seed=3)
+    before = rng_state(env)
+    simulator = Simulator(env)
+    assert simulator.kind == "sample"
+    assert not hasattr(simulator, "step")
+    assert abs(chance_of_a_slip(simulator) - 0.2) < 0.08  # four standard errors
+    state = simulator.accept(env)
+    one, two = (
+        [simulator.sample(state, 2, np.random.default_rng(seed))[0].data["place"] for seed in range(20)]
+        for _ in range(2)
+    )
+    assert one == two
+    assert len(set(one)) == 2
+    assert rng_state(env) == before, "planning has drawn from a generator of the real environment, or a global one"
 
 
 def test_draws_without_an_effect_are_no_chance():
@@ -265,22 +286,70 @@ def test_draws_without_an_effect_are_no_chance():
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "words"),
+    ("name", "options", "kind"),
     [
-        ("FrozenLake-v1", {}, "is_slippery=False.*determinise='likeliest'"),
-        ("CliffWalking-v1", {"is_slippery": True}, "is_slippery=False"),
-        ("Taxi-v4", {"is_rainy": True}, "is_rainy=False"),
-        ("Taxi-v4", {"fickle_passenger": True}, "fickle_passenger=False"),
-        ("Blackjack-v1", {}, "Blackjack-v1 is stochastic"),
+        ("FrozenLake-v1", {}, "outcomes"),
+        ("CliffWalking-v1", {"is_slippery": True}, "outcomes"),
+        ("Taxi-v4", {"is_rainy": True}, "outcomes"),
+        ("Taxi-v4", {"fickle_passenger": True}, "sample"),
+        ("Blackjack-v1", {}, "sample"),
     ],
 )
-def test_stochastic_environments_name_their_remedy(name, options, words):
+def test_random_environments_are_planned_in(name, options, kind):
     env = gymnasium.make(name, **options)
-    with pytest.raises(SimulatorError, match=words):
-        Simulator(env)
     report = check_simulator(env)
-    assert (report.ok, report.deterministic) == (False, False)
-    assert "it is stochastic" in str(report)
+    assert (report.ok, report.deterministic, report.kind) == (True, False, kind)
+    assert f"it is random. {'Its table lists' if kind == 'outcomes' else 'Outcomes are drawn'}" in str(report)
+    env.reset(seed=0)
+    simulator = Simulator(env)
+    assert simulator.kind == kind
+    assert reference.search(0, simulator.reset(seed=0), simulator, None, PLAN).iterations == 60
+
+
+@pytest.mark.parametrize(("name", "options"), [("FrozenLake-v1", {}), ("Taxi-v4", {"is_rainy": True})])
+def test_the_outcomes_of_a_table_are_the_environments_own(name, options):
+    env = gymnasium.make(name, **options)
+    simulator, table = Simulator(env), env.unwrapped.P
+    for state, actions in table.items():
+        for action, listed in actions.items():
+            found = simulator.outcomes(state, action)
+            assert sum(p for p, _ in found) == pytest.approx(1.0)
+            assert len({outcome for _, outcome in found}) == len(found)
+            for probability, (after, reward, over) in found:
+                same = sum(p for p, s, r, end in listed if (s, r, end) == (after, reward, over))
+                assert probability == pytest.approx(same)
+
+
+def test_rewards_of_random_tables_go_through_their_wrappers():
+    env = wrappers.TransformReward(gymnasium.make("FrozenLake-v1"), lambda r: 3.0 * r - 1.0)
+    simulator = Simulator(env)
+    assert simulator.kind == "outcomes"
+    rewards = {reward for action in range(4) for _, (_, reward, _) in simulator.outcomes(14, action)}
+    assert rewards == {2.0, -1.0}
+
+
+def test_a_table_that_the_environment_does_not_follow_is_not_believed():
+    class Off(gymnasium.envs.toy_text.frozen_lake.FrozenLakeEnv):
+        def step(self, action):
+            observation, reward, *rest = super().step(action)
+            return observation, reward - 0.1, *rest
+
+    simulator = Simulator(Off())
+    assert simulator.kind == "sample"
+    assert simulator.sample(simulator.reset(), 0, np.random.default_rng(0))[1] == pytest.approx(-0.1)
+
+
+def test_sticky_actions_are_drawn():
+    """With probability 0.2 the last action is repeated: pushing right after pushing left fails one time in five."""
+    env = wrappers.StickyAction(Counter(), 0.2)
+    simulator = Simulator(env)
+    assert simulator.kind == "sample"
+    env.reset(seed=0)
+    env.step(-1)
+    state, rng = simulator.accept(env), np.random.default_rng(0)
+    places = [simulator.sample(state, 2, rng)[0].data[0].data["place"] for _ in range(400)]
+    assert set(places) == {1, 3}
+    assert abs(places.count(1) / 400 - 0.2) < 0.08
 
 
 def test_the_likeliest_outcome():
@@ -359,7 +428,6 @@ def test_a_wrapper_with_a_step_of_its_own_is_part_of_the_state():
     ("wrapper", "words"),
     [
         (wrappers.NormalizeReward, "NormalizeReward scales rewards"),
-        (lambda env: wrappers.StickyAction(env, 0.2), "StickyAction repeats"),
     ],
 )
 def test_wrappers_that_cannot_be_planned_through_are_named(wrapper, words):
@@ -458,7 +526,7 @@ def test_words_for_a_good_environment():
     for words in (
         "CartPole-v1: can be planned with.",
         "saved and restored: the numbers in its attribute `state`",
-        "always came out the same",
+        "always came out the same (`step`)",
         "says the state, up to the rounding",
         "2 actions; a step takes",
     ):
@@ -572,10 +640,26 @@ def test_gymnax_plans(cart_pole):
     assert int(result.action) == 1
 
 
-def test_gymnax_refuses_chance_and_continuous_actions():
+def test_gymnax_draws_where_there_is_chance():
+    """A slippery lake: a step goes on, or slips to either side, a third each; and it can be planned in."""
     gymnax = pytest.importorskip("gymnax")
-    with pytest.raises(ValueError, match=r"FrozenLake-misc is stochastic.*is_slippery=False"):
-        uamcts.gym.from_gymnax(*gymnax.make("FrozenLake-misc"), trial_steps=5)
+    simulator = uamcts.gym.from_gymnax(*gymnax.make("FrozenLake-misc"), trial_steps=5)
+    assert (simulator.kind, simulator.step) == ("sample", None)
+    keys = jax.random.split(jax.random.key(0), 600)
+    drawn = jax.jit(jax.vmap(simulator.sample, (None, None, 0)))(simulator.example, jnp.int32(2), keys)
+    leaves = np.stack([np.asarray(leaf) for leaf in simulator_leaves(drawn.state)], axis=1)
+    _, counts = np.unique(leaves, axis=0, return_counts=True)
+    assert counts.size == 3
+    assert np.all(np.abs(counts / 600 - 1 / 3) < 0.08)  # four standard errors
+
+
+def simulator_leaves(states):
+    """Everything but the clock."""
+    return [leaf for path, leaf in jax.tree_util.tree_leaves_with_path(states) if "time" not in str(path)]
+
+
+def test_gymnax_refuses_continuous_actions():
+    gymnax = pytest.importorskip("gymnax")
     pendulum = gymnax.make("Pendulum-v1")
     with pytest.raises(ValueError, match=r"continuous; give a list, for example actions="):
         uamcts.gym.from_gymnax(*pendulum)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import uamcts
-from uamcts.agent import python_simulator
+from uamcts.agent import python_simulator, simulator_probe
 from uamcts.agent.experience import Experience, Measure, Outcome, Returns
 from uamcts.agent.report import Report
 from uamcts.agent.states import as_json, from_json
@@ -394,7 +394,7 @@ def test_nothing_learned_is_lost_whenever_it_fails(fault, when, steps):
 
 
 def test_slow_ones_are_told_of(monkeypatch):
-    monkeypatch.setattr(python_simulator, "SLOW", 0.01)
+    monkeypatch.setattr(simulator_probe, "SLOW", 0.01)
 
     class Slow(Corridors):
         def step(self, state, action):
@@ -402,10 +402,10 @@ def test_slow_ones_are_told_of(monkeypatch):
             return super().step(state, action)
 
     with pytest.warns(
-        python_simulator.SlowSimulator, match=r"one step took 0.0 s; a move of up to 4 steps may take 0 s: give"
+        uamcts.errors.SlowSimulator, match=r"one step took 0.0 s; a move of up to 4 steps may take 0 s: give"
     ):
         uamcts.Agent(Slow(), config=uamcts.SearchConfig(iterations=1, rollouts=1, depth=1), num_actions=3).act((0, 0))
-    with pytest.warns(python_simulator.SlowSimulator, match=r"budget_seconds=0.05 leaves room for \d steps a move"):
+    with pytest.warns(uamcts.errors.SlowSimulator, match=r"budget_seconds=0.05 leaves room for \d steps a move"):
         uamcts.Agent(Slow(), budget_seconds=0.05).act((0, 0))
 
 

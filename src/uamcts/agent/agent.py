@@ -7,11 +7,21 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from uamcts.agent.backend import Backend, FilePath, Plan, Sample, State
-from uamcts.agent.build import DEFAULT, check_arguments, make_config, make_planner, refuse_given, simulator_backend
+from uamcts.agent.build import (
+    DEFAULT,
+    check_arguments,
+    make_config,
+    make_guides,
+    make_planner,
+    refuse_given,
+    refuse_unread,
+    simulator_backend,
+)
 from uamcts.agent.domain_backend import DomainBackend
 from uamcts.agent.experience import PARTS, Measure
 from uamcts.agent.report import Report
-from uamcts.arguments import function, seed_number, whole
+from uamcts.agent.simulator_backend import Searching
+from uamcts.arguments import function, seed_number, switch, whole
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.explain import explain
@@ -29,13 +39,15 @@ class Agent:
     it unchanged.
 
     Args:
-        model: What to plan in: a Python object with `step(state, action) -> (state, reward, terminal)` and
-            `num_actions`, a function `step(state, action)` with `num_actions=...`, a Gymnasium environment, a
-            `JaxSimulator`, or a domain of this package.
+        model: What to plan in: a Python object with `num_actions` and `outcomes(state, action)`, `sample(state, action,
+            rng)` or `step(state, action)`, which is planned in by the first of these that it has; a function
+            `step(state, action) -> (state, reward, terminal)` with `num_actions=...`; a Gymnasium environment; a
+            `JaxSimulator`; or a domain of this package.
         estimator: What learns U: a name out of `uamcts.ESTIMATORS` or an `Estimator`. By default `"nearest"` for a
             simulator, and the paper's estimator for a domain.
-        config: How to search. By default trust search with gamma 0.99 for a simulator, and the paper's settings for a
-            domain.
+        config: How to search. By default trust search with gamma 0.99 for a simulator, on a graph (`graph=True`) where
+            states recur and on a tree where they do not, and the paper's settings for a domain. A config that is given
+            is taken as it is.
         schedule: When to train, and how tau decays. By default an estimator that learns instantly trains after every
             step, and the others every 200 steps.
         num_actions: The number of actions, where the model does not have it.
@@ -48,11 +60,21 @@ class Agent:
         seed: The seed of all of the agent's randomness.
         minibatches: The minibatches of a round of training.
         memory: Whether to remember real transitions as facts. By default True for a simulator and False for a domain.
-            Where a transition had several outcomes, the search plans with the most frequent one; in a very stochastic
-            world set it to False.
+            Where a transition of a deterministic simulator had several outcomes, the search plans with the most
+            frequent one. In a random simulator what was seen is mixed with what it predicts, which counts like ten
+            real transitions; a random `JaxSimulator` has no memory.
         identity: A function of a state that returns what tells it from other states, for example to leave out a clock.
             By default the whole state.
-        **settings: Single settings of the search, instead of a whole `config`.
+        policy: What rollouts do instead of random actions: `policy(state, rng)` returns an action or a probability for
+            each action. For a `JaxSimulator`, `policy(state, key)`.
+        value: The value of a state, `value(state)`, instead of rollouts, or mixed with them by `value_weight`.
+        prior: Prior probabilities of the actions, `prior(state)`: selection explores in proportion to them.
+        reuse: Whether a search goes on from the one before. What it found out about states that can still be reached is
+            kept, visits and values, as long as it holds: if an observed transition changes what is planned with,
+            whatever depends on that state is dropped (on a tree: everything), and if U changes, everything is. Saved
+            agents do not keep it. By default True under the trust rules, and False under the paper's.
+        **settings: Single settings of the search, instead of a whole `config`. `graph=True` or `graph=False` decides
+            between a graph and a tree.
 
     Raises:
         ValueError: An argument has an illegal value.
@@ -91,6 +113,10 @@ class Agent:
         minibatches: int | None = None,
         memory: bool | None = None,
         identity: Callable[[State], Any] | None = None,
+        policy: Callable[..., Any] | None = None,
+        value: Callable[..., Any] | None = None,
+        prior: Callable[..., Any] | None = None,
+        reuse: bool | None = None,
         **settings: Any,
     ):
         check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
@@ -99,17 +125,24 @@ class Agent:
         for name in ("features", "identity"):
             function(name, own[name], "of a state")
         function("discrepancy", discrepancy, "of two states")
+        guides = make_guides(policy, value, prior)
+        if reuse is not None:
+            switch("reuse", reuse)
         if isinstance(model, Domain):
             refuse_given({**own, "discrepancy": discrepancy}, "a domain")
+            refuse_unread({**guides._asdict(), "reuse": reuse or None})
             config = make_config(search_config(model, "combined") if config is None else config, settings)
             self.backend: Backend = DomainBackend(
                 model, estimator, config, schedule, seed, minibatches, budget_seconds, bool(memory)
             )
         else:
+            chooses = config is None and settings.get("graph") is None and settings.get("rules", "trust") == "trust"
             config = make_config(DEFAULT if config is None else config, settings)
-            planner = make_planner(model, own, budget_seconds, memory is None or bool(memory))
+            planner = make_planner(model, own, budget_seconds, memory, guides)
             measure = Measure(parts, discrepancy, tolerance)
-            self.backend = simulator_backend(planner, estimator, config, schedule, seed, minibatches, measure)
+            searching = Searching(chooses, config.rules == "trust" if reuse is None else bool(reuse))
+            backend = simulator_backend(planner, estimator, config, schedule, seed, minibatches, measure, searching)
+            self.backend = backend
         self.last_plan: Plan = None
         """What the last search found; `print(agent.explain())` shows it."""
 
@@ -133,21 +166,23 @@ class Agent:
         """The mean loss of the last round of training; None before the first round, and for simulators."""
         return self.backend.loss
 
-    def act(self, state: State) -> int:
+    def act(self, state: State, steps_left: int | None = None) -> int:
         """Searches for the best action.
 
         Args:
-            state: The present state, as the model's `step` takes it. For a Gymnasium environment, also the environment
-                that you act in.
+            state: The present state, as the model takes it. For a Gymnasium environment, also the environment that you
+                act in.
+            steps_left: How many steps the episode has left, this one included; nothing after them counts. By default
+                there is no limit. An agent of a domain does not read it.
 
         Returns:
             The action to take.
 
         Raises:
             SimulatorError: The simulator did something that cannot be planned with.
-            ValueError: `state` is not a state of the model.
+            ValueError: `state` is not a state of the model, or `steps_left` is not a whole number of at least 1.
         """
-        self.last_plan = self.backend.act(state)
+        self.last_plan = self.backend.act(state, steps_left)
         return int(self.last_plan.action)
 
     def observe(
@@ -221,12 +256,15 @@ class Agent:
     def explain(self) -> str:
         """Explains the last action: visits, value and uncertainty of every action, and which ones were deleted.
 
+        Where the agent has decided by itself whether equal states share a node, the last line says so, and why.
+
         Raises:
             RuntimeError: `act` was not called yet.
         """
         if self.last_plan is None:
             raise RuntimeError("explain was called before act; there is no plan to explain yet")
-        return explain(self.last_plan, self.backend.action_names)
+        note = self.backend.note
+        return explain(self.last_plan, self.backend.action_names) + (f"\n{note}" if note else "")
 
     def save(self, path: FilePath) -> None:
         """Writes everything that was learned to one file of arrays and JSON. An older file is replaced atomically.

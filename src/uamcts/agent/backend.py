@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,14 @@ Arrays: TypeAlias = dict[str, np.ndarray]
 FilePath: TypeAlias = str | os.PathLike[str]
 
 
+class Guides(NamedTuple):
+    """What a user brings to the searches of an agent: see `uamcts.search`."""
+
+    policy: Callable[..., Any] | None = None
+    value: Callable[..., Any] | None = None
+    prior: Callable[..., Any] | None = None
+
+
 class Backend(Protocol):
     """Plans, observes and learns. `uamcts.Agent` documents the methods."""
 
@@ -46,7 +54,12 @@ class Backend(Protocol):
     @property
     def loss(self) -> float | None: ...
 
-    def act(self, state: State) -> Plan: ...
+    @property
+    def note(self) -> str:
+        """A sentence about the last search, or nothing."""
+        ...
+
+    def act(self, state: State, steps_left: int | None) -> Plan: ...
 
     def observe(
         self, state: State, action: int, following: State, reward: float | None, terminal: bool | None

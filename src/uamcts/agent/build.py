@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from uamcts.agent.backend import Guides
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.experience import Measure
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.agent.simulator_backend import SimulatorBackend
-from uamcts.arguments import real, shown, switch, whole
+from uamcts.agent.simulator_backend import Searching, SimulatorBackend
+from uamcts.arguments import function, real, shown, switch, whole
 from uamcts.mcts.config import SearchConfig
 from uamcts.names import suggestion
 from uamcts.presets import TRUST
@@ -54,6 +55,15 @@ def refuse_given(own: dict[str, Any], owner: str) -> None:
             raise ValueError(f"{name} is given, but {owner} has its own; leave it out")
 
 
+def refuse_unread(given: dict[str, Any]) -> None:
+    """Refuses arguments that an agent of a domain does not read."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is given, which an agent of a domain does not read; leave it out, or plan with uamcts.search"
+            )
+
+
 def make_config(config: SearchConfig, settings: dict[str, Any]) -> SearchConfig:
     """A config with single settings changed. Each must be one number: an agent makes one search at a time."""
     names = SearchConfig.__dataclass_fields__
@@ -68,13 +78,26 @@ def make_config(config: SearchConfig, settings: dict[str, Any]) -> SearchConfig:
     return config
 
 
+def make_guides(policy: Any, value: Any, prior: Any) -> Guides:
+    """What the user brings to the search, checked as far as it can be before it is called."""
+    function("policy", policy, "of a state and a generator (a key, for a JaxSimulator), or leave it out")
+    function("value", value, "of a state, or leave it out")
+    function("prior", prior, "of a state, or leave it out")
+    return Guides(policy, value, prior)
+
+
 def make_planner(
-    model: Any, own: dict[str, Any], budget_seconds: float | None, memory: bool
+    model: Any, own: dict[str, Any], budget_seconds: float | None, memory: bool | None, guides: Guides
 ) -> PlainPlanner | CompiledPlanner:
     """A planner for whatever was given as a model."""
     if isinstance(model, JaxSimulator):
         refuse_given(own, "a JaxSimulator")
-        return CompiledPlanner(model, budget_seconds, memory)
+        if memory and model.kind != "step":
+            raise ValueError(
+                f"memory is True, but {model.name} is a random JaxSimulator, about which no facts are kept; leave it "
+                "out, or plan in it as a Python object with outcomes or sample"
+            )
+        return CompiledPlanner(model, budget_seconds, model.kind == "step" and memory is not False, guides)
     if isinstance(model, str):
         raise TypeError(f"model is {model!r}; give uamcts.make({model!r}), a simulator or a Gymnasium environment")
     gymnasium = sys.modules.get("gymnasium")  # whoever has an environment has imported it
@@ -82,7 +105,7 @@ def make_planner(
         from uamcts import gym
 
         model = gym.Simulator(model)
-    return PlainPlanner(PythonSimulator(model, **own), budget_seconds, memory)
+    return PlainPlanner(PythonSimulator(model, **own), budget_seconds, memory is not False, guides)
 
 
 def simulator_backend(
@@ -93,10 +116,11 @@ def simulator_backend(
     seed: int,
     minibatches: int | None,
     measure: Measure,
+    searching: Searching,
 ) -> SimulatorBackend:
     """A backend for a simulator, with defaults for what is not given."""
     estimator = "nearest" if estimator is None else estimator
     if schedule is None and estimator not in AT_ONCE:
         schedule = Schedule(interval=200)
     minibatches = 2000 if minibatches is None else minibatches
-    return SimulatorBackend(planner, estimator, config, schedule, seed, minibatches, measure)
+    return SimulatorBackend(planner, estimator, config, schedule, seed, minibatches, measure, searching)

@@ -13,38 +13,60 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent import checkpoint
-from uamcts.agent.backend import IterationBudget, match_structure
+from uamcts.agent.backend import Guides, IterationBudget, match_structure
+from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.experience import Outcome
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
-from uamcts.agent.python_simulator import flatten_jax, randomness_message
+from uamcts.agent.python_simulator import flatten_jax
+from uamcts.agent.simulator_probe import TRIES, StateCounter, difference_message
+from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.arguments import LARGEST, flag, real, refuse_beyond_memory, search_bytes, shown
 from uamcts.corrections.facts import Outcomes, Recurrence, finder, identity_of, patch_model, patch_uncertainty
+from uamcts.corrections.mixture import DRAWS
 from uamcts.errors import SimulatorError
-from uamcts.mcts.api import no_uncertainty, raise_flags
+from uamcts.mcts.api import no_uncertainty, raise_flags, run_search
 from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.graph.graph import Graph, empty_graph, graph_bytes
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.search import SearchResult, tree_search
+from uamcts.mcts.search import SearchResult
+from uamcts.randomness import pick
 from uamcts.types import PyTree, Transition
 
 
 class Programs:
-    """The compiled functions of a JAX simulator; all agents that plan in it share them."""
+    """The compiled functions of a JAX simulator; all agents that plan in it with the same guides share them."""
 
-    def __init__(self, simulator: JaxSimulator):
-        self.simulator = simulator
+    def __init__(self, simulator: JaxSimulator, guides: Guides):
+        self.simulator, self.guides = simulator, guides
         features = simulator.features or flatten_jax
         given = simulator.inputs or features
         self.identity = identity_of(simulator)
         self.features = jax.jit(lambda state: jnp.ravel(features(state)).astype(jnp.float32))
         self.numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
         self.inputs = jax.jit(self.numbers)
-        self.step = jax.jit(simulator.step)
+        self.predict = jax.jit(self._predict)
+        self.walk = jax.jit(self._walk)
         self.identify = jax.jit(self.identity)
+        self.find = jax.jit(lambda facts, state, action: facts.find(self.identity(state), action))
         self.put = jax.jit(
             lambda facts, state, action, real: facts.put(self.identity(state), action, real, self.identity(real.state))
         )
         self.search = jax.jit(self._search, static_argnames="iterations", donate_argnames="memory")
+
+    def problem(self, model: Any, uncertainty: Any, samples: int) -> Problem:
+        """What is planned in; `model` is used if the simulator is deterministic."""
+        simulator = self.simulator
+        form = {"model": model} if simulator.kind == "step" else {"model": None, simulator.kind: self.call}
+        return Problem(
+            uncertainty=uncertainty, num_actions=simulator.num_actions, legal=simulator.legal, samples=samples,
+            **form, **self.guides._asdict(),
+        )  # fmt: skip
+
+    @property
+    def call(self) -> Any:
+        """The function that the simulator is planned in by."""
+        return getattr(self.simulator, self.simulator.kind)
 
     def _search(
         self,
@@ -53,6 +75,8 @@ class Programs:
         state: PyTree,
         config: SearchConfig,
         memory: PyTree,
+        horizon: jax.Array | None,
+        previous: Graph | None,
         iterations: int,
     ) -> SearchResult:
         fitted, facts = known
@@ -63,7 +87,32 @@ class Programs:
             find = finder(facts, self.identity)
             model, uncertainty = patch_model(model, find), patch_uncertainty(uncertainty, find)
         config = replace(config, iterations=iterations)
-        return tree_search(key, state, Problem(model, uncertainty, actions, self.simulator.legal), config, memory)
+        problem = self.problem(model, uncertainty, config.outcomes)
+        return run_search(key, state, problem, config, memory, horizon, previous)
+
+    def _predict(self, state: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
+        """The outcomes of a step, a transition over [C], and their probabilities; draws, if it can only `sample`."""
+        problem = self.problem(self.simulator.step, no_uncertainty, DRAWS)
+        return problem.outcomes_of(state, action, jnp.zeros(2, jnp.uint32), jnp.int32(0))
+
+    def _walk(self, state: PyTree) -> tuple[PyTree, jax.Array, PyTree, jax.Array]:
+        """Steps of random walks from a state: states before and after, actions, and whether the episode went on."""
+
+        def one(here: PyTree, bits: jax.Array) -> tuple[PyTree, Any]:
+            legal = self.simulator.legal
+            allowed = jnp.ones(self.simulator.num_actions, bool) if legal is None else legal(here)
+            action = pick(bits, allowed)
+            after: Transition = jax.tree.map(jnp.asarray, self.call(here, action))
+            going = ~after.terminal.astype(bool) & jnp.any(allowed)
+            following = jax.tree.map(lambda new, old: jnp.where(going, new, old), after.state, state)
+            return following, (here, action, after.state, going)
+
+        return jax.lax.scan(one, state, jax.random.bits(jax.random.key(0), (TRIES,), jnp.uint32))[1]
+
+
+def _bytes_of(states: PyTree, place: int) -> bytes:
+    """All of one state out of many."""
+    return b"".join(np.asarray(leaf[place]).tobytes() for leaf in jax.tree.leaves(states))
 
 
 programs = functools.lru_cache(maxsize=16)(Programs)
@@ -73,10 +122,17 @@ programs = functools.lru_cache(maxsize=16)(Programs)
 class CompiledPlanner:
     """Plans in a JAX simulator with the compiled search."""
 
-    def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: bool):
+    def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: bool, guides: Guides):
         self.simulator = simulator
+        self.must_share = simulator.kind != "step" or guides.value is not None or guides.prior is not None
+        """Whether it can only search graphs: the compiled search on trees knows neither chance nor values."""
+        self.state_recurrence = StateRecurrence()
+        self._probed = False
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
-        self._compiled = programs(simulator)
+        try:
+            self._compiled = programs(simulator, guides)
+        except TypeError:  # a policy, value or prior that cannot be hashed
+            self._compiled = Programs(simulator, guides)
         self.outcomes = self._no_facts() if memory else None
         self.uncertainty: FittedUncertainty | None = None
         self._budget = None if budget_seconds is None else IterationBudget(budget_seconds)
@@ -98,7 +154,14 @@ class CompiledPlanner:
         if self._budget is None:
             what = f"a search of {config.iterations:,} iterations and {config.rollouts:,} rollouts"
             needed = search_bytes(self.simulator.example, config, self.num_actions)
+            if config.graph:
+                needed = graph_bytes(self.simulator.example, config, self.num_actions, self._slots(config))
             refuse_beyond_memory(needed, what, "give fewer iterations or rollouts, or budget_seconds=...")
+
+    def _slots(self, config: SearchConfig) -> int:
+        """How many outcomes an action has in a search."""
+        example = jax.tree.map(jnp.asarray, self.simulator.example)
+        return self._compiled.problem(self.simulator.step, no_uncertainty, config.outcomes).slots(example)
 
     def accept(self, state: Any, argument: str) -> PyTree:
         example = self.simulator.example
@@ -108,7 +171,14 @@ class CompiledPlanner:
         return state
 
     def probe(self, state: PyTree, config: SearchConfig) -> None:
-        """A compiled simulator is a pure function: there is nothing to check."""
+        """Finds out whether states recur. A compiled simulator is a pure function: there is nothing else to check."""
+        if self._probed or self.must_share or not config.reads("doubt_threshold"):
+            return
+        before, actions, after, going = jax.device_get(self._compiled.walk(state))
+        self._probed, counter = True, StateCounter(_bytes_of(before, 0))
+        for number in np.flatnonzero(going):
+            counter.add(_bytes_of(before, number), int(actions[number]), _bytes_of(after, number))
+        self.state_recurrence = counter.found
 
     def _finite(self, state: PyTree, what: str) -> np.ndarray:
         for name, compute in (("features", self._compiled.features), ("inputs", self._compiled.inputs)):
@@ -135,10 +205,22 @@ class CompiledPlanner:
         uncertainty: Any = None if fitted is None else fitted.uncertainty(self._compiled.numbers, self.num_actions)
         return uncertainty.memory() if hasattr(uncertainty, "memory") else None
 
-    def remember(self, state: PyTree, action: int, following: PyTree, reward: float, terminal: bool) -> None:
-        if self.outcomes is not None:
-            real = Transition(following, jnp.float32(reward), jnp.bool_(terminal))
-            self.outcomes = self._compiled.put(self.outcomes.reserve(1), state, jnp.int32(action), real)
+    def remember(self, state: PyTree, action: int, following: PyTree, reward: float, terminal: bool) -> bool:
+        """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""
+        if self.outcomes is None:
+            return False
+        before, known = self._compiled.find(self.outcomes, state, jnp.int32(action))
+        if not known:
+            before = jax.tree.map(lambda leaf: leaf[0], self._compiled.predict(state, jnp.int32(action))[0])
+        real = Transition(following, jnp.float32(reward), jnp.bool_(terminal))
+        self.outcomes = self._compiled.put(self.outcomes.reserve(1), state, jnp.int32(action), real)
+        after, _ = self._compiled.find(self.outcomes, state, jnp.int32(action))
+        pairs = zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True)
+        return any(bool(jnp.any(jnp.asarray(old) != new)) for old, new in pairs)
+
+    def forget_node(self, plan: SearchResult, state: PyTree) -> bool:
+        """The compiled graph is not changed in place."""
+        return False
 
     def facts(self) -> PyTree:
         return self.outcomes
@@ -147,12 +229,22 @@ class CompiledPlanner:
         self.outcomes = checkpoint.fill("it", self.outcomes, arrays)
         self._answers = {}
 
-    def plan(self, seed: int, number: int, state: PyTree, config: SearchConfig) -> SearchResult:
+    def plan(
+        self,
+        seed: int,
+        number: int,
+        state: PyTree,
+        config: SearchConfig,
+        horizon: int | None = None,
+        previous: SearchResult | None = None,
+    ) -> SearchResult:
         key = jax.random.fold_in(jax.random.key(seed), number)
+        left = None if horizon is None else jnp.int32(horizon)
 
         def search(iterations: int) -> SearchResult:
+            before = self._graph_before(state, config, iterations, previous) if config.graph else None
             found: SearchResult = self._compiled.search(
-                (self.uncertainty, self.outcomes), key, state, config, self._memory, iterations
+                (self.uncertainty, self.outcomes), key, state, config, self._memory, left, before, iterations
             )
             self._memory = found.memory
             return found._replace(memory=None)
@@ -168,19 +260,44 @@ class CompiledPlanner:
             raise SimulatorError(f"{self.name}: {error}") from None
         return found
 
-    def predict(self, state: PyTree, action: int) -> tuple[PyTree, Outcome]:
-        following, reward, terminal = self._compiled.step(state, jnp.int32(action))
-        features = self._finite(following, f"the state that action {action} leads to")
+    def _graph_before(
+        self, state: PyTree, config: SearchConfig, iterations: int, previous: SearchResult | None
+    ) -> Graph:
+        """The graph to go on from: an empty one of the same size if there is none, so that one program serves both."""
+        rows = 2 * iterations
+        if previous is not None and isinstance(previous.tree, Graph) and previous.tree.owner.size == rows:
+            return previous.tree
+        return empty_graph(state, rows, self.num_actions, self._slots(config), self._compiled.guides.prior is not None)
+
+    def predict(self, state: PyTree, action: int, actual: RealOutcome) -> tuple[PyTree, Outcome]:
+        """What the simulator predicts for a transition: if it is random, what matches the real outcome best."""
+        after, probabilities = self._compiled.predict(state, jnp.int32(action))
+        found = [self._check(jax.tree.map(lambda leaf, row=row: leaf[row], after), action)
+                 for row in np.flatnonzero(np.asarray(probabilities) > 0)]  # fmt: skip
+        if not found:
+            raise SimulatorError(
+                f"{self.name}: outcomes gives action {action} the probabilities {np.asarray(probabilities).tolist()}; "
+                "at least one must be above 0, and they must sum to 1"
+            )
+        if self.simulator.kind != "step":
+            said = matching_outcome(actual, found, self.features, self.key, self.simulator.kind == "sample")
+            return said[0], Outcome(self.features(said[0]), *said[1:])
+        said = found[0]
+        before = self._answers.setdefault((self.key(state), action), said)
+        if before[1:] != said[1:] or self.key(before[0]) != self.key(said[0]):
+            raise SimulatorError(difference_message("step", self.name, state, action, before, said))
+        return said[0], Outcome(self.features(said[0]), *said[1:])
+
+    def _check(self, outcome: Transition, action: int) -> tuple[PyTree, float, bool]:
+        """An outcome whose numbers were checked."""
+        following, reward, terminal = outcome
+        self._finite(following, f"the state that action {action} leads to")
         try:
             paid = real(f"{self.name}: the reward", reward)
             over = flag(f"{self.name}: terminal", np.asarray(terminal).astype(bool))
         except ValueError as error:
             raise SimulatorError(str(error)) from None
-        said = (following, paid, over)
-        before = self._answers.setdefault((self.key(state), action), said)
-        if before[1:] != said[1:] or self.key(before[0]) != self.key(following):
-            raise SimulatorError(randomness_message(self.name, state, action, before, said))
-        return following, Outcome(features, paid, over)
+        return following, paid, over
 
     def key(self, state: PyTree) -> Hashable:
         leaves = jax.tree.leaves(self._compiled.identify(state))

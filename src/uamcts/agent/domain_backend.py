@@ -138,7 +138,14 @@ class DomainBackend:
         loss = float(self.knowledge.loss)
         return loss if np.isfinite(loss) else None
 
-    def act(self, state: PyTree) -> SearchResult:
+    note = ""
+
+    def act(self, state: PyTree, steps_left: int | None) -> SearchResult:
+        if steps_left is not None:
+            raise ValueError(
+                f"steps_left is {steps_left!r}, which an agent of a domain does not read; leave it out, or plan with "
+                "uamcts.search(..., horizon=steps_left)"
+            )
         state = self._check_state(state, "state")
         key = jax.random.fold_in(self.key, 2 * self.acts)
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.arguments import action_count, function, names, shown
-from uamcts.types import Legal, Model, PyTree
+from uamcts.types import Legal, Model, PyTree, Transition
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,8 @@ class JaxSimulator:
     """A simulator that JAX can compile, for the compiled search.
 
     Args:
-        step: A pure function `(state, action) -> uamcts.Transition`, absorbing in terminal states.
+        step: A pure function `(state, action) -> uamcts.Transition`, absorbing in terminal states. None if the
+            simulator is random and has `outcomes` or `sample`.
         num_actions: The number of actions.
         example: Any state; it defines the structure, shapes and dtypes of states.
         features: A function of a state that returns the vector in which simulator and reality are compared. By default
@@ -31,6 +32,10 @@ class JaxSimulator:
         identity: A function of a state that returns the part, a pytree of arrays, that tells it from other states, for
             an agent's memory. By default the whole state. Leave out a clock that nothing depends on; otherwise no
             state is ever seen again.
+        outcomes: A pure function `(state, action) -> (uamcts.Transition over [K], probabilities [K])` of a random
+            simulator: all outcomes with their probabilities.
+        sample: A pure function `(state, action, key) -> uamcts.Transition` of a random simulator, which draws. Of
+            `outcomes`, `sample` and `step` the first that is given is planned in.
 
     Raises:
         TypeError: A function cannot be compiled, or returns something of the wrong shape or type.
@@ -47,7 +52,7 @@ class JaxSimulator:
         ```
     """
 
-    step: Model
+    step: Model | None
     num_actions: int
     example: PyTree
     features: Callable[[PyTree], jax.Array] | None = None
@@ -56,10 +61,22 @@ class JaxSimulator:
     name: str = "simulator"
     action_names: tuple[str, ...] = ()
     identity: Callable[[PyTree], PyTree] | None = None
+    outcomes: Callable[[PyTree, jax.Array], tuple[Transition, jax.Array]] | None = None
+    sample: Callable[[PyTree, jax.Array, jax.Array], Transition] | None = None
+
+    @property
+    def kind(self) -> str:
+        """Which of `outcomes`, `sample` and `step` it is planned in by."""
+        return next(name for name in ("outcomes", "sample", "step") if getattr(self, name) is not None)
 
     def __post_init__(self) -> None:
-        if not callable(self.step):
-            raise TypeError(f"step is {shown(self.step)}; give a function (state, action) -> Transition")
+        function("outcomes", self.outcomes, "(state, action) -> (Transition over [K], probabilities [K])")
+        function("sample", self.sample, "(state, action, key) -> Transition")
+        if not callable(self.step) and (self.step is not None or (self.outcomes is None and self.sample is None)):
+            raise TypeError(
+                f"step is {shown(self.step)}; give a function (state, action) -> Transition, or None with outcomes= or "
+                "sample= if the simulator is random"
+            )
         object.__setattr__(self, "num_actions", action_count(self.num_actions))
         object.__setattr__(self, "action_names", names("action_names", self.action_names, self.num_actions))
         for argument in ("features", "inputs", "legal", "identity"):
@@ -74,22 +91,44 @@ class JaxSimulator:
     def _check_forms(self) -> None:
         """Refuses functions whose results have the wrong shapes or types, before anything is compiled."""
         example = jax.tree.map(jnp.asarray, self.example)
-        found = self._trace("step", self.step, example, jnp.int32(0))
-        if not isinstance(found, tuple) or len(found) != 3:
-            raise TypeError(f"step returns {shown(found)}; it must return a uamcts.Transition(state, reward, terminal)")
-        after, reward, terminal = found
-        if _form(after) != _form(example):
-            raise TypeError(
-                f"step returns a state of the form {shown(_form(after))} where example has {shown(_form(example))}; "
-                "every state must have the structure, shapes and dtypes of example (see jnp.asarray, astype)"
-            )
-        for field, value in (("reward", reward), ("terminal", terminal)):
-            if getattr(value, "shape", None) != ():
-                raise TypeError(f"step returns {shown(value)} as {field}; it must be one number, without axes")
+        if self.step is not None:
+            self._check_transition("step", self._trace("step", self.step, example, jnp.int32(0)), example)
+        if self.sample is not None:
+            drawn = self._trace("sample", self.sample, example, jnp.int32(0), jax.random.key(0))
+            self._check_transition("sample", drawn, example)
+        if self.outcomes is not None:
+            self._check_outcomes(self._trace("outcomes", self.outcomes, example, jnp.int32(0)), example)
         if self.legal is not None:
             allowed = self._trace("legal", self.legal, example)
             if getattr(allowed, "shape", None) != (self.num_actions,) or allowed.dtype != bool:
                 raise TypeError(f"legal returns {shown(allowed)}; it must return conditions, bool[{self.num_actions}]")
+
+    def _check_outcomes(self, found: Any, example: PyTree) -> None:
+        """Refuses outcomes without a leading axis [K], or with other probabilities than [K]."""
+        sizes = getattr(found[1], "shape", None) if isinstance(found, tuple) and len(found) == 2 else None
+        leaves = jax.tree.leaves(found[0]) if sizes is not None else []
+        if sizes is None or len(sizes) != 1 or sizes[0] < 1 or any(leaf.shape[:1] != sizes for leaf in leaves):
+            raise TypeError(
+                f"outcomes returns {shown(found)}; it must return a uamcts.Transition whose arrays have a leading axis "
+                "[K] of at least one outcome, and probabilities [K]"
+            )
+        single = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), found[0])
+        self._check_transition("outcomes", single, example)
+
+    def _check_transition(self, name: str, found: Any, example: PyTree) -> None:
+        if not isinstance(found, tuple) or len(found) != 3:
+            raise TypeError(
+                f"{name} returns {shown(found)}; it must return a uamcts.Transition(state, reward, terminal)"
+            )
+        after, reward, terminal = found
+        if _form(after) != _form(example):
+            raise TypeError(
+                f"{name} returns a state of the form {shown(_form(after))} where example has {shown(_form(example))}; "
+                "every state must have the structure, shapes and dtypes of example (see jnp.asarray, astype)"
+            )
+        for field, value in (("reward", reward), ("terminal", terminal)):
+            if getattr(value, "shape", None) != ():
+                raise TypeError(f"{name} returns {shown(value)} as {field}; it must be one number, without axes")
 
     def _trace(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
         try:

@@ -13,12 +13,17 @@ from typing import Any
 import numpy as np
 
 from uamcts import reference
+from uamcts.agent.backend import Guides
+from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.experience import Outcome
 from uamcts.agent.fitted_uncertainty import CachedUncertainty, FittedUncertainty
 from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.agent.simulator_probe import Probe
+from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.agent.states import UnknownType, as_json, from_json
 from uamcts.arguments import flag, integer, real, refuse_beyond_memory, shown
 from uamcts.corrections.facts import Recurrence
+from uamcts.corrections.mixture import predicted_outcomes
 from uamcts.corrections.patched_model import OutcomeCount, PatchedModel
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
@@ -27,13 +32,21 @@ UNLIMITED = 10**9
 """Iterations, where time is the limit."""
 NODE, WALK = 500, 200
 """Bytes of a node of the plain engine, and of a rollout, about."""
+MOST_KEPT = 20
+"""A graph that has grown to so many times the iterations of a search is not gone on from: it would grow for ever."""
 
 
 class PlainPlanner:
     """Plans in a Python simulator with the plain engine."""
 
-    def __init__(self, simulator: PythonSimulator, budget_seconds: float | None, memory: bool):
-        self.simulator, self.budget_seconds = simulator, budget_seconds
+    must_share = False
+    """Whether it can only search graphs."""
+
+    def __init__(self, simulator: PythonSimulator, budget_seconds: float | None, memory: bool, guides: Guides):
+        self.simulator, self.budget_seconds, self.guides = simulator, budget_seconds, guides
+        self.state_recurrence = StateRecurrence()
+        """What the probe has found out about states."""
+        self._probe = Probe(simulator)
         self.patched = PatchedModel(simulator, simulator.key) if memory else None
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
         self.uncertainty: CachedUncertainty | None = None
@@ -76,7 +89,7 @@ class PlainPlanner:
         """Checks the simulator before it is used for the first time."""
         if not self._probed:
             steps = config.iterations * (self.num_actions + config.rollouts * config.depth)
-            self.simulator.probe(state, config.depth, steps, self.budget_seconds)
+            self.state_recurrence = self._probe.run(state, config.depth, steps, self.budget_seconds)
             self._probed, self._sizes = True, self._sizes_of(state)
 
     @property
@@ -91,10 +104,32 @@ class PlainPlanner:
         known = None if self.patched is None else self.patched.knows
         self.uncertainty = None if fitted is None else CachedUncertainty(fitted, self.simulator, known)
 
-    def remember(self, state: Any, action: int, following: Any, reward: float, terminal: bool) -> None:
-        """Adds a fact, if there is a memory."""
-        if self.patched is not None:
-            self.patched.remember(state, action, following, reward, terminal)
+    def remember(self, state: Any, action: int, following: Any, reward: float, terminal: bool) -> bool:
+        """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""
+        if self.patched is None:
+            return False
+        before = self.patched.plans_with(state, action)
+        self.patched.remember(state, action, following, reward, terminal)
+        if self.patched.kind != "step":
+            return True
+        old = self.simulator.step(state, action) if before is None else before
+        new = self.patched.step(state, action)
+        return bool(old[1:] != new[1:] or self.key(old[0]) != self.key(new[0]))
+
+    def forget_node(self, plan: reference.Result, state: Any) -> bool:
+        """Drops from a graph what depends on the outcomes of one state. Returns False if that cannot be done.
+
+        The node keeps its value and is expanded again when a search comes to it.
+        """
+        graph = plan.tree
+        if not isinstance(graph, reference.Graph):
+            return False
+        for doubted in (False, True):
+            node = graph.nodes.get((self.key(state), doubted))
+            if node is not None and node.edges is not None:
+                node.edges, node.successors, node.reach = None, [], 1.0
+                graph.expanded = [one for one in graph.expanded if one is not node]
+        return True
 
     def facts(self) -> dict[str, np.ndarray]:
         """The facts, to be saved: JSON in bytes."""
@@ -166,31 +201,49 @@ class PlainPlanner:
         terminal, varied = flag("terminal", terminal), flag("varied", varied)
         return OutcomeCount(from_json(following, types), terminal, number, real("reward", reward), varied)
 
-    def plan(self, seed: int, number: int, state: Any, config: SearchConfig) -> reference.Result:
+    def plan(
+        self,
+        seed: int,
+        number: int,
+        state: Any,
+        config: SearchConfig,
+        horizon: int | None = None,
+        previous: reference.Result | None = None,
+    ) -> reference.Result:
         before, text = (self.simulator.key(state), self.simulator.features(state).tobytes()), shown(state)
+        if config.graph and previous is not None and len(previous.tree.expanded) > MOST_KEPT * config.iterations:
+            previous = None
         if self.budget_seconds is not None:
             config = replace(config, iterations=UNLIMITED)
         rng = random.Random(f"{seed} {number}")  # noqa: S311 (planning, not secrets)
+        guides: dict[str, Any] = {**self.guides._asdict(), "horizon": horizon, "tree": previous}
         try:
             model = self.simulator if self.patched is None else self.patched
-            found = reference.search(rng, state, model, self.uncertainty, config, self.budget_seconds)
+            found = reference.search(rng, state, model, self.uncertainty, config, self.budget_seconds, **guides)
         except SimulatorError:
             raise
         except (ValueError, TypeError) as error:  # a reward that is no number is met in a sum
             raise SimulatorError(f"{self.name}: {error}") from error
         if (self.simulator.key(state), self.simulator.features(state).tobytes()) != before:
             raise SimulatorError(
-                f"{self.name}: planning changed the state it started from ({text} became {shown(state)}); step must "
-                "return a new state and leave the old one alone"
+                f"{self.name}: planning changed the state it started from ({text} became {shown(state)}); "
+                f"{self.simulator.kind} must return a new state and leave the old one alone"
             )
         return found
 
-    def predict(self, state: Any, action: int) -> tuple[Any, Outcome]:
-        """What the simulator predicts for a transition, which must be what it predicted before."""
-        said = self.simulator.checked_step(state, action)
-        place = (self.simulator.key(state), action)
-        self.simulator.refuse_chance(state, action, self._answers.setdefault(place, said), said)
-        return said[0], Outcome(self.simulator.features(said[0]), *said[1:])
+    def predict(self, state: Any, action: int, real: RealOutcome) -> tuple[Any, Outcome]:
+        """What the simulator predicts for a transition: if it is random, what matches the real outcome best."""
+        if self.simulator.kind == "step":
+            said = self._probe.predict(state, action)
+            place = (self.simulator.key(state), action)
+            self._probe.refuse_difference(state, action, [(1.0, self._answers.setdefault(place, said[0][1]))], said)
+            outcome = said[0][1]
+        else:
+            found = predicted_outcomes(self.simulator, state, action)
+            possible = [self._probe.check(state, action, one) for probability, one in found if probability > 0.0]
+            drawn = self.simulator.kind == "sample"
+            outcome = matching_outcome(real, possible, self.features, self.key, drawn)
+        return outcome[0], Outcome(self.simulator.features(outcome[0]), *outcome[1:])
 
     def key(self, state: Any) -> Hashable:
         return self.simulator.key(state)

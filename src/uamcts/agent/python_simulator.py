@@ -1,18 +1,20 @@
 """Simulators that users bring: what one must offer, and clear errors as soon as one cannot be used.
 
 A simulator is a JAX one (`JaxSimulator`, planned in by the compiled search) or any Python object (planned in by
-`uamcts.reference`). Of a Python object only `step(state, action) -> (state, reward, terminal)` and `num_actions` are
-needed. It may also offer `legal_actions(state)`; `features(state)`, the numbers in which it is compared with reality;
-`inputs(state)`, the numbers that U is learned from; `identity(state)`, what tells a state from others;
-`action_names`; and `accept(thing)`, which makes a state of what a user has in hand, such as an observation.
+`uamcts.reference`). A Python object needs `num_actions` and one of
+
+- `outcomes(state, action)`: every outcome, a list of `(probability, (state, reward, terminal))`
+- `sample(state, action, rng)`: a draw of `(state, reward, terminal)` from `rng`, a `numpy.random.Generator`, alone
+- `step(state, action)`: what happens in a deterministic simulator, `(state, reward, terminal)`
+
+and is planned in by the first of these that it has. It may also offer `legal_actions(state)`; `features(state)`, the
+numbers in which it is compared with reality; `inputs(state)`, the numbers that U is learned from; `identity(state)`,
+what tells a state from others; `action_names`; and `accept(thing)`, which makes a state of what a user has in hand,
+such as an observation.
 """
 
 from __future__ import annotations
 
-import math
-import random
-import time
-import warnings
 from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias
 
@@ -21,19 +23,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent.identity import Identity
-from uamcts.arguments import LARGEST, action_count, flag, function, legal_actions, names, real, shown
-from uamcts.errors import SimulatorError, SlowSimulator
+from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, shown
+from uamcts.corrections.mixture import KINDS, model_kind
+from uamcts.errors import SimulatorError
 from uamcts.types import PyTree
-
-SLOW = 0.5
-"""Seconds a step above which a simulator is called slow."""
-TRIES, SECONDS = 100, 0.5
-"""How many steps are tried twice before a simulator is trusted, and how long that may take after the first state.
-
-If a tenth of all steps slips, two tries of one step differ with a probability of 2 * 0.9 * 0.1 = 0.18, and a simulator
-passes 100 pairs with a probability of 0.82^100, about 2e-9; if only every fifth step can slip at all, 2 %.
-"""
-
 
 State: TypeAlias = Any
 """A state of the user's own simulator: any object."""
@@ -51,18 +44,22 @@ class PythonSimulator:
         features: Callable[[Any], Any] | None = None,
         identity: Callable[[Any], Any] | None = None,
     ):
-        owner = model if hasattr(model, "step") else None
-        step = getattr(model, "step", model)
-        if not callable(step) or isinstance(model, type):
+        owner = model if any(callable(getattr(model, name, None)) for name in KINDS) else None
+        if (owner is None and not callable(model)) or isinstance(model, type):
             raise TypeError(
                 f"model is {shown(model)}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
-                "step(state, action) and num_actions, or a function step(state, action) and num_actions=..."
+                "num_actions and step(state, action), outcomes(state, action) or sample(state, action, rng), or a "
+                "function step(state, action) and num_actions=..."
             )
         if num_actions is None:
             num_actions = getattr(owner, "num_actions", None)
         if num_actions is None:
             raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
-        self.model, self._step = model, step
+        self.kind = "step" if owner is None else model_kind(owner)
+        """Which of `outcomes`, `sample` and `step` it is planned in by."""
+        self.model, self._call = model, model if owner is None else getattr(owner, self.kind)
+        if self.kind != "step":
+            setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
         self.num_actions = action_count(num_actions)
         name = getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
         self.name = name if isinstance(name, str) else type(model).__name__
@@ -83,16 +80,37 @@ class PythonSimulator:
             self.legal_actions = lambda state: self._legal(legal, state)
 
     def step(self, state: State, action: int) -> Outcome:
-        """One step of the simulator."""
+        """One step of a deterministic simulator."""
+        return self._three(self._ask(state, action))
+
+    def _outcomes(self, state: State, action: int) -> Any:
+        """All outcomes of a step. The search checks their probabilities."""
+        found = self._ask(state, action)
+        if not isinstance(found, (list, tuple)) or not all(isinstance(one, tuple) and len(one) == 2 for one in found):
+            raise SimulatorError(
+                f"{self.name}: outcomes returned {shown(found)}; it must return a list of (probability, (state, "
+                "reward, terminal))"
+            )
+        for _, outcome in found:
+            self._three(outcome)
+        return found
+
+    def _sample(self, state: State, action: int, rng: np.random.Generator) -> Outcome:
+        """A draw from the outcomes of a step."""
+        return self._three(self._ask(state, action, rng))
+
+    def _ask(self, state: State, action: int, *rng: np.random.Generator) -> Any:
         try:
-            outcome = self._step(state, action)
+            return self._call(state, action, *rng)
         except Exception as error:
             raise SimulatorError(
-                f"{self.name}: step raised {type(error).__name__}: {error} (state {shown(state)}, action {action}); "
-                "it must answer for every state it has led to and every action"
+                f"{self.name}: {self.kind} raised {type(error).__name__}: {error} (state {shown(state)}, action "
+                f"{action}); it must answer for every state it has led to and every action"
             ) from error
+
+    def _three(self, outcome: Any) -> Outcome:
         if type(outcome) is not tuple or len(outcome) != 3:
-            raise SimulatorError(_not_three(self.name, outcome))
+            raise SimulatorError(_not_three(self.name, self.kind, outcome))
         return outcome
 
     def features(self, state: State) -> np.ndarray:
@@ -114,6 +132,10 @@ class PythonSimulator:
                 f"{self.name}: state {shown(state)} cannot be told from others ({type(error).__name__}: {error}); pass "
                 "identity=, a function that gives numbers, strings or tuples of them for a state"
             ) from error
+
+    def identity(self, state: State) -> Hashable:
+        """The key of a state, for searches."""
+        return self.key(state)
 
     def accept(self, thing: Any) -> Any:
         """Turns what the user has in hand into a state."""
@@ -143,82 +165,10 @@ class PythonSimulator:
             what = error if isinstance(error, ValueError) else f"legal_actions raised {type(error).__name__}: {error}"
             raise SimulatorError(f"{self.name}: {what} (in state {shown(state)})") from error
 
-    def probe(self, state: State, depth: int, steps_a_move: int, budget_seconds: float | None) -> None:
-        """Tries every action in `state` twice, and then steps on the way of random walks from there.
-
-        Raises an error for what cannot be planned with, and warns of slowness.
-        """
-        actions = self._choices(state)
-        if not actions:
-            raise SimulatorError(f"{self.name}: there is no legal action in state {shown(state)}; an agent needs one")
-        begin = time.perf_counter()
-        for action in actions:
-            start = time.perf_counter()
-            first = self.repeat_step(state, action, 1)
-            seconds = time.perf_counter() - start
-            if seconds > SLOW:
-                self._warn(seconds, steps_a_move, budget_seconds)
-                return
-            self.refuse_chance(state, action, first, self.repeat_step(state, action, 1))
-        rng, here, walked = random.Random(0), state, 0  # noqa: S311 (any walk will do)
-        for _ in range(TRIES):
-            if time.perf_counter() - begin > SECONDS:
-                return
-            choices = self._choices(here)
-            following, _, over = self.repeat_step(here, rng.choice(choices), 2) if choices else (state, 0.0, True)
-            walked += 1
-            here, walked = (state, 0) if over or walked >= depth else (following, walked)
-
-    def _choices(self, state: State) -> Any:
+    def choices(self, state: State) -> Any:
+        """The legal actions of a state."""
         legal = getattr(self, "legal_actions", None)
         return range(self.num_actions) if legal is None else legal(state)
-
-    def repeat_step(self, state: State, action: int, times: int) -> Outcome:
-        """Takes a step several times; its outcome must be the same every time."""
-        before, text, numbers = self.key(state), shown(state), self.features(state)
-        first = None
-        for _ in range(times):
-            outcome = self.checked_step(state, action)
-            if self.key(state) != before or not np.array_equal(numbers, self.features(state)):
-                raise SimulatorError(
-                    f"{self.name}: step changed the state it was given ({text} became {shown(state)} after "
-                    f"action {action}); return a new state and leave the old one alone"
-                )
-            first = outcome if first is None else first
-            self.refuse_chance(state, action, first, outcome)
-        assert first is not None  # noqa: S101 (it is taken at least once)
-        return first
-
-    def refuse_chance(self, state: State, action: int, first: Outcome, second: Outcome) -> None:
-        """Raises an error if two outcomes of one step differ, in the whole state, in the reward or in the end."""
-        if first[1:] != second[1:] or self.key(first[0]) != self.key(second[0]):
-            raise SimulatorError(randomness_message(self.name, state, action, first, second))
-
-    def checked_step(self, state: State, action: int) -> Outcome:
-        """One step whose reward, end and next state were checked."""
-        following, reward, terminal = self.step(state, action)
-        where = f"(state {shown(state)}, action {action})"
-        try:
-            number = real(f"{self.name}: the reward", reward, f"it must be a finite number {where}")
-            over = flag(f"{self.name}: terminal", terminal, f"it must be True or False {where}")
-        except ValueError as error:
-            raise SimulatorError(str(error)) from None
-        for what in ("features", "inputs"):
-            sizes = getattr(self, what)(state).size, getattr(self, what)(following).size
-            if sizes[0] != sizes[1]:
-                raise SimulatorError(
-                    f"{self.name}: state {shown(following)} has {sizes[1]} {what} where the state before it had "
-                    f"{sizes[0]} {where}; every state must have as many (pass features= if the states cannot)"
-                )
-        return following, number, over
-
-    def _warn(self, seconds: float, steps_a_move: int, budget_seconds: float | None) -> None:
-        if budget_seconds is None:
-            remedy = f"a move of up to {steps_a_move} steps may take {duration(seconds * steps_a_move)}: give "
-            remedy += "budget_seconds=..., or fewer iterations and rollouts in config"
-        else:
-            remedy = f"budget_seconds={budget_seconds:g} leaves room for {int(budget_seconds / seconds)} steps a move"
-        warnings.warn(f"{self.name}: one step took {seconds:.1f} s; {remedy}", SlowSimulator, stacklevel=4)
 
 
 def flatten(state: State) -> np.ndarray:
@@ -241,24 +191,9 @@ def flatten_jax(state: PyTree) -> jax.Array:
     return jnp.concatenate([jnp.ravel(jnp.asarray(leaf)).astype(jnp.float32) for leaf in jax.tree.leaves(state)])
 
 
-def duration(seconds: float) -> str:
-    for limit, unit, size in ((120, "s", 1), (7200, "min", 60), (math.inf, "h", 3600)):
-        if seconds < limit:
-            return f"{seconds / size:.0f} {unit}"
-    raise AssertionError
-
-
-def randomness_message(name: str, state: State, action: int, first: Outcome, second: Outcome) -> str:
-    """The message about a simulator that gave two outcomes for one step."""
-    return (
-        f"{name}: the simulator is random: the same step gave two results (state {shown(state)}, action {action}: "
-        f"{shown(first)} and {shown(second)}); a simulator to plan with must be deterministic and must not remember "
-        "what it was asked: draw from a generator with the same seed in every step, or return the likeliest outcome"
-    )
-
-
-def _not_three(name: str, outcome: Any) -> str:
+def _not_three(name: str, kind: str, outcome: Any) -> str:
     hint = ""
     if isinstance(outcome, tuple) and len(outcome) == 5:
         hint = " (five things is what a Gymnasium environment returns: give the environment itself)"
-    return f"{name}: step returned {shown(outcome)}{hint}; it must return a tuple (state, reward, terminal)"
+    what = "the outcomes that it lists must be tuples" if kind == "outcomes" else "it must return a tuple"
+    return f"{name}: {kind} returned {shown(outcome)}{hint}; {what} (state, reward, terminal)"

@@ -13,12 +13,13 @@ import numpy as np
 
 from uamcts.agent import checkpoint
 from uamcts.agent.backend import Arrays, FilePath, Sample, all_or_nothing, counter, pad_sample, split_groups
+from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.experience import Experience, Measure, Outcome, Returns
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.report import Report, build_report
-from uamcts.arguments import action_number, flag, real, shown
+from uamcts.arguments import action_number, flag, real, shown, whole
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule
@@ -52,6 +53,25 @@ class Compared(NamedTuple):
     """Whether reward and end are known: given, or predicted together with the very state that followed."""
 
 
+class Searching(NamedTuple):
+    """How an agent decides between a tree and a graph, and whether it goes on from its last search."""
+
+    chooses: bool
+    """Whether it searches a graph where states recur; else what `config.graph` says counts."""
+    reuses: bool
+
+
+class Previous(NamedTuple):
+    """The last search, to go on from."""
+
+    plan: Any
+    steps_left: int | None
+
+    def leads_to(self, steps_left: int | None) -> bool:
+        """Whether its values mean the same in a search with so many steps left."""
+        return steps_left == (None if self.steps_left is None else self.steps_left - 1)
+
+
 class SimulatorBackend:
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
@@ -64,8 +84,11 @@ class SimulatorBackend:
         seed: int,
         minibatches: int,
         measure: Measure,
+        searching: Searching,
     ):
         planner.check(config)
+        self.searching = searching
+        self._previous: Previous | None = None
         self.planner, self.chosen, self.config, self.schedule = planner, estimator, config, schedule
         self.name, self.action_names = planner.name, planner.action_names
         self.seed, self.minibatches, self.measure = seed, minibatches, measure
@@ -90,15 +113,40 @@ class SimulatorBackend:
         )
         return twin
 
-    def act(self, state: Any) -> Any:
+    def act(self, state: Any, steps_left: int | None) -> Any:
+        horizon = None if steps_left is None else whole("steps_left", steps_left)
         state = self._accept_state(state, "state")
         self.planner.probe(state, self.config)
+        config = self._settings(horizon)
+        usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
+        before = self._previous.plan if usable and self._previous is not None else None
+        found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon, before)
+        self.acts += 1
+        self._previous = Previous(found, horizon)
+        return found
+
+    def _settings(self, horizon: int | None) -> SearchConfig:
+        """The settings of the next search."""
         config = self.config.with_tau(self.tau)
         if config.worst is None and config.reads("worst"):
             config = replace(config, worst=self._worst())
-        found = self.planner.plan(self.seed, self.acts + 1, state, config)
-        self.acts += 1
-        return found
+        if self.searching.chooses and not config.graph:
+            needed = self.planner.must_share or (horizon is not None and isinstance(self.planner, CompiledPlanner))
+            config = replace(config, graph=needed or self.planner.state_recurrence.recurs)
+        return config
+
+    @property
+    def note(self) -> str:
+        """Whether the last search was on a graph, if the agent has decided that."""
+        known, steps = self.planner.state_recurrence
+        if not self.searching.chooses or self._previous is None:
+            return ""
+        tried = f"{known} of {steps} different steps that were tried led to states that were known already"
+        if self.planner.state_recurrence.recurs:
+            return f"equal states share a node: {tried} (graph=False searches a tree)"
+        if self.planner.must_share:
+            return "equal states share a node, as they must in a compiled search of this kind"
+        return f"every path has its own nodes: {tried} (graph=True lets equal states share a node)"
 
     def _accept_state(self, state: Any, argument: str) -> Any:
         """A state of the simulator, with as many numbers as the states that were seen."""
@@ -141,25 +189,30 @@ class SimulatorBackend:
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
         state, following = self._accept_state(state, "state"), self._accept_state(following, "next_state")
         self.planner.probe(state, self.config)
-        after, believed = self.planner.predict(state, number)
+        after, believed = self.planner.predict(state, number, RealOutcome(following, paid, over))
         assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
         own = np.nan
         if self.measure.own is not None:
             remedy = "it must be a finite number of at least 0"
             own = real("discrepancy", self.measure.own(following, after), remedy, lambda u: u >= 0, "returned")
-        whole = paid is not None and over is not None
+        complete = paid is not None and over is not None
         return Compared(
             state, number, following, self.planner.features(state), self.planner.inputs(state), believed,
             Outcome(self.planner.features(following), paid, over), own,
             (believed.reward if paid is None else paid, believed.terminal if over is None else over),
-            whole or self.planner.key(following) == self.planner.key(after),
+            complete or self.planner.key(following) == self.planner.key(after),
         )  # fmt: skip
 
     def _keep(self, sample: Compared) -> None:
         """Keeps a transition to learn from, and as a fact if all of it is known."""
         self.experience.add(sample.here, sample.inputs, sample.action, sample.believed, sample.real, sample.own)
-        if sample.whole:
-            self.planner.remember(sample.state, sample.action, sample.following, *sample.paid)
+        if sample.whole and self.planner.remember(sample.state, sample.action, sample.following, *sample.paid):
+            self._forget(sample.state)
+
+    def _forget(self, state: Any) -> None:
+        """Drops what the last search found out and what does not hold any more: outcomes of `state` have changed."""
+        if self._previous is not None and not self.planner.forget_node(self._previous.plan, state):
+            self._previous = None
 
     def learn(self) -> bool:
         return all_or_nothing(self, lambda backend: backend._learn())
@@ -168,16 +221,22 @@ class SimulatorBackend:
         """Refits the uncertainty; lowers tau if there is a schedule."""
         self._fit()
         if self.schedule is not None:
-            self.tau = float(self.schedule.decay(jnp.float32(self.tau)))
+            before, self.tau = self.tau, float(self.schedule.decay(jnp.float32(self.tau)))
+            if self.tau != before and self.config.reads("tau"):
+                self._previous = None
         return True
 
     def _fit(self) -> None:
+        """Fits U anew. A search that had to do with any U does not hold after that."""
+        before = self.uncertainty
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
         self.uncertainty = FittedUncertainty.fit(
             self.chosen, self.experience, self.measure, key, self.planner.num_actions,
             self.minibatches, self.config,
         )  # fmt: skip
         self.planner.set_uncertainty(self.uncertainty)
+        if before is not None or self.uncertainty is not None:
+            self._previous = None
 
     def preload(self, samples: Iterable[Sample]) -> int:
         """Takes in transitions that are known already; all of them or none."""
@@ -206,6 +265,7 @@ class SimulatorBackend:
         counters["least"] = np.float64(self.returns.least)
         tree = {"experience": self.experience.arrays(), "counters": counters, "facts": self.planner.facts()}
         checkpoint.save(path, tree, "agent", self._about())
+        self._previous = None  # this agent and one that loads the file go on alike
 
     def load(self, path: FilePath) -> None:
         found = checkpoint.read(path, "agent", self._about())
@@ -228,6 +288,7 @@ class SimulatorBackend:
         self.returns = _returns(self.config)
         self.returns.least = counter(counters, "least", np.float64, lambda least: -np.inf < least <= 0)
         self._fit()
+        self._previous = None
 
     @property
     def _num_actions(self) -> int:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from uamcts.arguments import action_number, flag, real
 from uamcts.corrections.facts import Recurrence
+from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, mix, model_kind, predicted_outcomes
 from uamcts.reference import PythonModel
 from uamcts.types import PyTree
 
@@ -48,11 +51,15 @@ class Fact:
 
 
 class PatchedModel:
-    """A model for `uamcts.reference.search` in which facts override another model.
+    """A model for `uamcts.reference.search` in which facts correct another model.
+
+    A fact about a deterministic model (`step`) overrides it. One about a random model (`outcomes` or `sample`) is mixed
+    with it: see `uamcts.corrections.mixture`.
 
     Args:
-        model: The model to correct: any object with `step(state, action)` and `num_actions`.
+        model: The model to correct: any object with `num_actions` and `outcomes`, `sample` or `step`.
         key: Makes a hashable key of a state. By default the state itself is its key.
+        prior_weight: How many real transitions the distribution of a random model is worth.
 
     Example:
         ```python
@@ -62,17 +69,30 @@ class PatchedModel:
         ```
     """
 
-    def __init__(self, model: PythonModel, key: Callable[[State], Hashable] | None = None):
+    def __init__(
+        self,
+        model: PythonModel | Any,
+        key: Callable[[State], Hashable] | None = None,
+        prior_weight: float = PRIOR_WEIGHT,
+    ):
         self.model = model
         self.num_actions = model.num_actions
         self.key = key if key is not None else lambda state: state
+        self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
         self.facts: dict[tuple[Hashable, int], Fact] = {}
-        self._planned: dict[tuple[Hashable, int], tuple[State, float, bool]] = {}
+        self._planned: dict[tuple[Hashable, int], Any] = {}
+        self.kind = model_kind(model)
+        if (
+            self.kind != "step"
+        ):  # only what the model itself offers: a search takes the first of the three that it finds
+            setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
         if hasattr(model, "legal_actions"):
             self.legal_actions = model.legal_actions
+        if key is not None or hasattr(model, "identity"):
+            self.identity = getattr(model, "identity", None) if key is None else key
 
     def remember(self, state: State, action: int, next_state: State, reward: float, terminal: bool) -> None:
-        """Adds a real transition. Where outcomes differ, the search plans with the most frequent one.
+        """Adds a real transition. In a deterministic model the most frequent of several outcomes is planned with.
 
         Args:
             state: The state before the step.
@@ -100,11 +120,17 @@ class PatchedModel:
         """Stores all that was seen of one transition."""
         place = self._place(state, action)
         fact = Fact(state, outcomes)
-        self.facts[place], self._planned[place] = fact, fact.most_frequent()
+        planned: Any = fact.most_frequent() if self.kind == "step" else self._mixture(fact, action)
+        self.facts[place], self._planned[place] = fact, planned
+
+    def _mixture(self, fact: Fact, action: int) -> Mixture:
+        """What the model predicts and what was seen."""
+        believed = predicted_outcomes(self.model, fact.state, action)
+        return mix(believed, list(fact.outcomes.values()), self.key, self.kind, self.prior_weight)
 
     def twin(self) -> PatchedModel:
         """A copy that learns on its own."""
-        other = PatchedModel(self.model, self.key)
+        other = PatchedModel(self.model, self.key, self.prior_weight)
         other.facts, other._planned = dict(self.facts), dict(self._planned)
         return other
 
@@ -119,9 +145,25 @@ class PatchedModel:
         return self._place(state, action) in self._planned
 
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
-        """One step: the fact where there is one, else what the model predicts."""
+        """One step in a deterministic model: the fact where there is one, else what the model predicts."""
         fact = self._planned.get(self._place(state, action))
         return self.model.step(state, action) if fact is None else fact
+
+    def _outcomes(self, state: State, action: int) -> list[tuple[float, tuple[State, float, bool]]]:
+        """All outcomes, the model's and those seen, with their probabilities."""
+        mixture = self._planned.get(self._place(state, action))
+        return self.model.outcomes(state, action) if mixture is None else mixture.outcomes
+
+    def _sample(self, state: State, action: int, rng: np.random.Generator) -> tuple[State, float, bool]:
+        """A draw from the model, or from what was seen."""
+        mixture = self._planned.get(self._place(state, action))
+        if mixture is None or rng.random() < mixture.model_share:
+            return self.model.sample(state, action, rng)
+        return mixture.draw_seen(rng.random())
+
+    def plans_with(self, state: State, action: int) -> Any:
+        """What is planned with where there is a fact, to tell whether a new fact changed it; None without one."""
+        return self._planned.get(self._place(state, action))
 
     def patch_uncertainty(self, uncertainty: PythonUncertainty) -> PythonUncertainty:
         """Corrects an uncertainty of the model.

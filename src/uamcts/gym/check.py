@@ -27,6 +27,8 @@ class Report:
     num_actions: int | None = None
     restorable: bool | None = None
     deterministic: bool | None = None
+    kind: str | None = None
+    """How it is planned in: by "step", "outcomes" or "sample"."""
     observation_is_state: bool | None = None
     """Whether an observation determines the state, so that planning from it predicts what really happens."""
     exact_observation: bool = False
@@ -42,7 +44,7 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether it can be planned with."""
-        return bool(self.num_actions and self.restorable and self.deterministic and self.finite_rewards)
+        return bool(self.num_actions and self.restorable and self.kind and self.finite_rewards)
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {'can be planned with.' if self.ok else 'cannot be planned with as it is.'}"]
@@ -54,8 +56,12 @@ class Report:
                 False: "It does not come back to a saved state.",
             },
             "deterministic": {
-                True: "The same step from the same state always came out the same.",
-                False: "The same step from the same state does not always come out the same: it is stochastic.",
+                True: "The same step from the same state always came out the same (`step`).",
+                False: "The same step from the same state does not always come out the same: it is random."
+                + {
+                    "outcomes": " Its table lists all outcomes with their probabilities (`outcomes`).",
+                    "sample": " Outcomes are drawn (`sample`).",
+                }.get(self.kind or "", ""),
             },
             "observation_is_state": {
                 True: "An observation says the state"
@@ -127,7 +133,8 @@ def _report(simulator: Simulator, name: str, advice: list[str]) -> Report:
         name,
         num_actions=simulator.num_actions,
         restorable=True,
-        deterministic=True,
+        deterministic=simulator.kind == "step",
+        kind=simulator.kind,
         observation_is_state=observed,
         exact_observation=exact,
         finite_rewards=finite,
@@ -159,6 +166,11 @@ def _observation_is_state(simulator: Simulator) -> tuple[bool | None, bool]:
             return False, False
         compared += 1
         exact &= same(state, step.before)
+        if simulator.kind != "step":
+            here, there = simulator.features(state), simulator.features(step.before)
+            if not np.allclose(here, there, rtol=ROUNDING, atol=ROUNDING):
+                return False, False
+            continue
         after, reward, terminal = simulator.step(state, step.action)
         predicted, real = simulator.observation(after), simulator.observation(step.after)
         if terminal != step.terminal or abs(reward - step.reward) > ROUNDING:

@@ -35,7 +35,9 @@ def from_gymnax(
 
     Raises:
         TypeError: `env` is not a gymnax environment.
-        ValueError: The environment is stochastic, its actions are continuous, or an end does not show in its state.
+        ValueError: Its actions are continuous, or an end does not show in its state.
+
+    An environment that is random in the trial is planned in by `sample`; without a trial it counts as deterministic.
 
     Example:
         ```python
@@ -58,11 +60,11 @@ def from_gymnax(
     menu = None if actions is None else jnp.asarray(actions)
     num_actions = _count(env, params, menu)
     made = _GymnaxModel(env, params, menu, time_limit, jax.random.key(0))
-    if trial_steps > 0:
-        _try(env, params, made.sample, num_actions, trial_steps)
+    random = trial_steps > 0 and _try(env, params, made.raw_step, num_actions, trial_steps)
     return JaxSimulator(
-        made.step, num_actions, made.start(), made.features, made.inputs, name=env.name, identity=made.identity
-    )
+        None if random else made.step, num_actions, made.start(), made.features, made.inputs, name=env.name,
+        identity=made.identity, sample=made.sample if random else None,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,7 @@ class _GymnaxModel:
     """The actions to choose from, [actions, ...]; None: the environment's own."""
     time_limit: bool
     key: Any
-    """Any key: the environment is deterministic."""
+    """The key of resets, of observations, and of the steps of a deterministic environment."""
 
     def start(self) -> Any:
         """A start state, with arrays that are not weakly typed."""
@@ -91,7 +93,7 @@ class _GymnaxModel:
         ended = jnp.asarray(self.env.is_terminal(state, self.params), bool)
         return ended | self.env.is_truncated(state, self.params) if self.time_limit else ended
 
-    def sample(self, key: Any, state: Any, action: Any) -> Transition:
+    def raw_step(self, key: Any, state: Any, action: Any) -> Transition:
         """One step of the environment itself."""
         import jax
         import jax.numpy as jnp
@@ -104,14 +106,18 @@ class _GymnaxModel:
         return Transition(after, jnp.asarray(reward, jnp.float32), jnp.asarray(done, bool))
 
     def step(self, state: Any, action: Any) -> Transition:
-        """One step of the simulator, absorbing where the episode is over."""
+        """One step of a deterministic simulator, absorbing where the episode is over."""
+        return self.sample(state, action, self.key)
+
+    def sample(self, state: Any, action: Any, key: Any) -> Transition:
+        """A step drawn with a key, absorbing where the episode is over."""
         import jax
         import jax.numpy as jnp
 
         from uamcts.types import Transition
 
         ended = self.is_over(state)
-        after, reward, _ = self.sample(self.key, state, action)
+        after, reward, _ = self.raw_step(key, state, action)
         following = jax.tree.map(lambda new, old: jnp.where(ended, old, new), after, state)
         return Transition(following, jnp.where(ended, 0.0, reward), self.is_over(following))
 
@@ -142,8 +148,8 @@ def _count(env: Any, params: Any, menu: Any) -> int:
     return int(space.n)
 
 
-def _try(env: Any, params: Any, raw: Any, num_actions: int, steps: int) -> None:
-    """Refuses an environment that is stochastic, or whose ends do not show in its state."""
+def _try(env: Any, params: Any, raw: Any, num_actions: int, steps: int) -> bool:
+    """Whether an environment is random. Refuses one whose ends do not show in its state."""
     import jax
     import jax.numpy as jnp
 
@@ -166,14 +172,9 @@ def _try(env: Any, params: Any, raw: Any, num_actions: int, steps: int) -> None:
         return jax.tree.map(jnp.any, found)
 
     chance, hidden = trial(jax.random.split(jax.random.key(0), 16))
-    if bool(chance.any()):
-        raise ValueError(
-            f"{env.name} is stochastic: the same step from the same state comes out differently with another key, and "
-            "this planner needs a deterministic simulator; make it without chance if it can be "
-            '(gymnax.make("FrozenLake-misc", is_slippery=False))'
-        )
     if bool(hidden.any()):
         raise ValueError(
             f"{env.name} ends episodes in states that its is_terminal does not call terminal; the compiled search "
             "needs to see in a state that it is the last"
         )
+    return bool(chance.any())

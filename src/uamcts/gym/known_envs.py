@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.envs.classic_control.acrobot import AcrobotEnv
 from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_MountainCarEnv
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
+from gymnasium.envs.toy_text.taxi import TaxiEnv
 
 from uamcts.gym.classic import CLASSIC
 from uamcts.gym.state_access import STATE_HOOKS, Attributes, DeepCopy, Hooks, Saved, StateAccess
@@ -174,6 +175,8 @@ def candidates(env: Any, get: Any, put: Any, attributes: Sequence[str] | None, p
         return [Hooks(lambda e: e.uamcts_state(), lambda e, s: e.uamcts_restore(s), "its own uamcts_state")]
     if hasattr(base, "ale"):
         return [Atari()]
+    if isinstance(base, TaxiEnv):  # with a fickle passenger; else it has a table
+        return [Attributes(env, ("s", "fickle_step")), DeepCopy()]
     if type(getattr(base, "data", None)).__name__ == "MjData":
         return [Mujoco(env, derived=False), Mujoco(env, derived=True), MujocoData()]
     if isinstance(base, Continuous_MountainCarEnv):

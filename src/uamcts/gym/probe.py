@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import gymnasium
@@ -28,7 +29,7 @@ class Step(NamedTuple):
     """One step that the environment itself took."""
 
     before: Any
-    rng_state: list[Any]
+    rng_state: dict[str, Any]
     """Where the random generators stood before the step."""
     action: int
     observation: Any
@@ -41,8 +42,8 @@ class Trial(NamedTuple):
     """Steps of whole random episodes."""
 
     steps: list[Step]
-    draws: bool
-    """Whether any step drew random numbers."""
+    draws: frozenset[str]
+    """The names of the generators that a step drew from."""
     changing: frozenset[str]
     """The attributes of the bare environment that were seen to change."""
 
@@ -51,24 +52,49 @@ class Trial(NamedTuple):
         return sum(step.terminal for step in self.steps)
 
 
-def generators(env: Any) -> Iterator[Any]:
-    """Every source of random numbers in sight: the environment's own attributes, Python's and NumPy's global ones."""
-    for value in vars(env).values():
-        if isinstance(value, GENERATORS):
-            yield value
-    yield random._inst
-    yield np.random.mtrand._rand
+GLOBAL = ("random", "numpy.random")
+"""The names of Python's and NumPy's global generators."""
+DEEPEST, LARGEST = 4, 64
+"""How deep generators are looked for inside the attributes of an environment, and in containers of how many things."""
+NO_STATE = ("action_space", "observation_space", "spec", "metadata")
+"""Attributes in which no generator is looked for: steps do not draw from them."""
 
 
-def rng_state(env: Any) -> list:
+def generators(env: Any) -> dict[str, Any]:
+    """Every source of random numbers in sight, by name: all in an environment, Python's and NumPy's global ones."""
+    found: dict[str, Any] = {}
+    for name, value in vars(env).items():
+        if name not in NO_STATE:
+            _collect_generators(value, name, found, {id(env)}, 0)
+    return {**found, "random": random._inst, "numpy.random": np.random.mtrand._rand}
+
+
+def _collect_generators(value: Any, name: str, found: dict[str, Any], above: set[int], depth: int) -> None:
+    if isinstance(value, GENERATORS):
+        found[name] = value
+        return
+    if id(value) in above or depth > DEEPEST or isinstance(value, (str, bytes, int, float, np.ndarray, type)):
+        return
+    inside: Any
+    if isinstance(value, (dict, list, tuple)):
+        inside = value.items() if isinstance(value, dict) else enumerate(value)
+        inside = list(inside) if len(value) <= LARGEST else []
+    else:
+        plain = hasattr(value, "__dict__") and not callable(value) and not isinstance(value, types.ModuleType)
+        inside = list(vars(value).items()) if plain else []
+    for part, held in inside:
+        _collect_generators(held, f"{name}.{part}", found, above | {id(value)}, depth + 1)
+
+
+def rng_state(env: Any) -> dict[str, Any]:
     """Where the random generators stand."""
-    found: list = []
-    for source in generators(env):
-        if isinstance(source, np.random.Generator):
-            found.append(source.bit_generator.state)
-        else:
-            found.append(source.getstate() if isinstance(source, random.Random) else _legacy(source))
-    return found
+    return {name: _where(source) for name, source in generators(env).items()}
+
+
+def _where(source: Any) -> Any:
+    if isinstance(source, np.random.Generator):
+        return source.bit_generator.state
+    return source.getstate() if isinstance(source, random.Random) else _legacy(source)
 
 
 def _legacy(source: np.random.RandomState) -> tuple:
@@ -77,23 +103,43 @@ def _legacy(source: np.random.RandomState) -> tuple:
     return (name, words.tobytes(), *rest)
 
 
-def set_rng_state(env: Any, states: list[Any]) -> None:
-    for source, state in zip(generators(env), states, strict=True):
-        if isinstance(source, np.random.Generator):
-            source.bit_generator.state = state
-        elif isinstance(source, random.Random):
-            source.setstate(state)
-        else:
-            source.set_state((state[0], np.frombuffer(state[1], np.uint32), *state[2:]))
+def set_rng_state(env: Any, states: dict[str, Any]) -> None:
+    """Puts the generators that are named back to where they stood."""
+    for name, source in generators(env).items():
+        if name in states:
+            put_generator(source, states[name])
 
 
-def reseed(env: Any, seed: int) -> None:
+def put_generator(source: Any, state: Any) -> None:
+    """Puts one generator back to where it stood."""
+    if isinstance(source, np.random.Generator):
+        source.bit_generator.state = state
+    elif isinstance(source, random.Random):
+        source.setstate(state)
+    else:
+        source.set_state((state[0], np.frombuffer(state[1], np.uint32), *state[2:]))
+
+
+def reseed(env: Any, seed: int, global_too: bool = True) -> None:
     """Puts the random generators anywhere else."""
-    for source in generators(env):
+    for name, source in generators(env).items():
+        if name in GLOBAL and not global_too:
+            continue
         if isinstance(source, np.random.Generator):
             source.bit_generator.state = type(source.bit_generator)(seed).state
         else:
             source.seed(seed)
+
+
+def global_rng_state() -> tuple[Any, Any]:
+    """Where the global generators stand."""
+    return random.getstate(), _legacy(np.random.mtrand._rand)
+
+
+def set_global_rng_state(state: tuple[Any, Any]) -> None:
+    """Puts the global generators back."""
+    random.setstate(state[0])
+    put_generator(np.random.mtrand._rand, state[1])
 
 
 def play(
@@ -106,7 +152,8 @@ def play(
     steps, seconds = size
     rng, base = random.Random(0), env.unwrapped  # noqa: S311
     taken: list[Step] = []
-    draws, changing, start, over, episode = False, set(), time.perf_counter(), True, 0
+    draws: set[str] = set()
+    changing, start, over, episode = set(), time.perf_counter(), True, 0
     while len(taken) < steps and (len(taken) < 20 or time.perf_counter() - start < seconds):
         if over:
             env.reset(seed=episode)
@@ -117,12 +164,12 @@ def play(
         over = bool(terminated or truncated)
         if look:
             changing |= {name for name, value in _fingerprints(base).items() if old.get(name) != value}
-        draws = draws or any(a != b for a, b in zip(generators_at, rng_state(base), strict=True))
+        draws |= {name for name, state in rng_state(base).items() if generators_at.get(name) != state}
         terminal = bool(terminated or (ends and truncated))
         taken.append(
             Step(before, generators_at, action, copy_observation(observation), float(reward), terminal, save())
         )
-    return Trial(taken, draws, frozenset(changing))
+    return Trial(taken, frozenset(draws), frozenset(changing))
 
 
 def _fingerprints(env: Any) -> dict[str, Any]:

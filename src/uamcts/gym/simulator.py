@@ -15,14 +15,19 @@ from uamcts.arguments import real, shown, switch, whole
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import env_actions
 from uamcts.gym.known_envs import Number
-from uamcts.gym.probe import Trial
+from uamcts.gym.probe import Trial, global_rng_state, set_global_rng_state
 from uamcts.gym.state_access import STATE_HOOKS, current_observation
 from uamcts.gym.stepping import StepFinder
 from uamcts.gym.wrappers import peel
 
 
 class Simulator:
-    """A Gymnasium environment as a simulator: `step(state, action) -> (state, reward, terminal)`, without side effects.
+    """A Gymnasium environment as a simulator without side effects.
+
+    A deterministic environment has `step(state, action) -> (state, reward, terminal)`. A random one with a table of its
+    transitions, such as FrozenLake, has `outcomes(state, action)`, a list of `(probability, (state, reward,
+    terminal))`. Any other random one has `sample(state, action, rng)`, which restores the state and seeds the
+    environment's generators from `rng`: planning neither sees nor advances those of your environment.
 
     It plans in a private copy of the environment as it is now; yours is not touched. How the state is read and
     restored depends on the kind of environment and is verified on random episodes, bit for bit. Time limits are not
@@ -45,8 +50,8 @@ class Simulator:
         trial_seconds: The most seconds that the trial may take, after the first twenty steps.
 
     Raises:
-        SimulatorError: The environment is stochastic, does not come back to a saved state, cannot be copied, or needs
-            `actions`. The message says what to do.
+        SimulatorError: The environment does not come back to a saved state, cannot be copied, or needs `actions`. The
+            message says what to do.
 
     Example:
         ```python
@@ -61,6 +66,12 @@ class Simulator:
 
     step: Callable[[Any, int], tuple[Any, float, bool]]
     """`step(state, action)`: the next state, the reward and whether the episode is over; `state` does not change."""
+    outcomes: Callable[[Any, int], list[tuple[float, tuple[Any, float, bool]]]]
+    """Instead of `step`, if the environment is random and has a table."""
+    sample: Callable[[Any, int, np.random.Generator], tuple[Any, float, bool]]
+    """Instead of `step`, if the environment is random and has no table."""
+    kind: str
+    """Which of the three it has."""
     how: str
     """How the state is read and restored."""
     trial: Trial
@@ -98,11 +109,16 @@ class Simulator:
         """Whether it plans in the very environment that was given, because that could not be copied."""
         self._own_features, self._own_inputs = features, inputs
         start = get(self._base) if self.takes_over and get is not None else None
-        self._env.reset(seed=0)
-        finder = StepFinder(self._layers, self.actions, self.name, (trial_steps, trial_seconds), truncation_ends)
-        found = finder.find(get, set, attributes, determinise)
+        global_generators = global_rng_state()
+        try:
+            self._env.reset(seed=0)
+            finder = StepFinder(self._layers, self.actions, self.name, (trial_steps, trial_seconds), truncation_ends)
+            found = finder.find(get, set, attributes, determinise)
+        finally:
+            set_global_rng_state(global_generators)
         self._access, self._vectors = found.access, found.vectors
-        self.step, self.trial, self.how = found.step, found.trial, found.access.how
+        self.kind, self.trial, self.how = found.kind, found.trial, found.access.how
+        setattr(self, found.kind, found.call)
         self._opaque = self._is_opaque()
         self.seconds_per_step = found.seconds_per_step()
         if start is not None and set is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections.abc import Callable, Sequence
@@ -12,20 +13,38 @@ import numpy as np
 
 from uamcts.gym import classic, toy_text
 from uamcts.gym.known_envs import Number, candidates
-from uamcts.gym.probe import Step, Trial, Unfit, play, reseed, rng_state, same, set_rng_state
+from uamcts.gym.probe import (
+    GLOBAL,
+    Step,
+    Trial,
+    Unfit,
+    global_rng_state,
+    play,
+    reseed,
+    rng_state,
+    same,
+    set_global_rng_state,
+    set_rng_state,
+)
 from uamcts.gym.state_access import DeepCopy, Layered, StateAccess
 from uamcts.gym.wrappers import Layers
 
 StepFunction = Callable[[Any, int], tuple[Any, float, bool]]
 """`step(state, action)` -> the next state, the reward and whether the episode is over."""
+SampleFunction = Callable[[Any, int, np.random.Generator], tuple[Any, float, bool]]
+"""`sample(state, action, rng)` -> the same, drawn with `rng`."""
+TABLE_TRIES = 4
+"""How often each entry of a table with several outcomes is compared with what the environment does."""
 
 
 @dataclass(frozen=True)
 class Stepping:
-    """A step function that was seen to repeat what the environment itself did."""
+    """A function that was seen to repeat what the environment itself did."""
 
     access: StateAccess
-    step: StepFunction
+    kind: str
+    """What `call` is: "step" (deterministic), "outcomes" (all outcomes with their probabilities) or "sample"."""
+    call: Callable[..., Any]
     trial: Trial
     """The random episodes on which it was tried."""
     vectors: tuple[dict[int, np.ndarray], dict[int, np.ndarray]] | None = None
@@ -33,12 +52,13 @@ class Stepping:
 
     def seconds_per_step(self) -> float:
         """Time of a step: the best of several rounds, measured for at most 50 ms."""
-        steps, step, clock = self.trial.steps[:20], self.step, time.perf_counter
+        steps, step, clock = self.trial.steps[:20], self.call, time.perf_counter
         begin, best = clock(), float("inf")
+        rng = (np.random.default_rng(0),) if self.kind == "sample" else ()
         for _ in range(50):
             start = clock()
             for one in steps:
-                step(one.before, one.action)
+                step(one.before, one.action, *rng)
             best = min(best, (clock() - start) / len(steps))
             if clock() - begin > 0.05:
                 break
@@ -57,6 +77,8 @@ class StepFinder:
     truncation_ends: bool
     _observation: Any = field(default=None, init=False)
     """What the latest step of the environment showed."""
+    before_step: Callable[[], None] | None = field(default=None, init=False)
+    """Called between restoring a state and stepping: seeds generators, some of which a restore may have replaced."""
 
     @property
     def env(self) -> Any:
@@ -110,17 +132,25 @@ class StepFinder:
         """Steps through the table, if the environment does: every entry is compared, of large tables a sample."""
         table = toy_text.rows(self.base, [self._inner_action(action) for action in self.actions], determinise)
         if self.layers.rewards:
-            table = {s: tuple((f, self._wrapped_reward(r), end) for f, r, end in row) for s, row in table.items()}
+            table = {state: tuple(self._with_wrapped_rewards(one) for one in row) for state, row in table.items()}
+        tries = 1 if toy_text.is_deterministic(table) else TABLE_TRIES
         pairs = list(itertools.product(table, range(len(self.actions))))
-        for state, action in pairs[:: len(pairs) // 5000 + 1] if determinise is None else ():
-            self.base.s = state
-            observation, reward, terminated, _, _ = self.env.step(self.actions[action])
-            outcome = (int(self.base.s), float(reward), bool(terminated))
-            if outcome != table[state][action] or not same(observation, self.base.s):
-                self.env.reset(seed=0)
-                return None
-        access = Number(self.env)
-        return Stepping(access, toy_text.step_through(table), self._play(access), toy_text.vectors(self.base))
+        for state, action in pairs[:: tries * len(pairs) // 5000 + 1] if determinise is None else ():
+            possible = {outcome for _, outcome in table[state][action]}
+            for _ in range(tries):
+                self.base.s = state
+                observation, reward, terminated, _, _ = self.env.step(self.actions[action])
+                outcome = (int(self.base.s), float(reward), bool(terminated))
+                if outcome not in possible or not same(observation, self.base.s):
+                    self.env.reset(seed=0)
+                    return None
+        access, vectors = Number(self.env), toy_text.vectors(self.base)
+        if toy_text.is_deterministic(table):
+            return Stepping(access, "step", toy_text.step_through(table), self._play(access), vectors)
+        return Stepping(access, "outcomes", toy_text.outcomes_in(table), self._play(access), vectors)
+
+    def _with_wrapped_rewards(self, outcomes: Sequence[tuple[float, toy_text.Outcome]]) -> Any:
+        return tuple((p, (after, self._wrapped_reward(reward), end)) for p, (after, reward, end) in outcomes)
 
     def _try(self, inner: StateAccess, plain: StepFunction | None) -> Stepping | str:
         """Builds a step function and replays a trial in another order; returns what went wrong if it differs."""
@@ -137,14 +167,25 @@ class StepFinder:
             if not self._repeats(access, step, trial.steps[index]):
                 set_rng_state(self.base, generators_at)
                 return f"step {index} of random episodes came out differently when repeated"
-        if trial.draws:
-            for index in order:
-                reseed(self.base, int(index) + 1)
-                if not self._repeats(access, step, trial.steps[index]):
-                    raise Unfit("stochastic", stochastic_message(self.name))
-            step = self._stepper(access, generators_at) if plain is None else step
+        if trial.draws and self._is_random(access, step, trial, order):
+            set_rng_state(self.base, generators_at)
+            return Stepping(access, "sample", self._sampler(step, trial), trial)
+        if trial.draws and plain is None:
+            step = self._stepper(access, generators_at)
         set_rng_state(self.base, generators_at)
-        return Stepping(access, step, trial)
+        return Stepping(access, "step", step, trial)
+
+    def _is_random(self, access: StateAccess, take_step: StepFunction, trial: Trial, order: np.ndarray) -> bool:
+        """Whether any step of the trial comes out differently with other random numbers."""
+        if toy_text.draws_outside_its_table(self.base):  # which random episodes may well miss
+            return True
+        for index in order:
+            self.before_step = functools.partial(reseed, self.base, int(index) + 1)
+            repeats = self._repeats(access, take_step, trial.steps[index])
+            self.before_step = None
+            if not repeats:
+                return True
+        return False
 
     def _repeats(self, access: StateAccess, take_step: StepFunction, step: Step) -> bool:
         """Whether a step of the trial comes out the same again."""
@@ -167,6 +208,25 @@ class StepFinder:
 
         return step
 
+    def _sampler(self, step: StepFunction, trial: Trial) -> SampleFunction:
+        """Draws a step: the generators of the environment are seeded from the search's generator every time.
+
+        Global generators that the environment draws from are put back, so that planning leaves no trace in them.
+        """
+        base, borrows = self.base, bool(trial.draws & set(GLOBAL))
+
+        def sample(state: Any, action: int, rng: np.random.Generator) -> tuple[Any, float, bool]:
+            before = global_rng_state() if borrows else None
+            self.before_step = lambda: reseed(base, int(rng.integers(2**32)), borrows)
+            try:
+                return step(state, action)
+            finally:
+                self.before_step = None
+                if before is not None:
+                    set_global_rng_state(before)
+
+        return sample
+
     def _stepper(self, access: StateAccess, generators_at: list[Any] | None = None) -> StepFunction:
         """A step of the environment itself: restore the state, step once, take the state out again."""
         env, base, actions, ends = self.env, self.base, self.actions, self.truncation_ends
@@ -176,18 +236,13 @@ class StepFinder:
             restore(env, state)
             if generators_at is not None:  # it draws, to no visible effect: the same numbers every time
                 set_rng_state(base, generators_at)
+            if self.before_step is not None:
+                self.before_step()
             observation, reward, terminated, truncated, _ = move(actions[action])
             self._observation = observation
             return take(env, observation), float(reward), bool(terminated or (ends and truncated))
 
         return step
-
-
-def stochastic_message(name: str) -> str:
-    return (
-        f"{name} is stochastic: the same step from the same state came out differently with other random numbers, and "
-        "this planner needs a deterministic simulator; make it without noise"
-    )
 
 
 def refuse_random_emulator(env: Any) -> None:

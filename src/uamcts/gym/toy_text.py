@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from uamcts.gym.probe import Unfit
+Outcome = tuple[int, float, bool]
+"""The number of the next state, the reward and whether the episode is over."""
+Row = tuple[tuple[tuple[float, Outcome], ...], ...]
+"""For every action its outcomes, with their probabilities."""
 
-Row = tuple[tuple[int, float, bool], ...]
-
-REMEDIES = {
-    "FrozenLakeEnv": "make it with is_slippery=False",
-    "CliffWalkingEnv": "make it with is_slippery=False",
-    "TaxiEnv": "make it with is_rainy=False and fickle_passenger=False",
-}
-LIKELIEST = "or give determinise='likeliest' to plan as if the likeliest outcome always came"
 ACTION_NAMES = {
     "FrozenLakeEnv": ("left", "down", "right", "up"),
     "CliffWalkingEnv": ("up", "right", "down", "left"),
@@ -25,30 +20,34 @@ ACTION_NAMES = {
 
 
 def has_table(env: Any) -> bool:
+    """Whether an environment steps through a table of its transitions, as far as its attributes tell."""
     table = getattr(env, "P", None)
-    return isinstance(table, dict) and len(table) > 0 and hasattr(env, "s")
+    return isinstance(table, dict) and len(table) > 0 and hasattr(env, "s") and not draws_outside_its_table(env)
+
+
+def draws_outside_its_table(env: Any) -> bool:
+    """Whether it is a Taxi whose passenger may change the destination: the table does not know of that."""
+    return bool(getattr(env, "fickle_passenger", False))
 
 
 def rows(env: Any, actions: Sequence[Any], determinise: str | None) -> dict[int, Row]:
-    """The one outcome of every action in every state, `actions` being what the environment calls its actions."""
-    name = type(env).__name__
-    remedy = REMEDIES.get(name, "make it without chance")
-    if getattr(env, "fickle_passenger", False):
-        raise Unfit("stochastic", f"{name}'s passenger is fickle: a step has several outcomes; {remedy}")
+    """The outcomes of every action in every state, `actions` being what the environment calls its actions.
+
+    Equal outcomes count as one. If `determinise` is "likeliest", each action has one outcome.
+    """
     found = {}
     for state, choices in env.P.items():
         row = []
         for action in actions:
-            outcomes = [outcome for outcome in choices[action] if outcome[0] > 0]
-            distinct = {outcome[1:] for outcome in outcomes}
-            if len(distinct) > 1 and determinise != "likeliest":
-                raise Unfit(
-                    "stochastic",
-                    f"a step of {name} has several outcomes, and this planner needs one: {remedy}, {LIKELIEST}",
-                )
-            chance = {one: sum(o[0] for o in outcomes if o[1:] == one) for one in sorted(distinct)}
-            following, reward, terminal = max(chance, key=lambda one: (chance[one], one == _meant(outcomes)))
-            row.append((int(following), float(reward), bool(terminal)))
+            listed = [outcome for outcome in choices[action] if outcome[0] > 0]
+            chance: dict[tuple, float] = {}
+            for outcome in listed:
+                chance[outcome[1:]] = chance.get(outcome[1:], 0.0) + float(outcome[0])
+            if determinise == "likeliest":
+                meant = _meant(listed)
+                chance = {max(sorted(chance), key=lambda one: (chance[one], one == meant)): 1.0}
+            outcomes = [(p, (int(after), float(reward), bool(over))) for (after, reward, over), p in chance.items()]
+            row.append(tuple(outcomes))
         found[int(state)] = tuple(row)
     return found
 
@@ -58,14 +57,35 @@ def _meant(outcomes: list) -> tuple:
     return outcomes[len(outcomes) // 2][1:]
 
 
-def step_through(table: dict[int, Row]) -> Callable[[int, int], tuple[int, float, bool]]:
-    size = len(table)
-    lines: Any = [table[state] for state in range(size)] if set(table) == set(range(size)) else table
+def is_deterministic(table: dict[int, Row]) -> bool:
+    """Whether every action has one outcome."""
+    return all(len(outcomes) == 1 for row in table.values() for outcomes in row)
 
-    def step(state: int, action: int) -> tuple[int, float, bool]:
+
+def _lines(table: dict[int, Any]) -> Any:
+    """The rows of a table by the number of a state: a list, where all numbers are there."""
+    size = len(table)
+    return [table[state] for state in range(size)] if set(table) == set(range(size)) else table
+
+
+def step_through(table: dict[int, Row]) -> Callable[[int, int], Outcome]:
+    """A step through a table whose actions have one outcome each."""
+    lines = _lines({state: tuple(outcomes[0][1] for outcomes in row) for state, row in table.items()})
+
+    def step(state: int, action: int) -> Outcome:
         return lines[state][action]
 
     return step
+
+
+def outcomes_in(table: dict[int, Row]) -> Callable[[int, int], list[tuple[float, Outcome]]]:
+    """The outcomes of an action by a table."""
+    lines = _lines({state: tuple(list(outcomes) for outcomes in row) for state, row in table.items()})
+
+    def outcomes(state: int, action: int) -> list[tuple[float, Outcome]]:
+        return lines[state][action]
+
+    return outcomes
 
 
 def decoder(env: Any) -> tuple[Callable[[int], Sequence[int]], Sequence[int]]:

@@ -30,13 +30,15 @@ PLAIN = (
 )
 """Wrappers that change neither the state, nor rewards, nor actions, nor ends: planning leaves them out."""
 
-REFUSED = {
+REFUSED: dict[Any, str] = {
     wrappers.NormalizeReward: (
         "scales rewards by what it has seen so far, so that planning would change them; plan without it: "
         "give the environment inside (its .env) and keep the wrapper for the one you act in"
     ),
-    wrappers.StickyAction: "repeats the last action at random; plan without it: give the environment inside (its .env)",
 }
+
+STATEFUL = (wrappers.StickyAction,)
+"""Wrappers of actions that remember something or draw: what they do is no function of the action alone."""
 
 SHARED = ("spec", "metadata", "_cached_spec")
 """Attributes that nobody changes: a copy of an environment has the same."""
@@ -65,6 +67,8 @@ def is_function(wrapper: Any) -> str | None:
         (gymnasium.RewardWrapper, "reward"),
         (gymnasium.ActionWrapper, "action"),
     )
+    if isinstance(wrapper, STATEFUL):
+        return None
     for kind, name in kinds:
         if isinstance(wrapper, kind) and type(wrapper).step is kind.step:
             return name

@@ -18,7 +18,7 @@ def explain(result: Any, action_names: Sequence[str] = ()) -> str:
     notes = []
     for action in range(visits.size):
         if action == chosen:
-            notes.append("chosen: visited most")
+            notes.append(f"chosen: {'visited' if visits[action] == visits.max() else 'worth'} most")
         elif not exists[action]:
             notes.append("deleted: the model is doubtful here" if doubts[action] > 0 else "not legal here")
         elif doubts[action] > 0:

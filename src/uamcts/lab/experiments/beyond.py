@@ -153,7 +153,7 @@ def _shortcut() -> tuple[Experiment, ...]:
 
 def _budget() -> tuple[Experiment, ...]:
     most = {"space_invaders": 100, "breakout": 1000, "freeway": 100, "two_way": 100, "two_way_icy": 100}
-    runs = {10: (50, 200), 100: (50, 200), 1000: (20, 80)}
+    runs = {10: (50, 200), 100: (50, 200), 1000: (20, 20)}
     return tuple(
         Experiment(
             f"budget_{name}_{number}", IN_WORDS[name], name, _offline(count, iterations=number), family="budget",
@@ -211,7 +211,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "budget": Family(
         "What more iterations buy",
-        f"U is known. {TUNING} 200 runs up to 100 iterations a move, 80 at 1,000. Only Breakout goes "
+        f"U is known. {TUNING} 200 runs up to 100 iterations a move, 20 at 1,000. Only Breakout goes "
         "to 1,000: in Space Invaders and the gridworlds all but the planner on the wrong model are at their limit at "
         "100, and in Freeway too few runs at 1,000 are affordable to separate two planners or to choose c.",
         "iterations a move",
