@@ -44,6 +44,26 @@ def test_play_shows_the_planners_thoughts():
             assert int(line.split("*")[1].split()[1]) > 0  # the action taken was visited
 
 
+def test_play_in_a_random_world_on_graphs_and_trees():
+    options = ["--quiet", "--steps", "2", "--algorithm", "trust", "--algorithm", "mcts"]
+    for more in (["--graph", "--steps-left"], []):
+        result = runner.invoke(app, ["play", "frozen_lake", *options, *more])
+        assert result.exit_code == 0, result.output
+        assert "frozen_lake, Trust search: reward " in result.stdout
+        assert "frozen_lake, MCTS: reward " in result.stdout
+
+
+def test_a_grid_on_graphs_knows_the_time_limit(tmp_path):
+    """Both agents know the world, which is slippery: within 100 steps most of their episodes reach the goal."""
+    arguments = ["run", "frozen_lake", "--scenario", "offline", "--graph", "--steps-left", "--algorithm", "mcts-true"]
+    result = runner.invoke(app, [*arguments, "--runs", "8", "--option", "p=0.9", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads((tmp_path / "out" / "summary.json").read_text())["rows"]
+    assert row["rules"] == "trust"
+    assert row["mean"] > 0.4
+    assert "on graphs" in (tmp_path / "out" / "index.html").read_text()
+
+
 def test_play_several_side_by_side_and_as_a_moving_picture(tmp_path):
     from PIL import Image
 
@@ -113,6 +133,7 @@ BAD = [
     (["play", "two_way", "--c", "nan"], "c is nan; it must be a finite number"),
     (["play", "two_way", "--c=-1"], "c is -1.0"),
     (["play", "two_way", "--rules", "x"], "rules is 'x'"),
+    (["play", "two_way", "--graph"], "algorithm is ua-mcts, which is defined on trees; with --graph give --algorithm"),
     (["play", "two_way", "--gif", "nowhere/x.gif"], "there is no folder nowhere"),
     (["play", "two_way", "--gif", "x.mp4"], "ends in .gif"),
     (["play", "two_way", "--delay", "1e400"], "delay is inf; it must be between 0 and 3600"),
@@ -127,6 +148,7 @@ BAD = [
     ([*OFFLINE, "--seed", str(2**70)], "seed is "),
     ([*OFFLINE, "--iterations", HUGE], f"iterations is {HUGE}; it must be a whole number from 1 to 1000000"),
     ([*OFFLINE, "--iterations", "0"], "iterations is 0"),
+    ([*OFFLINE, "--graph", "--algorithm", "ua-selection"], "algorithm is ua-selection, which is defined on trees"),
     ([*OFFLINE, "--runs", HUGE], f"runs is {HUGE}"),
     ([*OFFLINE, "--algorithm", "zzz"], "unknown algorithm 'zzz'; there are mcts-true, mcts, "),
     ([*OFFLINE, "--learner", "network"], "learner is network, which --scenario offline does not read; leave --learner"),
@@ -149,6 +171,8 @@ BAD = [
     (["run", "shortcut", "--scenario", "offline", "--option", "door=3"], "door is 3"),
     ([*ONLINE, "--tau", "1"], "tau is 1.0, which --scenario online does not read; leave --tau out, or add --scenario"),
     ([*ONLINE, "--iterations", "3"], "iterations is 3, which --scenario online"),
+    ([*ONLINE, "--graph"], "graph is True, which --scenario online does not read; leave --graph out"),
+    ([*ONLINE, "--steps-left"], "steps-left is True, which --scenario online does not read; leave --steps-left out"),
     ([*ONLINE, "--c", "nan"], "c is nan"),
     ([*ONLINE, "--steps", HUGE], f"steps is {HUGE}"),
     ([*ONLINE, "--interval", str(10**30)], "interval is 1000"),

@@ -304,3 +304,17 @@ def test_too_large_a_graph_is_refused():
     assert graph_bytes(jnp.int32(0), huge, 4, 3) > 1e12
     with pytest.raises(ValueError, match="give fewer iterations"):
         uamcts.search(KEY, jnp.int32(0), Chances(*map(jnp.asarray, slippery(0.5))), None, huge)
+
+
+def test_explain_tells_how_many_states_share_nodes():
+    """The lake has 16 cells; its four holes and the goal end the episode and have no node."""
+    lake = Chances(*map(jnp.asarray, slippery(0.7)))
+    few = uamcts.search(KEY, jnp.int32(0), lake, None, replace(GRAPH, iterations=3, gamma=0.9)).explain()
+    assert "chosen: worth most" in few
+    assert few.endswith(" more can be reached from there")
+    assert "equal states share a node: 3 states were expanded" in few
+    every = uamcts.search(KEY, jnp.int32(0), lake, None, replace(GRAPH, iterations=100, gamma=0.9)).explain()
+    assert every.endswith("equal states share a node: 11 states were expanded, no other can be reached")
+    tree = uamcts.search(KEY, jnp.int32(0), lake, None, uamcts.SearchConfig(iterations=10, rollouts=2, depth=6))
+    assert "share a node" not in tree.explain()
+    assert "chosen: visited most" in tree.explain()

@@ -277,3 +277,8 @@ def test_a_prior_leads_the_way():
 
 def test_the_lake_map():
     assert len(lake(0.5).states()) == "".join(LAKE).count("F") + 1
+
+
+def test_explain_tells_how_many_states_share_nodes():
+    result = reference.search(0, 0, lake(0.7), None, uamcts.SearchConfig(graph=True, iterations=100, gamma=0.9))
+    assert result.explain().endswith("equal states share a node: 11 states were expanded, no other can be reached")
