@@ -112,7 +112,7 @@ class PlainPlanner:
         self.patched.remember(state, action, following, reward, terminal)
         if self.patched.kind != "step":
             return True
-        old = self.simulator.step(state, action) if before is None else before
+        old = self._answers[self.key(state), action] if before is None else before  # `predict` came first
         new = self.patched.step(state, action)
         return bool(old[1:] != new[1:] or self.key(old[0]) != self.key(new[0]))
 
