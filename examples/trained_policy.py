@@ -2,9 +2,9 @@
 
 python examples/trained_policy.py
 
-A picker in a warehouse (examples/warehouse.py), with a simulator that is right. A few lines of tabular Q-learning give a
-policy that is not good enough on its own. The search uses it twice: rollouts follow it (`policy=`), and the values that
-it has learned stand at the leaves beside them (`value=`, `value_weight=`).
+A picker in a warehouse (examples/warehouse.py), with a simulator that is right. A few lines of tabular Q-learning give
+a policy that is not good enough on its own. The search uses it twice: rollouts follow it (`policy=`), and the values
+that it has learned stand at the leaves beside them (`value=`, `value_weight=`).
 """
 
 import argparse
