@@ -13,8 +13,6 @@ import numpy as np
 import uamcts
 from uamcts.lab.analysis.statistics import interval, mean
 
-ONLY_MCTS = dict.fromkeys(("selection", "expansion", "simulation", "backpropagation"), False)
-
 
 class Random:
     """Chooses actions at random."""
@@ -46,16 +44,14 @@ class GymWorld:
 
 def agents(wrong, true, budget):
     """The rows of the table: a name, and a function that creates the agent of a run from its seed."""
-    mcts = uamcts.SearchConfig(**budget, **ONLY_MCTS)
     paper = uamcts.SearchConfig(**budget, rules="released", tau=0.1)
-    trust = uamcts.SearchConfig(**budget, rules="trust", c=4.0)
     return {
         "random": lambda seed: Random(wrong.num_actions, seed),
-        "MCTS, wrong model": lambda seed: uamcts.Agent(wrong, "none", mcts, seed=seed, memory=False),
+        "MCTS, wrong model": lambda seed: uamcts.Agent(wrong, "none", seed=seed, memory=False, **budget),
         "UA-MCTS": lambda seed: uamcts.Agent(wrong, config=paper, seed=seed, memory=False),
-        "trust": lambda seed: uamcts.Agent(wrong, config=trust, seed=seed, memory=False),
-        "trust and memory": lambda seed: uamcts.Agent(wrong, config=trust, seed=seed),
-        "MCTS, true model": lambda seed: uamcts.Agent(true, "none", mcts, seed=seed, memory=False),
+        "trust": lambda seed: uamcts.Agent(wrong, seed=seed, memory=False, **budget),
+        "trust and memory": lambda seed: uamcts.Agent(wrong, seed=seed, **budget),
+        "MCTS, true model": lambda seed: uamcts.Agent(true, "none", seed=seed, memory=False, **budget),
     }
 
 

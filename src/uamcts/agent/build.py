@@ -105,7 +105,13 @@ def make_planner(
         from uamcts import gym
 
         model = gym.Simulator(model)
-    return PlainPlanner(PythonSimulator(model, **own), budget_seconds, memory is not False, guides)
+    simulator = PythonSimulator(model, **own)
+    if memory and simulator.continuous:
+        raise ValueError(
+            f"memory is True, but the actions of {simulator.name} are continuous, and no facts are kept about such "
+            "transitions; leave it out, or give a list of actions"
+        )
+    return PlainPlanner(simulator, budget_seconds, memory is not False and not simulator.continuous, guides)
 
 
 def simulator_backend(

@@ -107,7 +107,9 @@ class Programs:
             following = jax.tree.map(lambda new, old: jnp.where(going, new, old), after.state, state)
             return following, (here, action, after.state, going)
 
-        return jax.lax.scan(one, state, jax.random.bits(jax.random.key(0), (TRIES,), jnp.uint32))[1]
+        words = jax.random.bits(jax.random.key(0), (TRIES,), jnp.uint32)
+        steps: tuple[PyTree, jax.Array, PyTree, jax.Array] = jax.lax.scan(one, state, words)[1]
+        return steps
 
 
 def _bytes_of(states: PyTree, place: int) -> bytes:
@@ -176,7 +178,7 @@ class CompiledPlanner:
             return
         before, actions, after, going = jax.device_get(self._compiled.walk(state))
         self._probed, counter = True, StateCounter(_bytes_of(before, 0))
-        for number in np.flatnonzero(going):
+        for number in np.flatnonzero(going).tolist():
             counter.add(_bytes_of(before, number), int(actions[number]), _bytes_of(after, number))
         self.state_recurrence = counter.found
 

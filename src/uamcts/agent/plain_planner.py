@@ -18,7 +18,7 @@ from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.experience import Outcome
 from uamcts.agent.fitted_uncertainty import CachedUncertainty, FittedUncertainty
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.agent.simulator_probe import Probe
+from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.agent.states import UnknownType, as_json, from_json
 from uamcts.arguments import flag, integer, real, refuse_beyond_memory, shown
@@ -51,7 +51,7 @@ class PlainPlanner:
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
         self.uncertainty: CachedUncertainty | None = None
         self._probed = False
-        self._answers: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
+        self._answers: dict[tuple[Hashable, Hashable], tuple[Any, float, bool]] = {}
         self._waiting: list[Any] = []
         self._sizes: dict[str, int] = {}
 
@@ -69,7 +69,7 @@ class PlainPlanner:
     def check(self, config: SearchConfig) -> None:
         """Refuses settings with which no search would ever finish."""
         if self.budget_seconds is None:
-            needed = config.iterations * self.num_actions * NODE + config.rollouts * WALK
+            needed = config.iterations * (self.num_actions or 1) * NODE + config.rollouts * WALK
             what = f"a search of {config.iterations:,} iterations and {config.rollouts:,} rollouts"
             refuse_beyond_memory(needed, what, "give fewer iterations or rollouts, or budget_seconds=...")
 
@@ -88,7 +88,7 @@ class PlainPlanner:
     def probe(self, state: Any, config: SearchConfig) -> None:
         """Checks the simulator before it is used for the first time."""
         if not self._probed:
-            steps = config.iterations * (self.num_actions + config.rollouts * config.depth)
+            steps = config.iterations * ((self.num_actions or 1) + config.rollouts * config.depth)
             self.state_recurrence = self._probe.run(state, config.depth, steps, self.budget_seconds)
             self._probed, self._sizes = True, self._sizes_of(state)
 
@@ -112,7 +112,7 @@ class PlainPlanner:
         self.patched.remember(state, action, following, reward, terminal)
         if self.patched.kind != "step":
             return True
-        old = self.simulator.step(state, action) if before is None else before
+        old = self._answers[self.key(state), place_of(action)] if before is None else before  # `predict` came first
         new = self.patched.step(state, action)
         return bool(old[1:] != new[1:] or self.key(old[0]) != self.key(new[0]))
 
@@ -235,7 +235,7 @@ class PlainPlanner:
         """What the simulator predicts for a transition: if it is random, what matches the real outcome best."""
         if self.simulator.kind == "step":
             said = self._probe.predict(state, action)
-            place = (self.simulator.key(state), action)
+            place = (self.simulator.key(state), place_of(action))
             self._probe.refuse_difference(state, action, [(1.0, self._answers.setdefault(place, said[0][1]))], said)
             outcome = said[0][1]
         else:

@@ -26,6 +26,7 @@ from uamcts.agent.identity import Identity
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, shown
 from uamcts.corrections.mixture import KINDS, model_kind
 from uamcts.errors import SimulatorError
+from uamcts.reference.widening import Proposals
 from uamcts.types import PyTree
 
 State: TypeAlias = Any
@@ -53,19 +54,25 @@ class PythonSimulator:
             )
         if num_actions is None:
             num_actions = getattr(owner, "num_actions", None)
-        if num_actions is None:
+        self.continuous = num_actions is None and any(hasattr(owner, name) for name in ("action_space", "actions"))
+        """Whether actions are continuous: numbers or arrays within `action_space`, or those that `actions` proposes."""
+        if num_actions is None and not self.continuous:
             raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
         self.kind = "step" if owner is None else model_kind(owner)
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
         self.model, self._call = model, model if owner is None else getattr(owner, self.kind)
         if self.kind != "step":
             setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
-        self.num_actions = action_count(num_actions)
+        self.num_actions: Any = None if self.continuous else action_count(num_actions)
         name = getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
         self.name = name if isinstance(name, str) else type(model).__name__
-        own = action_count(getattr(owner, "num_actions", num_actions))
-        named = names("action_names", getattr(owner, "action_names", ()), own)
-        self.action_names = named[: self.num_actions] if len(named) >= self.num_actions else ()
+        self.action_names: tuple[str, ...] = ()
+        if self.continuous:
+            self.action_space, self.actions = (getattr(owner, name, None) for name in ("action_space", "actions"))
+        else:
+            own = action_count(getattr(owner, "num_actions", num_actions))
+            named = names("action_names", getattr(owner, "action_names", ()), own)
+            self.action_names = named[: self.num_actions] if len(named) >= self.num_actions else ()
         self._features = features or getattr(owner, "features", None) or flatten
         self._inputs = getattr(owner, "inputs", None) if features is None else None
         self._identity = identity or getattr(owner, "identity", None)
@@ -166,7 +173,10 @@ class PythonSimulator:
             raise SimulatorError(f"{self.name}: {what} (in state {shown(state)})") from error
 
     def choices(self, state: State) -> Any:
-        """The legal actions of a state."""
+        """The legal actions of a state; a few of them, if they are continuous."""
+        if self.continuous:
+            propose = Proposals(self, None, np.random.default_rng(0))
+            return [propose(state) for _ in range(3)]
         legal = getattr(self, "legal_actions", None)
         return range(self.num_actions) if legal is None else legal(state)
 

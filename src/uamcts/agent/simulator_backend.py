@@ -130,7 +130,7 @@ class SimulatorBackend:
         config = self.config.with_tau(self.tau)
         if config.worst is None and config.reads("worst"):
             config = replace(config, worst=self._worst())
-        if self.searching.chooses and not config.graph:
+        if self.searching.chooses and not config.graph and self.planner.num_actions is not None:
             needed = self.planner.must_share or (horizon is not None and isinstance(self.planner, CompiledPlanner))
             config = replace(config, graph=needed or self.planner.state_recurrence.recurs)
         return config
@@ -139,7 +139,7 @@ class SimulatorBackend:
     def note(self) -> str:
         """Whether the last search was on a graph, if the agent has decided that."""
         known, steps = self.planner.state_recurrence
-        if not self.searching.chooses or self._previous is None:
+        if not self.searching.chooses or self._previous is None or self.planner.num_actions is None:
             return ""
         tried = f"{known} of {steps} different steps that were tried led to states that were known already"
         if self.planner.state_recurrence.recurs:
@@ -151,7 +151,8 @@ class SimulatorBackend:
     def _accept_state(self, state: Any, argument: str) -> Any:
         """A state of the simulator, with as many numbers as the states that were seen."""
         state = self.planner.accept(state, argument)
-        known = {name: self.experience.rows[name].shape[1] for name in ("features", "inputs") if self.experience.count}
+        names = ("features", "inputs") if self.planner.num_actions is not None else ("features",)
+        known = {name: self.experience.rows[name].shape[1] for name in names if self.experience.count}
         for name, size in {**self.planner.sizes(), **known}.items():
             found = getattr(self.planner, name)(state).size
             if found != size:
@@ -184,12 +185,14 @@ class SimulatorBackend:
         self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
     ) -> Compared:
         """Compares a transition with what the simulator predicts."""
-        number = action_number(action, self.planner.num_actions, self.name)
+        number, part = self._split(action)
         paid = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
         state, following = self._accept_state(state, "state"), self._accept_state(following, "next_state")
         self.planner.probe(state, self.config)
-        after, believed = self.planner.predict(state, number, RealOutcome(following, paid, over))
+        after, believed = self.planner.predict(
+            state, action if part.size else number, RealOutcome(following, paid, over)
+        )
         assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
         own = np.nan
         if self.measure.own is not None:
@@ -197,11 +200,24 @@ class SimulatorBackend:
             own = real("discrepancy", self.measure.own(following, after), remedy, lambda u: u >= 0, "returned")
         complete = paid is not None and over is not None
         return Compared(
-            state, number, following, self.planner.features(state), self.planner.inputs(state), believed,
+            state, number, following, self.planner.features(state),
+            np.concatenate([self.planner.inputs(state), part]), believed,
             Outcome(self.planner.features(following), paid, over), own,
             (believed.reward if paid is None else paid, believed.terminal if over is None else over),
             complete or self.planner.key(following) == self.planner.key(after),
         )  # fmt: skip
+
+    def _split(self, action: Any) -> tuple[int, np.ndarray]:
+        """The number of an action, and what it adds to the inputs of U: a continuous action has the number 0."""
+        if self.planner.num_actions is not None:
+            return action_number(action, self.planner.num_actions, self.name), np.zeros(0, np.float32)
+        try:
+            part = np.asarray(action, np.float32).reshape(-1)
+        except (TypeError, ValueError):
+            part = np.array([np.nan])
+        if not np.all(np.isfinite(part)):
+            raise ValueError(f"action is {shown(action)}; give an action of {self.name}, finite numbers")
+        return 0, part
 
     def _keep(self, sample: Compared) -> None:
         """Keeps a transition to learn from, and as a fact if all of it is known."""
@@ -228,6 +244,8 @@ class SimulatorBackend:
 
     def _fit(self) -> None:
         """Fits U anew. A search that had to do with any U does not hold after that."""
+        if self.planner.num_actions is None:
+            return  # U is learned for numbered actions
         before = self.uncertainty
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
         self.uncertainty = FittedUncertainty.fit(
@@ -292,11 +310,12 @@ class SimulatorBackend:
 
     @property
     def _num_actions(self) -> int:
-        return self.planner.num_actions
+        return self.planner.num_actions or 1
 
     def _check_sizes(self) -> None:
         """Refuses experience with other numbers of features or inputs than the simulator has, where that is known."""
-        for name, size in self.planner.sizes().items():
+        sizes = {} if self.planner.num_actions is None else self.planner.sizes()
+        for name, size in sizes.items():
             found = self.experience.rows[name].shape[1] if self.experience.count else size
             if found != size:
                 raise ValueError(f"its states have {found} {name}, here they have {size}")

@@ -56,7 +56,7 @@ class StateCounter:
         self._steps: set[Hashable] = set()
         self._known = 0
 
-    def add(self, before: Hashable, action: int, after: Hashable) -> None:
+    def add(self, before: Hashable, action: Hashable, after: Hashable) -> None:
         """Adds a step that did not end the episode."""
         step = (before, action, after)
         if step not in self._steps:
@@ -67,6 +67,11 @@ class StateCounter:
     @property
     def found(self) -> Recurrence:
         return Recurrence(self._known, len(self._steps))
+
+
+def place_of(action: Any) -> Hashable:
+    """An action as something hashable: continuous ones are numbers or arrays."""
+    return action if isinstance(action, int) else np.asarray(action, float).tobytes()
 
 
 class Probe:
@@ -109,7 +114,7 @@ class Probe:
         key = self.simulator.key
         for probability, (following, _, over) in found:
             if probability > 0.0 and not over:
-                counter.add(key(state), action, key(following))
+                counter.add(key(state), place_of(action), key(following))
 
     def repeat(self, state: Any, action: int, times: int, seed: int = 0) -> Predicted:
         """Asks for a step several times; the answer must be the same every time, and leave the state alone."""

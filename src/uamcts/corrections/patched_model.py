@@ -75,7 +75,7 @@ class PatchedModel:
         key: Callable[[State], Hashable] | None = None,
         prior_weight: float = PRIOR_WEIGHT,
     ):
-        self.model = model
+        self.model: Any = model
         self.num_actions = model.num_actions
         self.key = key if key is not None else lambda state: state
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
@@ -147,14 +147,15 @@ class PatchedModel:
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
         fact = self._planned.get(self._place(state, action))
-        return self.model.step(state, action) if fact is None else fact
+        outcome: tuple[State, float, bool] = self.model.step(state, action) if fact is None else fact
+        return outcome
 
-    def _outcomes(self, state: State, action: int) -> list[tuple[float, tuple[State, float, bool]]]:
+    def _outcomes(self, state: State, action: int) -> Any:
         """All outcomes, the model's and those seen, with their probabilities."""
         mixture = self._planned.get(self._place(state, action))
         return self.model.outcomes(state, action) if mixture is None else mixture.outcomes
 
-    def _sample(self, state: State, action: int, rng: np.random.Generator) -> tuple[State, float, bool]:
+    def _sample(self, state: State, action: int, rng: np.random.Generator) -> Any:
         """A draw from the model, or from what was seen."""
         mixture = self._planned.get(self._place(state, action))
         if mixture is None or rng.random() < mixture.model_share:

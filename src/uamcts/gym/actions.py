@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Sequence
@@ -14,6 +15,26 @@ from uamcts.arguments import integer, shown
 from uamcts.gym.probe import Unfit
 
 MOST_ACTIONS = 4096
+
+
+class ContinuousActions(list[Any]):
+    """Some actions of a Box to try it with, by number; any other action of it stands for itself."""
+
+    def __init__(self, space: spaces.Box):
+        if np.isfinite(space.low).all() and np.isfinite(space.high).all() and int(np.prod(space.shape)) <= 3:
+            tried = grid(space, 3)
+        else:
+            twin = copy.deepcopy(space)
+            twin.seed(0)
+            tried = [twin.sample() for _ in range(9)]
+        super().__init__(tried)
+        self.space = space
+
+    def __getitem__(self, action: Any) -> Any:
+        if isinstance(action, (int, np.integer)):
+            return super().__getitem__(int(action))
+        given = np.asarray(action, self.space.dtype).reshape(self.space.shape)
+        return np.clip(given, self.space.low, self.space.high)
 
 
 def env_actions(space: Any, actions: Sequence[Any] | None) -> list[Any]:
@@ -34,10 +55,11 @@ def env_actions(space: Any, actions: Sequence[Any] | None) -> list[Any]:
         return [int(space.start) + number for number in range(int(space.n))]
     if isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)):
         return _flattened_actions(space)
+    if isinstance(space, spaces.Box):
+        return ContinuousActions(space)
     raise Unfit(
         "actions",
-        f"the action space is {space}, and the planner chooses from a list; give actions=, for example "
-        "actions=uamcts.gym.grid(env.action_space, 5)",
+        f"the action space is {space}, and the planner chooses from a list; give those to choose from as actions=[...]",
     )
 
 

@@ -8,10 +8,8 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from uamcts.arguments import shown
-from uamcts.gym.actions import grid
 from uamcts.gym.probe import Step, Unfit, fingerprint, same
 from uamcts.gym.simulator import Simulator, microseconds
 
@@ -25,6 +23,7 @@ class Report:
 
     name: str
     num_actions: int | None = None
+    """None if the actions are continuous, or if there is no simulator."""
     restorable: bool | None = None
     deterministic: bool | None = None
     kind: str | None = None
@@ -44,7 +43,7 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether it can be planned with."""
-        return bool(self.num_actions and self.restorable and self.kind and self.finite_rewards)
+        return bool(self.restorable and self.kind and self.finite_rewards)
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {'can be planned with.' if self.ok else 'cannot be planned with as it is.'}"]
@@ -74,8 +73,9 @@ class Report:
         if self.steps:
             ends = f"{self.terminals} of them ended an episode" if self.terminals else "none of them ended an episode"
             lines.append(f"Tried on {self.steps} random steps; {ends}.")
-        if self.num_actions is not None and self.seconds_per_step is not None:
-            lines.append(f"{self.num_actions} actions; a step takes {microseconds(self.seconds_per_step)}.")
+        if self.seconds_per_step is not None:
+            actions = "Continuous" if self.num_actions is None else str(self.num_actions)
+            lines.append(f"{actions} actions; a step takes {microseconds(self.seconds_per_step)}.")
         return " ".join(lines) + "".join(f"\nWhat to do: {sentence}." for sentence in self.advice)
 
 
@@ -100,9 +100,6 @@ def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
     advice: list[str] = []
     if not isinstance(env, gymnasium.Env):
         raise TypeError(f"env is {shown(env)}; give a gymnasium.Env (vector environments cannot be planned with)")
-    if "actions" not in options and isinstance(env.action_space, spaces.Box):
-        advice.append("the actions are continuous: give a list, actions=uamcts.gym.grid(env.action_space, 5)")
-        options["actions"] = _some_actions(env.action_space)
     name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
     try:
         simulator = Simulator(env, **options)
@@ -144,14 +141,6 @@ def _report(simulator: Simulator, name: str, advice: list[str]) -> Report:
         seconds_per_step=simulator.seconds_per_step,
         advice=tuple(advice),
     )
-
-
-def _some_actions(space: spaces.Box) -> list[np.ndarray]:
-    """A few actions to try a continuous space with."""
-    if np.isfinite(space.low).all() and np.isfinite(space.high).all() and int(np.prod(space.shape)) <= 3:
-        return grid(space, 3)
-    space.seed(0)
-    return [space.sample() for _ in range(9)]
 
 
 def _observation_is_state(simulator: Simulator) -> tuple[bool | None, bool]:

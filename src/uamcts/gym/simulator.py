@@ -13,7 +13,7 @@ from uamcts import arguments
 from uamcts.agent.identity import Identity
 from uamcts.arguments import real, shown, switch, whole
 from uamcts.gym import classic, toy_text
-from uamcts.gym.actions import env_actions
+from uamcts.gym.actions import ContinuousActions, env_actions
 from uamcts.gym.known_envs import Number
 from uamcts.gym.probe import Trial, global_rng_state, set_global_rng_state
 from uamcts.gym.state_access import STATE_HOOKS, current_observation
@@ -36,7 +36,7 @@ class Simulator:
     Args:
         env: The environment to plan in.
         actions: The actions to choose from, where the action space is continuous or large, for example
-            `grid(env.action_space, 5)`.
+            `grid(env.action_space, 5)`. By default a Box has continuous actions (`num_actions` is None).
         get: `get(env) -> state`, a function of the bare environment that reads its state, for simulators outside
             Python. The state must not change later. An environment may offer it as a method `uamcts_state()`.
         set: `set(env, state)`, which restores a state that `get` returned; as a method, `uamcts_restore(state)`.
@@ -96,9 +96,14 @@ class Simulator:
         switch("truncation_ends", truncation_ends)
         whole("trial_steps", trial_steps)
         real("trial_seconds", trial_seconds, "it must be a finite number of at least 0", lambda s: s >= 0)
-        self.actions = env_actions(env.action_space, actions)
-        """The environment's own actions, in the order of 0 .. num_actions - 1."""
-        self.num_actions = len(self.actions)
+        tried = env_actions(env.action_space, actions)
+        self.actions: Any = tried
+        """The environment's own actions, in the order of 0 .. num_actions - 1; None if they are continuous."""
+        self.num_actions: int | None = len(tried)
+        """How many actions there are; None if they are continuous, and `step` takes actions of the environment."""
+        if isinstance(tried, ContinuousActions):
+            self.actions, self.num_actions = None, None
+            self.action_space = (tried.space.low, tried.space.high)
         hooked = get is not None or all(hasattr(env.unwrapped, hook) for hook in STATE_HOOKS)
         self._layers = peel(env, may_take_over=hooked)
         self._env = self._layers.env
@@ -112,7 +117,7 @@ class Simulator:
         global_generators = global_rng_state()
         try:
             self._env.reset(seed=0)
-            finder = StepFinder(self._layers, self.actions, self.name, (trial_steps, trial_seconds), truncation_ends)
+            finder = StepFinder(self._layers, tried, self.name, (trial_steps, trial_seconds), truncation_ends)
             found = finder.find(get, set, attributes, determinise)
         finally:
             set_global_rng_state(global_generators)
@@ -234,9 +239,12 @@ class Simulator:
 
     def __repr__(self) -> str:
         cost = microseconds(self.seconds_per_step)
-        return f"Simulator({self.name}, {self.num_actions} actions, {cost} a step; state: {self.how})"
+        actions = "continuous" if self.num_actions is None else self.num_actions
+        return f"Simulator({self.name}, {actions} actions, {cost} a step; state: {self.how})"
 
     def _action_names(self) -> tuple[str, ...]:
+        if self.num_actions is None:
+            return ()
         plain = isinstance(self._env.action_space, spaces.Discrete) and not self._layers.actions
         names = getattr(self._base, "action_names", toy_text.ACTION_NAMES.get(type(self._base).__name__))
         for kind, known in classic.ACTION_NAMES.items():

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from uamcts.gym import classic, toy_text
+from uamcts.gym.actions import ContinuousActions
 from uamcts.gym.known_envs import Number, candidates
 from uamcts.gym.probe import (
     GLOBAL,
@@ -99,7 +100,8 @@ class StepFinder:
             raise ValueError(f"determinise is {determinise!r}; {self.name} has no table of its outcomes")
         refuse_random_emulator(self.base)
         actions = [self._inner_action(action) for action in self.actions] if simple else []
-        plain = classic.plain_step(self.base, actions) if simple else None
+        listed = not isinstance(self.actions, ContinuousActions)
+        plain = classic.plain_step(self.base, actions) if simple and listed else None
         accesses = candidates(self.env, get, put, attributes, plain is not None)
         problem = ""
         for access in accesses:
@@ -227,7 +229,7 @@ class StepFinder:
 
         return sample
 
-    def _stepper(self, access: StateAccess, generators_at: list[Any] | None = None) -> StepFunction:
+    def _stepper(self, access: StateAccess, generators_at: dict[str, Any] | None = None) -> StepFunction:
         """A step of the environment itself: restore the state, step once, take the state out again."""
         env, base, actions, ends = self.env, self.base, self.actions, self.truncation_ends
         restore, take, move = access.restore, access.take, env.step
