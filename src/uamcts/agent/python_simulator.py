@@ -72,7 +72,8 @@ class PythonSimulator:
         else:
             own = action_count(getattr(owner, "num_actions", num_actions))
             named = names("action_names", getattr(owner, "action_names", ()), own)
-            self.action_names = named[: self.num_actions] if len(named) >= self.num_actions else ()
+            count: int = self.num_actions
+            self.action_names = named[:count] if len(named) >= count else ()
         self._features = features or getattr(owner, "features", None) or flatten
         self._inputs = getattr(owner, "inputs", None) if features is None else None
         self._identity = identity or getattr(owner, "identity", None)
