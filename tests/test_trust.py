@@ -342,8 +342,10 @@ def test_a_bad_uncertainty_is_flagged():
 def test_the_algorithm_has_one_setting_for_every_domain():
     configs = [search_config(uamcts.make(name), "trust", rules="released") for name in uamcts.DOMAINS]
     assert {config.rules for config in configs} == {"trust"}
-    leaves = ("c", "rho", "penalty", "doubt_threshold", "root_visits", "gamma")
+    leaves = ("c", "rho", "penalty", "doubt_threshold", "root_visits")
     assert len({tuple(getattr(config, name) for name in leaves) for config in configs}) == 1
+    gammas = {name: config.gamma for name, config in zip(uamcts.DOMAINS, configs, strict=True) if config.gamma != 1}
+    assert gammas == {"frozen_lake": 0.998, "cliff": 0.996, "bridge": 0.9}  # the discount is part of the domain
     assert switches("trust") == dict.fromkeys(PHASES, True)
     assert search_config(uamcts.make("two_way"), "trust", c=0.5).c == 0.5
 
