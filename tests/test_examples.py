@@ -70,3 +70,15 @@ def test_the_detour_in_a_reduced_form(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["detour.py", *options])
     runpy.run_path(str(FOLDER / "detour.py"))
     assert capsys.readouterr().out.count("0 of 1 arrived") == 5
+
+
+def test_a_slippery_lake_in_a_reduced_form(capsys):
+    shares = importlib.import_module("slippery_lake").main(["--episodes", "2", "--iterations", "5"])
+    assert shares["optimum"] == pytest.approx(0.744, abs=0.001)
+    assert all(0 <= share <= 1 for share in shares.values())
+    assert "iterations reach" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_trained_policy_halves_the_iterations():
+    needed = importlib.import_module("trained_policy").main(["--runs", "1"])
+    assert 2 * needed["with the policy"] <= needed["search alone"]

@@ -99,14 +99,14 @@ def test_steps_left_decide():
 def test_a_slippery_lake_from_end_to_end():
     """Gymnasium's own lake: the optimum in 100 steps is 0.744.
 
-    30 episodes: a planner that is as good has a mean of 0.744 with a standard error of 0.08, and stays above 0.5 with
+    15 episodes: a planner that is as good has a mean of 0.744 with a standard error of 0.11, and stays above 0.4 with
     a probability of 99.8 %. Random actions reach 0.015.
     """
     env = gymnasium.make("FrozenLake-v1")
     simulator = uamcts.gym.Simulator(env)
     agent = uamcts.Agent(simulator, iterations=20, rollouts=2, depth=30)
     reached = []
-    for episode in range(30):
+    for episode in range(15):
         env.reset(seed=episode)
         state, over = simulator.read(env), False
         while not over:
@@ -116,7 +116,7 @@ def test_a_slippery_lake_from_end_to_end():
             agent.observe(state, action, after, reward=reward, terminal=terminated)
             state, over = after, terminated or truncated
         reached.append(reward)
-    assert np.mean(reached) > 0.5
+    assert np.mean(reached) > 0.4
     assert agent.report().wrong == 0, "noise was taken for an error"
     assert agent.estimator is None
 
@@ -150,8 +150,8 @@ def test_continuous_noise_is_no_error_but_a_shift_is():
     world, rng = Windy(0.0), np.random.default_rng(1)
     for wind, least, most in ((0.0, 0, 4), (2.0, 40, 40)):
         agent = uamcts.Agent(Windy(wind), memory=False, **SMALL)
-        for place in np.linspace(0, 10, 40):
-            agent.observe(place, 0, world.sample(place, 0, rng)[0], reward=0.0, terminal=False)
+        places = np.linspace(0, 10, 40)
+        agent.preload([(place, 0, world.sample(place, 0, rng)[0], 0.0, False) for place in places])
         assert least <= agent.report().wrong <= most
 
 
@@ -467,3 +467,54 @@ def test_bad_probabilities_of_a_compiled_simulator():
     agent = uamcts.Agent(uamcts.JaxSimulator(None, 2, jnp.int32(0), outcomes=outcomes), **SMALL)
     with pytest.raises(uamcts.SimulatorError, match="do not sum to 1"):
         agent.act(jnp.int32(0))
+
+
+# Continuous actions
+
+
+class Target:
+    """One action decides: the nearer to 0.3 the better."""
+
+    num_actions = None
+    action_space = (-1.0, 1.0)
+
+    def step(self, state, action):
+        return state + 1, -abs(float(np.asarray(action).item()) - 0.3), True
+
+
+def test_continuous_actions_are_drawn_or_proposed():
+    agent = uamcts.Agent(Target(), iterations=300, rollouts=1, depth=2)
+    assert abs(agent.act(0) - 0.3) < 0.1
+    assert "chosen" in agent.explain()
+    policy = lambda state, rng: rng.normal(0.3, 0.01)  # noqa: E731
+    assert abs(uamcts.Agent(Target(), iterations=40, rollouts=1, depth=2, policy=policy).act(0) - 0.3) < 0.02
+    agent.observe(0, 0.5, 1, reward=-5.0, terminal=True)
+    agent.observe(0, 0.25, 1, reward=-0.05, terminal=True)
+    assert agent.report().wrong == 1
+    assert agent.report().seen == 2
+    with pytest.raises(ValueError, match="action is 'fast'; give an action of Target, finite numbers"):
+        agent.observe(0, "fast", 1)
+    with pytest.raises(ValueError, match="memory is True, but the actions of Target are continuous"):
+        uamcts.Agent(Target(), memory=True)
+    with pytest.raises(uamcts.SimulatorError, match="graph is True, which needs a finite number of actions"):
+        uamcts.Agent(Target(), graph=True, **SMALL).act(0)
+
+
+def test_a_pendulum_without_a_grid():
+    """25 steps of a pendulum that hangs at rest: doing nothing costs 9.87 a step, an agent that swings less."""
+    env = gymnasium.make("Pendulum-v1")
+    agent = uamcts.Agent(env, iterations=20, rollouts=2, depth=15, gamma=0.95)
+    simulator = agent.backend.planner.simulator.model
+    assert simulator.num_actions is None
+    env.reset(seed=0)
+    env.unwrapped.state = np.array([np.pi, 0.0])
+    paid = 0.0
+    for _ in range(25):
+        state = simulator.read(env)
+        action = agent.act(state)
+        assert env.action_space.contains(action.astype(np.float32))
+        _, reward, *_ = env.step(action)
+        agent.observe(state, action, simulator.read(env), reward=reward, terminal=False)
+        paid += reward
+    assert paid > -25 * 9.8
+    assert agent.report().wrong == 0

@@ -20,7 +20,7 @@ from uamcts.agent.build import (
 from uamcts.agent.domain_backend import DomainBackend
 from uamcts.agent.experience import PARTS, Measure
 from uamcts.agent.report import Report
-from uamcts.agent.simulator_backend import Searching
+from uamcts.agent.searching import Searching
 from uamcts.arguments import function, seed_number, switch, whole
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig

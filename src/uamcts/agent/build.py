@@ -14,7 +14,8 @@ from uamcts.agent.experience import Measure
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.agent.simulator_backend import Searching, SimulatorBackend
+from uamcts.agent.searching import Searching
+from uamcts.agent.simulator_backend import SimulatorBackend
 from uamcts.arguments import function, real, shown, switch, whole
 from uamcts.mcts.config import SearchConfig
 from uamcts.names import suggestion

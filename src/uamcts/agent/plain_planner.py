@@ -44,6 +44,8 @@ class PlainPlanner:
 
     def __init__(self, simulator: PythonSimulator, budget_seconds: float | None, memory: bool, guides: Guides):
         self.simulator, self.budget_seconds, self.guides = simulator, budget_seconds, guides
+        if simulator.continuous:
+            simulator.policy = guides.policy
         self.state_recurrence = StateRecurrence()
         """What the probe has found out about states."""
         self._probe = Probe(simulator)

@@ -67,12 +67,13 @@ class PythonSimulator:
         name = getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
         self.name = name if isinstance(name, str) else type(model).__name__
         self.action_names: tuple[str, ...] = ()
+        self.policy: Callable[..., Any] | None = None
+        """What proposes continuous actions, if the user brings it."""
         if self.continuous:
             self.action_space, self.actions = (getattr(owner, name, None) for name in ("action_space", "actions"))
         else:
-            own = action_count(getattr(owner, "num_actions", num_actions))
+            count, own = action_count(num_actions), action_count(getattr(owner, "num_actions", num_actions))
             named = names("action_names", getattr(owner, "action_names", ()), own)
-            count: int = self.num_actions
             self.action_names = named[:count] if len(named) >= count else ()
         self._features = features or getattr(owner, "features", None) or flatten
         self._inputs = getattr(owner, "inputs", None) if features is None else None
@@ -176,7 +177,7 @@ class PythonSimulator:
     def choices(self, state: State) -> Any:
         """The legal actions of a state; a few of them, if they are continuous."""
         if self.continuous:
-            propose = Proposals(self, None, np.random.default_rng(0))
+            propose = Proposals(self, self.policy, np.random.default_rng(0))
             return [propose(state) for _ in range(3)]
         legal = getattr(self, "legal_actions", None)
         return range(self.num_actions) if legal is None else legal(state)

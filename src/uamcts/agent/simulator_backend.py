@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from uamcts.agent.experience import Experience, Measure, Outcome, Returns
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.report import Report, build_report
+from uamcts.agent.searching import Compared, Previous, Searching
 from uamcts.arguments import action_number, flag, real, shown, whole
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
@@ -32,44 +33,6 @@ def _span(config: SearchConfig) -> int:
 
 def _returns(config: SearchConfig) -> Returns:
     return Returns(float(config.gamma), config.depth, _span(config))
-
-
-class Compared(NamedTuple):
-    """A real transition beside what the simulator predicts."""
-
-    state: Any
-    action: int
-    following: Any
-    here: np.ndarray
-    """The features of the state."""
-    inputs: np.ndarray
-    believed: Outcome
-    real: Outcome
-    own: float
-    """What the user's own function says of the difference."""
-    paid: tuple[float, bool]
-    """Reward and end, as predicted where they are unknown."""
-    whole: bool
-    """Whether reward and end are known: given, or predicted together with the very state that followed."""
-
-
-class Searching(NamedTuple):
-    """How an agent decides between a tree and a graph, and whether it goes on from its last search."""
-
-    chooses: bool
-    """Whether it searches a graph where states recur; else what `config.graph` says counts."""
-    reuses: bool
-
-
-class Previous(NamedTuple):
-    """The last search, to go on from."""
-
-    plan: Any
-    steps_left: int | None
-
-    def leads_to(self, steps_left: int | None) -> bool:
-        """Whether its values mean the same in a search with so many steps left."""
-        return steps_left == (None if self.steps_left is None else self.steps_left - 1)
 
 
 class SimulatorBackend:

@@ -16,9 +16,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.domains.base import Domain
+from uamcts.mcts.api import run_search
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.search import SearchResult, tree_search
+from uamcts.mcts.search import SearchResult
 from uamcts.types import BatchedUncertainty, Model, PyTree, Transition, Uncertainty
 from uamcts.uncertainty.calibration import Calibrated, applies
 from uamcts.uncertainty.estimator import Action, Copies, Estimator, Scalar
@@ -127,7 +128,7 @@ def plan(
     model, uncertainty = knowledge.learner.planner(domain)
     settings = config.with_tau(knowledge.tau)
     legal = getattr(domain, "legal", None)
-    return tree_search(key, state, Problem(model, uncertainty, domain.num_actions, legal), settings, memory)
+    return run_search(key, state, Problem(model, uncertainty, domain.num_actions, legal), settings, memory)
 
 
 def observe(

@@ -1,0 +1,47 @@
+"""What a backend of a simulator carries between a search and a real transition."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from uamcts.agent.experience import Outcome
+
+
+class Compared(NamedTuple):
+    """A real transition beside what the simulator predicts."""
+
+    state: Any
+    action: int
+    following: Any
+    here: np.ndarray
+    """The features of the state."""
+    inputs: np.ndarray
+    believed: Outcome
+    real: Outcome
+    own: float
+    """What the user's own function says of the difference."""
+    paid: tuple[float, bool]
+    """Reward and end, as predicted where they are unknown."""
+    whole: bool
+    """Whether reward and end are known: given, or predicted together with the very state that followed."""
+
+
+class Searching(NamedTuple):
+    """How an agent decides between a tree and a graph, and whether it goes on from its last search."""
+
+    chooses: bool
+    """Whether it searches a graph where states recur; else what `config.graph` says counts."""
+    reuses: bool
+
+
+class Previous(NamedTuple):
+    """The last search, to go on from."""
+
+    plan: Any
+    steps_left: int | None
+
+    def leads_to(self, steps_left: int | None) -> bool:
+        """Whether its values mean the same in a search with so many steps left."""
+        return steps_left == (None if self.steps_left is None else self.steps_left - 1)
