@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
@@ -236,77 +235,3 @@ def _unflatten(cls: type[Domain], leaves: Iterable[Any]) -> Domain:
     for field, leaf in zip(fields(cls), leaves, strict=True):
         object.__setattr__(domain, field.name, leaf)
     return domain
-
-
-def line(argument: str, values: Iterable[int], length: int) -> tuple[int, ...]:
-    """`values` as distinct places 0 .. length - 1, or an error that names the argument."""
-    try:
-        places = tuple(operator.index(value) for value in values)
-    except TypeError:
-        raise TypeError(
-            f"{argument} is {values!r}; give a list of whole numbers, for example {argument}=[2, 4]"
-        ) from None
-    for place in places:
-        if not 0 <= place < length:
-            raise ValueError(f"{argument} holds {place}; places run from 0 to {length - 1}")
-    return tuple(sorted(set(places)))
-
-
-def whole_number(argument: str, value: Any, least: int, greatest: int | None = None) -> int:
-    """`value` as an integer within its limits, or an error that names the argument."""
-    limits = f"of at least {least}" if greatest is None else f"between {least} and {greatest}"
-    remedy = f"{argument} is {value!r}; it must be a whole number {limits}"
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(remedy) from None
-    if isinstance(value, bool):
-        raise TypeError(remedy)
-    if number < least or (greatest is not None and number > greatest):
-        raise ValueError(remedy)
-    return number
-
-
-def share(argument: str, value: Any, of: str) -> float:
-    """`value` as a number between 0 and 1, or an error that names the argument."""
-    remedy = f"{argument} is {value!r}; it is a share of {of}, a number between 0 and 1"
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(remedy)
-    if not 0 <= value <= 1:
-        raise ValueError(remedy)
-    return float(value)
-
-
-def flag(argument: str, value: Any) -> bool:
-    """`value` as a condition, or an error that names the argument."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{argument} is {value!r}; it must be True or False")
-    return bool(value)
-
-
-def generator(seed: int) -> np.random.Generator:
-    """NumPy's generator of a `seed` that is a whole number, so that the same call draws the same world."""
-    return np.random.default_rng(whole_number("seed", seed, 0))
-
-
-def broken_places(
-    usual: Iterable[int], places: range, broken: Iterable[int] | None, severity: float | None, seed: int
-) -> Iterable[int]:
-    """Where a game is broken: at `broken`, at a share `severity` of its `places`, or, given neither, where `usual`.
-
-    The broken places of a severity are the first so many of one order of all, drawn from `seed`: with the same seed
-    those of a lower severity are among those of a higher one.
-    """
-    if severity is None:
-        return usual if broken is None else broken
-    if broken is not None:
-        raise ValueError(f"broken is {broken!r} and severity is {severity}; give one of the two")
-    number = round(share("severity", severity, f"{len(places)} places") * len(places))
-    order = generator(seed).permutation(np.array(places))
-    return [int(place) for place in order[:number]]
-
-
-def difference_mask(first: int | np.integer, second: int | np.integer, count: int) -> np.ndarray:
-    """Which of the lowest `count` bits of two words differ, [count]."""
-    differences = np.uint32(first) ^ np.uint32(second)
-    return np.asarray(differences >> np.arange(count, dtype=np.uint32) & 1 == 1)

@@ -13,8 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, broken_places, difference_mask, line
+from uamcts.domains.base import Domain
 from uamcts.domains.bits import Layout, bit, bits_to_rows, mask, ones, rows_to_bits, word
+from uamcts.domains.options import broken_places, difference_mask, line
 from uamcts.types import Transition
 
 SIZE = 10

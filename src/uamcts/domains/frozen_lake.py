@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, flag
+from uamcts.domains.base import Domain
 from uamcts.domains.bits import word
+from uamcts.domains.options import flag
 from uamcts.domains.outcomes import Outcomes
 from uamcts.types import Transition
 

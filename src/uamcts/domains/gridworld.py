@@ -13,8 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, difference_mask, line
+from uamcts.domains.base import Domain
 from uamcts.domains.bits import bit, mask, word
+from uamcts.domains.options import difference_mask, line
 from uamcts.types import Transition
 
 ROWS, COLUMNS = 3, 7

@@ -15,9 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.domains.base import Domain, flag, generator, share, whole_number
+from uamcts.domains.base import Domain
 from uamcts.domains.bits import word
 from uamcts.domains.gridworld import DOWN, LEFT, REWARD, RIGHT, UP
+from uamcts.domains.options import flag, generator, share, whole_number
 from uamcts.types import Transition
 
 LEAST, GREATEST = 4, 1000
