@@ -41,7 +41,6 @@ class Row(NamedTuple):
     bias: jax.Array
     keep: jax.Array
     prior: jax.Array
-    visits: jax.Array
     child: jax.Array
     probability: jax.Array
     reward: jax.Array
@@ -106,7 +105,6 @@ def expand(
         bias=bias,
         keep=keep,
         prior=prior,
-        visits=jnp.zeros((num_actions, slots), float),
         child=jnp.where(lives, child, END).reshape(num_actions, slots),
         probability=jnp.where(possible, probability, 0.0),
         reward=reward,

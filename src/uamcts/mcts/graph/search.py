@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.backup import back_up
-from uamcts.mcts.graph.descend import Descent, descend
+from uamcts.mcts.graph.descend import STUCK, Descent, append, descend
 from uamcts.mcts.graph.expand import Leaf, expand, grow
 from uamcts.mcts.graph.graph import ROOT, UNEXPANDED, Graph, empty_graph
 from uamcts.mcts.graph.loops import read_once
@@ -62,15 +62,17 @@ def graph_search(
         memory = problem.uncertainty.memory()
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
 
+    outcomes = problem.num_actions * problem.slots(state)
+
     def iteration(carry: _Carry, number: jax.Array) -> tuple[_Carry, None]:
         graph, flags, memory = carry
         path = descend(graph, number, config, longest, jnp.where(graph.open > 0, limit, 0))
-        graph = graph._replace(visits=path.visits, seen=path.seen)
+        graph = graph._replace(seen=path.seen)
         leaf = _read(graph, path)
         grown = expand(graph, leaf, seed, problem, config, memory)
         graph = grow(graph, grown, leaf.grows)
-        rows = path.rows.at[path.length].set(graph.rows - 1, mode="drop")
-        path = path._replace(rows=rows, length=path.length + leaf.grows)
+        path = append(path, graph.row[path.node], path.step == STUCK, outcomes)
+        path = append(path, grown.number, leaf.grows, outcomes)
         graph = back_up(graph, path, config)
         doubled = leaf.grows & (graph.rows >= FIRST_SWEEP) & (graph.rows & (graph.rows - 1) == 0)
         graph = settle(graph, config, doubled, SWEEPS_BETWEEN)
@@ -102,9 +104,9 @@ def _read(graph: Graph, path: Descent) -> Leaf:
 
     def look() -> Leaf:
         row = graph.row[path.node]
-        node = jnp.where(path.stuck, jnp.argmax(graph.row == UNEXPANDED).astype(jnp.int32), path.node)
+        node = jnp.where((path.step == STUCK), jnp.argmax(graph.row == UNEXPANDED).astype(jnp.int32), path.node)
         state = jax.tree.map(lambda leaf: leaf[node], graph.state)
-        grows = (graph.open > 0) & ((row == UNEXPANDED) | path.stuck)
+        grows = (graph.open > 0) & ((row == UNEXPANDED) | (path.step == STUCK))
         return Leaf(node, state, graph.doubted[node], grows)
 
     return read_once(look, path.node >= 0)
