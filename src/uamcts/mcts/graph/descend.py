@@ -21,7 +21,6 @@ from uamcts.mcts.rules import find_rules
 from uamcts.mcts.select import normalize
 from uamcts.mcts.tree import unrolled_argmax, unrolled_reduce
 
-
 UNROLLED = 16
 """Up to so many outcomes of a row are written out one by one."""
 ARRIVED, STUCK = -1, -2

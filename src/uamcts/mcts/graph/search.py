@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +13,9 @@ from uamcts.mcts.graph.backup import back_up
 from uamcts.mcts.graph.descend import STUCK, Descent, append, descend
 from uamcts.mcts.graph.expand import Leaf, expand, grow
 from uamcts.mcts.graph.graph import ROOT, UNEXPANDED, Graph, empty_graph
-from uamcts.mcts.graph.loops import read_once
+from uamcts.mcts.graph.loops import masked_while, read_once
 from uamcts.mcts.graph.reuse import move_root
-from uamcts.mcts.graph.sweep import MOST_SWEEPS, look_ahead, settle
+from uamcts.mcts.graph.sweep import look_ahead, settle
 from uamcts.mcts.graph.table import enter, key_words
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, worst_return
@@ -30,7 +30,16 @@ SWEEPS_BETWEEN = 100
 ROUNDING = 1e-6
 """Values that differ by less than this, relative to the greatest, are equal."""
 
-_Carry: TypeAlias = tuple[Graph, jax.Array, PyTree]
+
+class _Carry(NamedTuple):
+    """What an iteration passes on."""
+
+    number: jax.Array
+    """Of the next iteration, from 1 on."""
+    graph: Graph
+    flags: jax.Array
+    memory: PyTree
+    """What the uncertainty remembers."""
 
 
 def graph_search(
@@ -45,8 +54,8 @@ def graph_search(
     """One search from `state` on a graph of states: pure and unbatched.
 
     An iteration descends to a node that is not expanded, expands it with all outcomes of all actions, gives each new
-    state a first value, and backs up the path. Sweeps over all expanded nodes end the search. An iteration that finds
-    nothing left to expand does nothing: the sweeps then give the optimum of the model.
+    state a first value, and backs up the path. Sweeps over all expanded nodes end the search. It ends early when
+    nothing is left to expand: the sweeps then give the optimum of the model.
 
     `horizon` is the number of steps left. It does not multiply the nodes: as many sweeps from V_0 = 0 give the values
     of a finite horizon on the same graph, exact on what it covers.
@@ -64,8 +73,11 @@ def graph_search(
 
     outcomes = problem.num_actions * problem.slots(state)
 
-    def iteration(carry: _Carry, number: jax.Array) -> tuple[_Carry, None]:
-        graph, flags, memory = carry
+    def active(carry: _Carry) -> jax.Array:
+        return (carry.number <= config.iterations) & (carry.graph.open > 0)
+
+    def iteration(carry: _Carry) -> _Carry:
+        number, graph, flags, memory = carry
         path = descend(graph, number, config, longest, jnp.where(graph.open > 0, limit, 0))
         graph = graph._replace(seen=path.seen)
         leaf = _read(graph, path)
@@ -77,11 +89,11 @@ def graph_search(
         doubled = leaf.grows & (graph.rows >= FIRST_SWEEP) & (graph.rows & (graph.rows - 1) == 0)
         graph = settle(graph, config, doubled, SWEEPS_BETWEEN)
         flags = flags | jnp.where(leaf.grows, _flags(grown.faults), 0)
-        return (graph, flags, grown.memory), None
+        return _Carry(number + 1, graph, flags, grown.memory)
 
-    start = (_plant(state, problem, config, previous), jnp.int32(0), memory)
-    (graph, flags, memory), _ = jax.lax.scan(iteration, start, 1 + jnp.arange(config.iterations, dtype=jnp.int32))
-    graph, early = look_ahead(graph, MOST_SWEEPS if horizon is None else horizon, config)
+    start = _Carry(jnp.int32(1), _plant(state, problem, config, previous), jnp.int32(0), memory)
+    _, graph, flags, memory = masked_while(active, iteration, start)
+    graph, early = look_ahead(graph, horizon, config)
     return _result(seed, graph, early, flags)._replace(memory=memory)
 
 
