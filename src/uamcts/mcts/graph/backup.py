@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.descend import Descent, look, put
@@ -33,13 +34,13 @@ def best(quality: jax.Array, exists: jax.Array) -> jax.Array:
 
 
 class _Climb(NamedTuple):
-    place: jax.Array
-    row: jax.Array
-    quality: jax.Array
+    place: Int[Array, ""]
+    row: Int[Array, ""]
+    quality: Float[Array, " actions"]
     """Q of the row, [actions], not yet written."""
-    value: jax.Array
-    qualities: jax.Array
-    visits: jax.Array
+    value: Float[Array, " nodes"]
+    qualities: Float[Array, "rows actions"]
+    visits: Float[Array, " visits"]
     """Flat."""
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.graph import END, ROOT, Graph
@@ -21,7 +22,7 @@ from uamcts.mcts.rules import find_rules
 from uamcts.mcts.select import normalize
 from uamcts.mcts.tree import unrolled_argmax, unrolled_reduce
 
-UNROLLED = 16
+UNROLLED = 8
 """Up to so many outcomes of a row are written out one by one."""
 ARRIVED, STUCK = -1, -2
 """The last step of a path: to a node without a row or as far as the path may go, or to where it cannot go on."""
@@ -34,14 +35,14 @@ class Descent(NamedTuple):
     that follows no outcome has the outcome actions * slots.
     """
 
-    step: jax.Array
+    step: Int[Array, ""]
     """The next step, ARRIVED or STUCK."""
-    node: jax.Array
-    length: jax.Array
+    node: Int[Array, ""]
+    length: Int[Array, ""]
     """How many steps were taken, less than 0 before the path has come to the root."""
-    steps: jax.Array
+    steps: Int[Array, " steps"]
     """The steps taken, [longest + 2], of which the first `length` count."""
-    seen: jax.Array
+    seen: Int[Array, " nodes"]
     """The graph's."""
 
 
@@ -100,8 +101,8 @@ def next_step(graph: Graph, row: jax.Array, seen: jax.Array, number: jax.Array, 
     action = best_action(graph, tried, useful, row, config)
     outcome = action
     if graph.slots > 1:
-        slot = next_outcome(graph.probability[row, action], visits[action], worthwhile[action])
-        outcome = action * graph.slots + slot
+        likeliest = next_outcome(graph.probability[row, action], visits[action], worthwhile[action])
+        outcome = action * graph.slots + likeliest
     moves = unrolled_reduce(jnp.logical_or, useful)
     return jnp.where(moves, row * (graph.num_actions * graph.slots + 1) + outcome, STUCK)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,16 +14,18 @@ from uamcts.mcts.graph.descend import STUCK, Descent, append, descend
 from uamcts.mcts.graph.expand import Leaf, expand, grow
 from uamcts.mcts.graph.graph import ROOT, UNEXPANDED, Graph, empty_graph
 from uamcts.mcts.graph.loops import masked_while, read_once
-from uamcts.mcts.graph.reuse import move_root
+from uamcts.mcts.graph.reuse import move_root, same_settings
 from uamcts.mcts.graph.sweep import look_ahead, settle
 from uamcts.mcts.graph.table import enter, key_words
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, worst_return
 from uamcts.randomness import TIE, draw, pick, seed_of
-from uamcts.types import BatchedUncertainty, PyTree
+from uamcts.types import BatchedUncertainty, Number, PyTree
 
 BAD_PROBABILITY = 8
 """A flag of a result: probabilities of outcomes that are negative, not numbers, or do not sum to 1."""
+OTHER_SETTINGS = 16
+"""A flag of a result: `previous` is the graph of a search with other settings. It was not used."""
 FIRST_SWEEP = 8
 """Sweeps in between begin once so many nodes are expanded, and follow whenever that number has doubled."""
 SWEEPS_BETWEEN = 100
@@ -48,8 +50,8 @@ def graph_search(
     problem: Problem,
     config: SearchConfig,
     memory: PyTree = None,
-    horizon: jax.Array | int | None = None,
-    previous: Graph | None = None,
+    horizon: Number = None,
+    previous: Any = None,
 ) -> SearchResult:
     """One search from `state` on a graph of states: pure and unbatched.
 
@@ -91,21 +93,24 @@ def graph_search(
         flags = flags | jnp.where(leaf.grows, _flags(grown.faults), 0)
         return _Carry(number + 1, graph, flags, grown.memory)
 
-    start = _Carry(jnp.int32(1), _plant(state, problem, config, previous), jnp.int32(0), memory)
+    graph = _plant(state, problem, config, config.iterations * (1 if previous is None else 2))
+    if previous is not None:
+        graph = move_root(previous, graph, state, config.iterations)
+    start = _Carry(jnp.int32(1), graph, jnp.int32(0), memory)
     _, graph, flags, memory = masked_while(active, iteration, start)
     graph, early = look_ahead(graph, horizon, config)
+    if previous is not None:
+        flags = flags | jnp.where(same_settings(previous, graph), 0, OTHER_SETTINGS)
     return _result(seed, graph, early, flags)._replace(memory=memory)
 
 
-def _plant(state: PyTree, problem: Problem, config: SearchConfig, previous: Graph | None) -> Graph:
-    """The graph before the first iteration: the root alone, or what is below it in a previous graph."""
+def _plant(state: PyTree, problem: Problem, config: SearchConfig, rows: int) -> Graph:
+    """A graph of the root alone."""
     state = jax.tree.map(jnp.asarray, state)
-    rows = config.iterations * (1 if previous is None else 2)
-    graph = empty_graph(state, rows, problem.num_actions, problem.slots(state), problem.prior is not None)
+    graph = empty_graph(state, config, rows, problem.num_actions, problem.slots(state), problem.prior is not None)
     prints, _ = key_words(state, jnp.bool_(False))
     table = enter(graph.table, prints[None], jnp.array([ROOT]), jnp.array([True]))
-    graph = graph._replace(table=table)
-    return graph if previous is None else move_root(previous, graph, state, config.iterations)
+    return graph._replace(table=table)
 
 
 def _read(graph: Graph, path: Descent) -> Leaf:

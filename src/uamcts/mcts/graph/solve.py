@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.graph import Graph
@@ -27,9 +28,9 @@ USEFUL = 0.1
 class _Linear(NamedTuple):
     """V = constant + sum of weight * V[onward], over [rows] and [rows, slots]."""
 
-    constant: jax.Array
-    weight: jax.Array
-    onward: jax.Array
+    constant: Float[Array, " rows"]
+    weight: Float[Array, "rows slots"]
+    onward: Int[Array, "rows slots"]
 
 
 def solve(graph: Graph, value: jax.Array, wanted: jax.Array, config: SearchConfig) -> jax.Array:
@@ -70,7 +71,7 @@ def _double(linear: _Linear, wanted: jax.Array) -> jax.Array:
         return constant + weight * constant[onward], weight * weight[onward], onward[onward]
 
     start = (linear.constant, linear.weight[:, 0], linear.onward[:, 0])
-    return jax.lax.fori_loop(0, jnp.where(wanted, DOUBLINGS, 0), step, start)[0]
+    return cast(jax.Array, jax.lax.fori_loop(0, jnp.where(wanted, DOUBLINGS, 0), step, start)[0])
 
 
 class _Krylov(NamedTuple):
@@ -99,7 +100,7 @@ def _correct(linear: _Linear, now: jax.Array, wanted: jax.Array) -> jax.Array:
         alpha = krylov.product / jnp.vdot(shadow, through)
         half = krylov.residual - alpha * through
         again = apply(half)
-        omega = jnp.vdot(again, half) / jnp.maximum(jnp.vdot(again, again), jnp.finfo(half.dtype).tiny)
+        omega = jnp.vdot(again, half) / jnp.maximum(jnp.vdot(again, again), 1e-30)
         residual = half - omega * again
         product = jnp.vdot(shadow, residual)
         beta = product / krylov.product * alpha / omega

@@ -16,8 +16,9 @@ from uamcts.mcts.graph.backup import best, qualities
 from uamcts.mcts.graph.graph import Graph
 from uamcts.mcts.graph.loops import masked_while, read_once
 from uamcts.mcts.graph.solve import solve
+from uamcts.types import Number
 
-CHUNK = 64
+CHUNK = 256
 """Rows that a sweep works on at once."""
 MOST_SWEEPS = 1000
 SWEEPS_PER_SOLUTION, MOST_SOLUTIONS = 100, 10
@@ -106,7 +107,7 @@ class _Ahead(NamedTuple):
     early: jax.Array
     """The sum over sweeps of the root's Q, [actions]."""
     left: jax.Array
-    """How many more sweeps; 0 once the values stand still, unless it is -1 then."""
+    """How many more sweeps; -1 once the values stand still."""
 
 
 class _Inner(NamedTuple):
@@ -118,8 +119,9 @@ class _Inner(NamedTuple):
 
 
 def _sweep_ahead(graph: Graph, start: _Ahead, config: SearchConfig) -> _Ahead:
-    """Sweeps in which every row is backed up out of the values before the sweep."""
+    """Sweeps in which every row is backed up out of the values before the sweep; two at least, if there is time."""
     last, zero = _last_chunk(graph), jnp.zeros((), float)
+    estimates = _estimates(graph)
 
     def sweep(ahead: _Ahead) -> _Ahead:
         going = ahead.left > 0
@@ -132,12 +134,17 @@ def _sweep_ahead(graph: Graph, start: _Ahead, config: SearchConfig) -> _Ahead:
             change, size = jnp.maximum(inner.change, chunk.change), jnp.maximum(inner.size, chunk.size)
             return _Inner(value, early, inner.chunk - 1, change, size)
 
-        begin = _Inner(ahead.value, ahead.early, last, zero, zero)
+        begin = _Inner(jnp.where(going, estimates, ahead.value), ahead.early, last, zero, zero)
         end = masked_while(lambda inner: inner.chunk >= 0, step, begin)
-        settled = going & (end.change <= TOLERANCE * end.size)
+        settled = going & (end.change <= TOLERANCE * end.size) & (ahead.left < start.left)
         return _Ahead(end.value, end.early, jnp.where(settled, -1, ahead.left - going))
 
     return masked_while(lambda ahead: ahead.left > 0, sweep, start)
+
+
+def _estimates(graph: Graph) -> jax.Array:
+    """The values of nodes that are not expanded, 0 for the others."""
+    return jnp.where(graph.row < 0, graph.value, 0.0)
 
 
 class _Rounds(NamedTuple):
@@ -145,8 +152,10 @@ class _Rounds(NamedTuple):
     number: jax.Array
 
 
-def look_ahead(graph: Graph, horizon: jax.Array | int | None, config: SearchConfig) -> tuple[Graph, jax.Array]:
+def look_ahead(graph: Graph, horizon: Number, config: SearchConfig) -> tuple[Graph, jax.Array]:
     """The graph with Q of `horizon` steps to go, Q_h out of V_(h-1) with V_0 = 0; fewer if the values stand still.
+
+    V_0 is 0 for nodes that are not expanded too; with steps left they have their first estimate.
 
     Without a horizon the values of the fixed point. With gamma = 1 these are `MOST_SWEEPS` steps at most. With a
     smaller gamma a few sweeps find out a good policy, whose values are then solved for (`solve`): sweeps alone would
@@ -174,7 +183,7 @@ def look_ahead(graph: Graph, horizon: jax.Array | int | None, config: SearchConf
         left = jnp.where(going, ahead.left, carry.ahead.left)
         return _Rounds(_Ahead(ahead.value, early, left), carry.number + 1)
 
-    value = jnp.where(graph.row < 0, graph.value, 0.0)
+    value = _estimates(graph) if horizon is None else jnp.zeros_like(graph.value)
     start = _Rounds(_Ahead(value, jnp.zeros(graph.num_actions, float), jnp.int32(0)), jnp.int32(0))
     end = (masked_while(active, step, start) if solves else step(start)).ahead
     quality = qualities(end.value, graph.child, graph.probability, graph.reward, graph.keep, config)
