@@ -29,7 +29,10 @@ MODULES = [
     "uamcts.mcts.tree",
     "uamcts.randomness",
 ]
-"""The modules whose annotations are checked in all tests. `graph.search` and `graph.reuse` are not: they know graphs of two sizes."""
+"""The modules whose annotations are checked in all tests.
+
+`graph.search` and `graph.reuse` are not among them: they know graphs of two sizes.
+"""
 
 RESULTS = ("SearchResult.", "Tree.")
 """Classes whose methods are not checked: callers use them on NumPy arrays and on batches too."""
