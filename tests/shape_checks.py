@@ -15,6 +15,13 @@ from beartype import BeartypeConf, beartype
 MODULES = [
     "uamcts.mcts.backpropagate",
     "uamcts.mcts.expand",
+    "uamcts.mcts.graph.backup",
+    "uamcts.mcts.graph.descend",
+    "uamcts.mcts.graph.expand",
+    "uamcts.mcts.graph.graph",
+    "uamcts.mcts.graph.solve",
+    "uamcts.mcts.graph.sweep",
+    "uamcts.mcts.graph.table",
     "uamcts.mcts.rules",
     "uamcts.mcts.search",
     "uamcts.mcts.select",
@@ -22,7 +29,10 @@ MODULES = [
     "uamcts.mcts.tree",
     "uamcts.randomness",
 ]
-"""The modules whose annotations are checked in all tests."""
+"""The modules whose annotations are checked in all tests.
+
+`graph.search` and `graph.reuse` are not among them: they know graphs of two sizes.
+"""
 
 RESULTS = ("SearchResult.", "Tree.")
 """Classes whose methods are not checked: callers use them on NumPy arrays and on batches too."""

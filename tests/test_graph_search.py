@@ -70,10 +70,60 @@ def test_a_horizon_is_backward_induction():
         return uamcts.search(KEY, jnp.int32(0), Chances(*map(jnp.asarray, lake)), None, config, horizon=horizon).values
 
     found = jax.jit(jax.vmap(plan))(steps)
-    # A search that may only look two steps ahead leaves the rest unexpanded, with estimates of its own.
-    np.testing.assert_allclose(found[0], solve(lake, 0.998, 1)[0], atol=0.2)
-    for values, horizon in zip(found[2:], steps[2:].tolist(), strict=True):
+    for values, horizon in zip(found, steps.tolist(), strict=True):
         np.testing.assert_allclose(values, solve(lake, 0.998, horizon)[0], atol=1e-5)
+
+
+def endless(length):
+    """A ring that pays 1 per step, and in which one may also stay for 1/2 a step."""
+    following = np.array([[[(state + 1) % length], [state]] for state in range(length)], np.int32)
+    rewards = np.broadcast_to(np.array([[1.0], [0.5]], np.float32), following.shape)
+    return Chances(following, rewards, np.zeros(following.shape, bool), np.ones(following.shape, np.float32))
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_rewards_that_never_end(slots):
+    """1 / (1 - gamma) in a ring, with outcomes that are one or two halves; sweeps alone would take 14,000 steps."""
+    ring = Chances(*(np.repeat(part, slots, axis=2) for part in endless(7)))
+    ring = Chances(*map(jnp.asarray, ring._replace(probabilities=ring.probabilities / slots)))
+    plan = jax.jit(lambda gamma: uamcts.search(KEY, jnp.int32(0), ring, None, replace(GRAPH, gamma=gamma)).values)
+    for gamma in (0.9, 0.999):
+        worth = 1 / (1 - gamma)
+        np.testing.assert_allclose(plan(gamma), [worth, 0.5 + gamma * worth], rtol=1e-4)
+
+
+def test_random_processes_without_end():
+    """Rewards of random size in a random process that never ends, against value iteration."""
+    process = drawn(3, 40)
+    process = process._replace(ends=np.zeros_like(process.ends))
+    config, arrays = replace(GRAPH, iterations=50), Chances(*map(jnp.asarray, process))
+    plan = jax.jit(lambda gamma: uamcts.search(KEY, jnp.int32(0), arrays, None, replace(config, gamma=gamma)).values)
+    for gamma in (0.5, 0.99, 0.999):
+        np.testing.assert_allclose(plan(gamma), solve(process, gamma, 50_000)[0], rtol=1e-4)
+
+
+MAZE = ("S.#....", ".#...#.", "...#.#.", "##.#.#.", "....#..", ".##...G")
+
+
+def test_shortest_paths_through_a_maze():
+    """Every step costs 1: values are distances, which a search from the goal finds."""
+    cells = {(r, c) for r, row in enumerate(MAZE) for c, letter in enumerate(row) if letter != "#"}
+    number = {cell: place for place, cell in enumerate(sorted(cells))}  # the goal is the last
+    moves = {
+        (number[r, c], a): (number.get((r + down, c + right), number[r, c]), -1.0, 0.0)
+        for r, c in cells
+        for a, (down, right) in enumerate(((0, 1), (1, 0), (0, -1), (-1, 0)))
+    }
+    maze = table(moves, len(cells), 4)
+    distance, queue = {len(cells) - 1: 0}, [len(cells) - 1]
+    for cell in queue:
+        for before in np.unique(np.nonzero(maze.following == cell)[0]).tolist():
+            if before not in distance:
+                distance[before] = distance[cell] + 1
+                queue.append(before)
+    found = find(KEY, maze, replace(GRAPH, iterations=len(cells), gamma=1.0))
+    assert found.values.tolist() == [-1.0 - distance[int(after)] for after in maze.following[0]]
+    assert distance[int(maze.following[0, int(found.action)])] == distance[0] - 1
 
 
 # By hand.
@@ -269,6 +319,28 @@ def test_a_state_that_was_not_met_starts_afresh():
     again = uamcts.search(KEY, jnp.int32(14), lake, None, config, tree=first)
     fresh = uamcts.search(KEY, jnp.int32(14), lake, None, config)
     assert again.values.tolist() == fresh.values.tolist()
+
+
+def test_a_graph_that_does_not_fit_is_refused():
+    config = replace(GRAPH, iterations=3, gamma=0.9)
+    arrays = Chances(*map(jnp.asarray, slippery(0.7)))
+    first = uamcts.search(KEY, jnp.int32(0), arrays, None, config)
+
+    def again(kind=jnp.int32, model=arrays, config=config, tree=first, **brought):
+        return uamcts.search(KEY, jnp.zeros((), kind), model, None, config, tree=tree, **brought)
+
+    with pytest.raises(ValueError, match="tree has other actions"):
+        again(model=Chances(*(part[:, :3] for part in arrays)))
+    with pytest.raises(ValueError, match="tree has other outcomes per action"):
+        again(model=Chances(*(part[:, :, :2] for part in arrays)))
+    with pytest.raises(ValueError, match="tree has other states"):
+        again(kind=jnp.int16)
+    with pytest.raises(ValueError, match="tree has other prior probabilities"):
+        again(prior=lambda state: jnp.ones(4))
+    with pytest.raises(ValueError, match="give the result of an earlier search with graph=True"):
+        again(tree=find(KEY, DIAMOND, uamcts.SearchConfig(iterations=2)))
+    with pytest.raises(ValueError, match="another gamma"):
+        again(config=replace(config, gamma=0.8))
 
 
 # Bad input.

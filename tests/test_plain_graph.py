@@ -1,7 +1,10 @@
 """Graph search in the plain engine: against value iteration and backward induction, with trust, with reuse."""
 
 import math
+import types
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from decision_processes import LAKE, Process, Sampler, action_values, lake, random_process
@@ -282,3 +285,31 @@ def test_the_lake_map():
 def test_explain_tells_how_many_states_share_nodes():
     result = reference.search(0, 0, lake(0.7), None, uamcts.SearchConfig(graph=True, iterations=100, gamma=0.9))
     assert result.explain().endswith("equal states share a node: 11 states were expanded, no other can be reached")
+
+
+@pytest.mark.parametrize("engine", ["plain", "compiled"])
+def test_a_reward_beyond_the_horizon_does_not_count(engine):
+    """A corridor that pays 1 at the fourth step is worth nothing with three steps left, expanded or not."""
+
+    def step(state, action):
+        return state + 1, 1.0 * (state == 3), False
+
+    for horizon, worth in ((3, 0.0), (4, 1.0)):
+        for iterations in (3, 4, 20):
+            if engine == "plain":
+                model = types.SimpleNamespace(num_actions=1, step=step)
+                config = uamcts.SearchConfig(graph=True, iterations=iterations, depth=10)
+                found = uamcts.reference.search(0, 0, model, None, config, horizon=horizon).values[0]
+            else:
+                found = compiled_corridor(iterations, horizon)
+            if horizon == 3 or iterations > 3:
+                assert found == pytest.approx(worth), (horizon, iterations)
+
+
+def compiled_corridor(iterations, horizon):
+    def step(state, action):
+        return uamcts.Transition(state + 1, (state == 3).astype(jnp.float32), jnp.bool_(False))
+
+    config = uamcts.SearchConfig(graph=True, iterations=iterations, depth=10)
+    found = uamcts.search(jax.random.key(0), jnp.int32(0), step, None, config, num_actions=1, horizon=horizon)
+    return float(found.values[0])

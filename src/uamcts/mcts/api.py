@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from uamcts.arguments import refuse_beyond_memory, search_bytes, shown, whole
 from uamcts.mcts.config import STATIC_FIELDS, SearchConfig
 from uamcts.mcts.graph.graph import Graph, graph_bytes
-from uamcts.mcts.graph.search import graph_search
+from uamcts.mcts.graph.search import OTHER_SETTINGS, graph_search
 from uamcts.mcts.problem import Problem, make_problem
 from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
 from uamcts.mcts.tree import Tree
@@ -141,6 +141,11 @@ def raise_flags(result: Any) -> None:
         raise ValueError(
             "probabilities of outcomes, or of a prior, are negative, not numbers, or do not sum to 1; make `outcomes` "
             "return probabilities [K] that do, and `prior` numbers of at least 0 that are not all 0"
+        )
+    if flags & OTHER_SETTINGS:
+        raise ValueError(
+            "tree is the result of a search with another gamma or other settings of trust; give the same settings as "
+            "there, or leave tree out"
         )
 
 

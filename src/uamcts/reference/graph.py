@@ -176,23 +176,28 @@ class Sweeper:
         through = passed[0] if len(passed) == 1 else np.minimum(*passed)
         return self.rewards + np.add.reduceat(self.chances * through, self.first_outcomes)
 
-    def sweep(self, most: int, exact: bool = False) -> np.ndarray:
+    def sweep(self, most: int, endless: bool) -> np.ndarray:
         """Backs up all nodes at once, at most `most` times: values of as many steps. Returns Q of every edge.
 
         It starts from 0 and not from the values in the graph: a value that turned out too high can keep itself alive on
-        a cycle. If `exact`, values that are slow to stand still are those of endless play.
+        a cycle. If play is `endless`, nodes that are not expanded have their estimates from the first sweep on, and
+        values that are slow to stand still are solved for; else nothing is worth anything once no step is left.
         """
         count = len(self.nodes)
-        exact = exact and self.config.gamma < 1 and count <= MOST_SOLVED
+        exact = endless and self.config.gamma < 1 and count <= MOST_SOLVED
+        estimates = self.values[count:].copy()
         self.values[:count] = 0.0
+        if not endless:
+            self.values[count:] = 0.0
         self.early = np.zeros(len(self.edges))
         for number in range(1, most + 1):
             found = self.action_values()
+            self.values[count:] = estimates
             self.early += found
             values = np.maximum.reduceat(found, self.first_edges)
             change = np.max(np.abs(values - self.values[:count]))
             self.values[:count] = values
-            if change <= ACCURACY * np.max(np.abs(values)):
+            if change <= ACCURACY * np.max(np.abs(values)) and number > 1:
                 break
             if exact and number % SWEEPS_BEFORE_SOLVING == 0:
                 self.values[:count] = self.greedy_values(found)
@@ -220,7 +225,7 @@ class Sweeper:
 
     def settle(self) -> None:
         """Sweeps, and writes the values into the graph."""
-        found = self.sweep(MOST_SWEEPS, exact=True)
+        found = self.sweep(MOST_SWEEPS, endless=True)
         for edge, value in zip(self.edges, found.tolist(), strict=True):
             edge.value = value
         for node, value in zip(self.nodes, self.values.tolist(), strict=False):

@@ -240,7 +240,7 @@ class GraphSearch:
         here = slice(sweeper.first_edges[root.index], sweeper.first_edges[root.index] + len(edges))
         values = [edge.value for edge in edges]
         if self.setup.horizon is not None:
-            values = sweeper.sweep(self.setup.horizon)[here].tolist()
+            values = sweeper.sweep(self.setup.horizon, endless=False)[here].tolist()
         chosen = edges[self.choose(values, sweeper.early[here].tolist())]
         found = {edge.action: (edge, value) for edge, value in zip(edges, values, strict=True)}
         actions = self.dynamics.actions

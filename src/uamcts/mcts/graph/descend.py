@@ -13,27 +13,36 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.graph import END, ROOT, Graph
 from uamcts.mcts.graph.loops import masked_while
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.select import normalize
-from uamcts.mcts.tree import put, unrolled_argmax, unrolled_reduce
+from uamcts.mcts.tree import unrolled_argmax, unrolled_reduce
+
+UNROLLED = 8
+"""Up to so many outcomes of a row are written out one by one."""
+ARRIVED, STUCK = -1, -2
+"""The last step of a path: to a node without a row or as far as the path may go, or to where it cannot go on."""
 
 
 class Descent(NamedTuple):
-    """A path through the graph on its way."""
+    """A path through the graph on its way.
 
-    node: jax.Array
-    rows: jax.Array
-    """The rows of the nodes left behind, [longest], of which the first `length` count."""
-    length: jax.Array
-    stuck: jax.Array
-    """Whether nothing but END and the path itself can be reached from the node in one step."""
-    visits: jax.Array
-    """The graph's."""
-    seen: jax.Array
+    The steps of the path are numbers row * (outcomes + 1) + outcome, with actions * slots outcomes in a row; one
+    that follows no outcome has the outcome actions * slots.
+    """
+
+    step: Int[Array, ""]
+    """The next step, ARRIVED or STUCK."""
+    node: Int[Array, ""]
+    length: Int[Array, ""]
+    """How many steps were taken, less than 0 before the path has come to the root."""
+    steps: Int[Array, " steps"]
+    """The steps taken, [longest + 2], of which the first `length` count."""
+    seen: Int[Array, " nodes"]
     """The graph's."""
 
 
@@ -41,30 +50,61 @@ def descend(graph: Graph, number: jax.Array, config: SearchConfig, longest: int,
     """Follows a path to a node without a row, to one where it is stuck, or until it has `limit` steps.
 
     A path never comes to a node twice: through cycles it would run for long without finding anything new. `number`,
-    which is at least 1, tells the descents of a search apart.
+    which is at least 1, tells the descents of a search apart. A round of the loop takes the step that the round before
+    chose: so what chooses it is computed once.
     """
+    outcomes = graph.num_actions * graph.slots
+    child = graph.child.reshape(-1)
 
-    def active(path: Descent) -> jax.Array:
-        return (graph.row[path.node] >= 0) & (path.length < limit) & ~path.stuck
+    def advance(path: Descent) -> Descent:
+        going, step = path.step >= 0, jnp.maximum(path.step, 0)
+        onward = child[step // (outcomes + 1) * outcomes + step % (outcomes + 1)]
+        node = jnp.where(path.length < 0, ROOT, jnp.where(going, onward, path.node))
+        seen = put(path.seen, jnp.where(going, node, END), number)
+        row, length = graph.row[node], path.length + going
+        chosen = next_step(graph, jnp.maximum(row, 0), seen, number, config)
+        chosen = jnp.where((row >= 0) & (length < limit), chosen, ARRIVED)
+        # What a path that has ended writes lies beyond its length.
+        steps = put(path.steps, jnp.maximum(path.length, 0), step)
+        return Descent(jnp.where(going, chosen, path.step), node, length, steps, seen)
 
-    def step(path: Descent) -> Descent:
-        going, row = active(path), jnp.maximum(graph.row[path.node], 0)
-        child, visits = graph.child[row], path.visits[row]
-        worthwhile = (child != END) & (path.seen[child] != number)
-        action = best_action(graph, jnp.sum(visits, axis=1), jnp.any(worthwhile, axis=1), row, config)
-        slot = next_outcome(graph.probability[row, action], visits[action], worthwhile[action])
-        moves = worthwhile[action, slot]
-        node = jnp.where(moves, child[action, slot], path.node)
-        counted = path.visits.at[row, action, slot].add(jnp.where(going & moves, 1.0, 0.0))
-        seen = path.seen.at[jnp.where(going, node, path.seen.size)].set(number, mode="drop")
-        rows, length = put(path.rows, path.length, row), path.length + 1
-        small = jax.tree.map(lambda new, old: jnp.where(going, new, old), (node, rows, length, ~moves), tuple(path[:4]))
-        return Descent(small[0], small[1], small[2], small[3], counted, seen)
+    none = jnp.zeros(longest + 2, jnp.int32)
+    start = Descent(jnp.int32(0), jnp.int32(ROOT), jnp.int32(-1), none, graph.seen)
+    return masked_while(lambda path: path.step >= 0, advance, start)
 
-    root, none = jnp.int32(ROOT), jnp.int32(0)
-    seen = graph.seen.at[ROOT].set(number)
-    start = Descent(root, jnp.zeros(longest, jnp.int32), none, jnp.bool_(False), graph.visits, seen)
-    return masked_while(active, step, start)
+
+def append(path: Descent, row: jax.Array, wanted: jax.Array, outcomes: int) -> Descent:
+    """The path with a row at its end from which it follows no outcome, if that is `wanted`."""
+    steps = put(path.steps, path.length, row * (outcomes + 1) + outcomes)
+    return path._replace(steps=steps, length=path.length + wanted)
+
+
+def look(numbers: jax.Array, places: jax.Array) -> jax.Array:
+    """`numbers[places]`, one by one if there are few: see `unrolled_reduce`."""
+    if places.size > UNROLLED:
+        return numbers[places]
+    return jnp.stack([numbers[place] for place in places.reshape(-1)]).reshape(places.shape)
+
+
+def put(numbers: jax.Array, place: jax.Array, number: jax.Array) -> jax.Array:
+    written: jax.Array = jax.lax.dynamic_update_index_in_dim(numbers, number, place, 0)
+    return written
+
+
+def next_step(graph: Graph, row: jax.Array, seen: jax.Array, number: jax.Array, config: SearchConfig) -> jax.Array:
+    """The step from a row, or STUCK if all of its outcomes end the episode or are on the path."""
+    child, visits = graph.child[row], graph.visits[row]
+    worthwhile = (child != END) & (look(seen, child) != number)
+    useful, tried = worthwhile[:, 0], visits[:, 0]
+    for slot in range(1, graph.slots):
+        useful, tried = useful | worthwhile[:, slot], tried + visits[:, slot]
+    action = best_action(graph, tried, useful, row, config)
+    outcome = action
+    if graph.slots > 1:
+        likeliest = next_outcome(graph.probability[row, action], visits[action], worthwhile[action])
+        outcome = action * graph.slots + likeliest
+    moves = unrolled_reduce(jnp.logical_or, useful)
+    return jnp.where(moves, row * (graph.num_actions * graph.slots + 1) + outcome, STUCK)
 
 
 def best_action(

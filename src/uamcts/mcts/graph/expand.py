@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import BAD_PROBABILITY_SUM
@@ -23,36 +24,35 @@ from uamcts.types import PyTree
 class Leaf(NamedTuple):
     """The node that a descent came to."""
 
-    node: jax.Array
+    node: Int[Array, ""]
     state: PyTree
-    doubted: jax.Array
-    grows: jax.Array
+    doubted: Bool[Array, ""]
+    grows: Bool[Array, ""]
     """Whether it is to be expanded."""
 
 
 class Row(NamedTuple):
     """One row of a graph to be, as in `Graph`."""
 
-    owner: jax.Array
-    exists: jax.Array
-    uncertainty: jax.Array
-    bias: jax.Array
-    keep: jax.Array
-    prior: jax.Array
-    visits: jax.Array
-    child: jax.Array
-    probability: jax.Array
-    reward: jax.Array
+    owner: Int[Array, ""]
+    exists: Bool[Array, " actions"]
+    uncertainty: Float[Array, " actions"]
+    bias: Float[Array, " actions"]
+    keep: Float[Array, " actions"]
+    prior: Float[Array, " prior"]
+    child: Int[Array, "actions slots"]
+    probability: Float[Array, "actions slots"]
+    reward: Float[Array, "actions slots"]
 
 
 class Successors(NamedTuple):
     """The new nodes of a row, [actions * slots] each."""
 
     state: PyTree
-    doubted: jax.Array
-    value: jax.Array
-    is_new: jax.Array
-    prints: jax.Array
+    doubted: Bool[Array, " n"]
+    value: Float[Array, " n"]
+    is_new: Bool[Array, " n"]
+    prints: UInt32[Array, "n 2"]
 
 
 class Grown(NamedTuple):
@@ -104,7 +104,6 @@ def expand(
         bias=bias,
         keep=keep,
         prior=prior,
-        visits=jnp.zeros((num_actions, slots), float),
         child=jnp.where(lives, child, END).reshape(num_actions, slots),
         probability=jnp.where(possible, probability, 0.0),
         reward=reward,

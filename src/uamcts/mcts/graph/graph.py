@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.table import empty_table
+from uamcts.mcts.rules import RULES
 from uamcts.types import PyTree
 
 END, ROOT, FIRST = 0, 1, 2
@@ -27,42 +30,44 @@ class Graph(NamedTuple):
 
     state: PyTree
     """The state of a node, [nodes, ...]."""
-    doubted: jax.Array
+    doubted: Bool[Array, " nodes"]
     """Whether a doubtful transition lies on the way to the node: equal states with and without are two nodes. bool."""
-    value: jax.Array
+    value: Float[Array, " nodes"]
     """V: the first estimate of a node without a row, the best Q of one with a row. float."""
-    row: jax.Array
+    row: Int[Array, " nodes"]
     """The row of a node, UNEXPANDED or UNUSED. int32."""
-    seen: jax.Array
+    seen: Int[Array, " nodes"]
     """The last descent, counted from 1, that came to the node. int32."""
-    owner: jax.Array
+    owner: Int[Array, " rows"]
     """The node of a row, [rows]. int32."""
-    exists: jax.Array
+    exists: Bool[Array, "rows actions"]
     """Whether the action is legal, [rows, actions]. bool."""
-    uncertainty: jax.Array
+    uncertainty: Float[Array, "rows actions"]
     """U, [rows, actions]. float."""
-    bias: jax.Array
+    bias: Float[Array, "rows actions"]
     """How selection corrects the action's score: see `Rules.score`, [rows, actions]. float."""
-    keep: jax.Array
+    keep: Float[Array, "rows actions"]
     """Which fraction of a value passes through the transition, [rows, actions]. float."""
-    prior: jax.Array
+    prior: Float[Array, "rows prior"]
     """Prior probabilities, [rows, actions]; [rows, 0] without a prior. float."""
-    quality: jax.Array
+    quality: Float[Array, "rows actions"]
     """Q(s, a), [rows, actions]. float."""
-    visits: jax.Array
+    visits: Float[Array, "rows actions slots"]
     """How often each outcome was followed, [rows, actions, slots]. float."""
-    child: jax.Array
+    child: Int[Array, "rows actions slots"]
     """The node of an outcome, [rows, actions, slots]; END for those of probability 0 too. int32."""
-    probability: jax.Array
+    probability: Float[Array, "rows actions slots"]
     """[rows, actions, slots], 0 for actions that do not exist. float."""
-    reward: jax.Array
+    reward: Float[Array, "rows actions slots"]
     """[rows, actions, slots]. float."""
-    table: jax.Array
+    table: UInt32[Array, "table_rows entries"]
     """The node of a state: see `table.py`."""
-    rows: jax.Array
+    rows: Int[Array, ""]
     """How many rows are in use. int32, no axis."""
-    open: jax.Array
+    open: Int[Array, ""]
     """How many nodes have no row yet, END aside. At 0 the graph holds everything that can be reached."""
+    settings: Float[Array, " settings"]
+    """The settings that its values depend on: see `settings_of`."""
 
     @property
     def num_actions(self) -> int:
@@ -73,7 +78,14 @@ class Graph(NamedTuple):
         return self.child.shape[-1]
 
 
-def empty_graph(state: PyTree, rows: int, num_actions: int, slots: int, has_prior: bool) -> Graph:
+def settings_of(config: SearchConfig) -> Float[Array, " settings"]:
+    """Numbers that are equal for searches of which one may continue the graph of the other."""
+    numbers = (config.gamma, config.rho, config.penalty, config.threshold)
+    switches = (config.selection, config.simulation, config.backpropagation)
+    return jnp.stack([jnp.asarray(part, float) for part in (list(RULES).index(config.rules), *numbers, *switches)])
+
+
+def empty_graph(state: PyTree, config: SearchConfig, rows: int, num_actions: int, slots: int, has_prior: bool) -> Graph:
     """A graph with a root and nothing else."""
     nodes, edges = FIRST + rows * num_actions * slots, (rows, num_actions)
     zeros = jnp.zeros(edges, float)
@@ -97,6 +109,7 @@ def empty_graph(state: PyTree, rows: int, num_actions: int, slots: int, has_prio
         table=empty_table(nodes),
         rows=jnp.int32(0),
         open=jnp.int32(1),
+        settings=settings_of(config),
     )
 
 

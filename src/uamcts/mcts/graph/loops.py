@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 Carry = TypeVar("Carry")
 """A pytree of arrays."""
-_Arrays: TypeAlias = list[jax.Array]
+_Arrays: TypeAlias = list[Any]
 _Condition: TypeAlias = Callable[[_Arrays, _Arrays], jax.Array]
 _Body: TypeAlias = Callable[[_Arrays, _Arrays], _Arrays]
 

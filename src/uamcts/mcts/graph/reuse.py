@@ -6,25 +6,57 @@ find no room, the last made first, are dropped: their nodes keep their values an
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool
 
+from uamcts.arguments import shown
 from uamcts.mcts.graph.graph import END, FIRST, ROOT, UNEXPANDED, UNUSED, Graph
 from uamcts.mcts.graph.table import enter_many, key_words, look_up
 from uamcts.types import PyTree
 
 
+def check_fit(previous: Any, fresh: Graph) -> None:
+    """Refuses what is not a graph of the same problem; the model itself cannot be compared."""
+    if not isinstance(previous, Graph):
+        raise ValueError(
+            f"tree is {shown(previous)}; with graph=True give the result of an earlier search with graph=True, or None"
+        )
+    kinds = [jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype.name), graph.state) for graph in (previous, fresh)]
+    found = (
+        ("actions", previous.num_actions, fresh.num_actions),
+        ("outcomes per action", previous.slots, fresh.slots),
+        ("prior probabilities", previous.prior.shape[1], fresh.prior.shape[1]),
+        ("states", *kinds),
+    )
+    for what, old, new in found:
+        if old != new:
+            raise ValueError(
+                f"tree has other {what} than this search: {shown(old)} instead of {shown(new)}; give the result of a "
+                "search in the same model, or leave tree out"
+            )
+
+
 def move_root(previous: Graph, fresh: Graph, state: PyTree, keep: int) -> Graph:
     """`fresh`, a graph of the root alone, with at most `keep` rows of `previous` that can be reached from `state`.
 
-    A state that is not in the previous graph leaves `fresh` as it is.
+    A state that is not in the previous graph leaves `fresh` as it is, and so do other settings.
     """
-    one = jax.tree.map(lambda leaf: leaf[None], state)
+    check_fit(previous, fresh)
+    one = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], state)
     certain, wanted = jnp.array([False]), jnp.array([True])
     found = look_up(previous.table, previous.state, previous.doubted, one, certain, wanted)
     moved = _compact(previous, fresh, found.node[0], min(keep, previous.owner.size))
-    chosen: Graph = jax.tree.map(lambda new, old: jnp.where(found.known[0], new, old), moved, fresh)
+    usable = found.known[0] & same_settings(previous, fresh)
+    chosen: Graph = jax.tree.map(lambda new, old: jnp.where(usable, new, old), moved, fresh)
     return chosen
+
+
+def same_settings(previous: Graph, fresh: Graph) -> Bool[Array, ""]:
+    """Whether the values of both graphs depend on the same settings."""
+    return jnp.all(previous.settings == fresh.settings)
 
 
 def reachable(graph: Graph, start: jax.Array) -> jax.Array:
@@ -67,8 +99,9 @@ def _compact(previous: Graph, fresh: Graph, root: jax.Array, keep: int) -> Graph
     def fill(empty: jax.Array, part: jax.Array) -> jax.Array:
         return jax.lax.dynamic_update_slice_in_dim(empty, part.astype(empty.dtype), 0, 0)
 
-    edges = ("exists", "uncertainty", "bias", "keep", "prior", "quality", "visits", "probability", "reward")
+    edges = ("exists", "uncertainty", "bias", "keep", "prior", "quality", "probability", "reward")
     fields = {name: fill(getattr(fresh, name), getattr(previous, name)[old]) for name in edges}
+    visits = jnp.where(valid[:, None, None], previous.visits[old], 0.0)  # rows to come begin with none
     doubted = previous.doubted[source]
     states = jax.tree.map(lambda leaf: leaf[source], previous.state)
     prints, _ = jax.vmap(key_words)(states, doubted)
@@ -78,6 +111,7 @@ def _compact(previous: Graph, fresh: Graph, root: jax.Array, keep: int) -> Graph
         value=fill(fresh.value, previous.value[source]),
         row=fill(fresh.row, rows),
         owner=fill(fresh.owner, jnp.where(valid, home[previous.owner[old]], 0)),
+        visits=fill(fresh.visits, visits),
         child=fill(fresh.child, home[child]),
         table=enter_many(jnp.zeros_like(fresh.table), prints, jnp.arange(source.size), lives),
         rows=count,

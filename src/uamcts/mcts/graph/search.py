@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.backup import back_up
-from uamcts.mcts.graph.descend import Descent, descend
+from uamcts.mcts.graph.descend import STUCK, Descent, append, descend
 from uamcts.mcts.graph.expand import Leaf, expand, grow
 from uamcts.mcts.graph.graph import ROOT, UNEXPANDED, Graph, empty_graph
-from uamcts.mcts.graph.loops import read_once
-from uamcts.mcts.graph.reuse import move_root
-from uamcts.mcts.graph.sweep import MOST_SWEEPS, look_ahead, settle
+from uamcts.mcts.graph.loops import masked_while, read_once
+from uamcts.mcts.graph.reuse import move_root, same_settings
+from uamcts.mcts.graph.sweep import look_ahead, settle
 from uamcts.mcts.graph.table import enter, key_words
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, worst_return
 from uamcts.randomness import TIE, draw, pick, seed_of
-from uamcts.types import BatchedUncertainty, PyTree
+from uamcts.types import BatchedUncertainty, Number, PyTree
 
+OTHER_SETTINGS = 16
+"""A flag of a result: `previous` is the graph of a search with other settings. It was not used."""
 FIRST_SWEEP = 8
 """Sweeps in between begin once so many nodes are expanded, and follow whenever that number has doubled."""
 SWEEPS_BETWEEN = 100
 ROUNDING = 1e-6
 """Values that differ by less than this, relative to the greatest, are equal."""
 
-_Carry: TypeAlias = tuple[Graph, jax.Array, PyTree]
+
+class _Carry(NamedTuple):
+    """What an iteration passes on."""
+
+    number: jax.Array
+    """Of the next iteration, from 1 on."""
+    graph: Graph
+    flags: jax.Array
+    memory: PyTree
+    """What the uncertainty remembers."""
 
 
 def graph_search(
@@ -37,14 +48,14 @@ def graph_search(
     problem: Problem,
     config: SearchConfig,
     memory: PyTree = None,
-    horizon: jax.Array | int | None = None,
-    previous: Graph | None = None,
+    horizon: Number = None,
+    previous: Any = None,
 ) -> SearchResult:
     """One search from `state` on a graph of states: pure and unbatched.
 
     An iteration descends to a node that is not expanded, expands it with all outcomes of all actions, gives each new
-    state a first value, and backs up the path. Sweeps over all expanded nodes end the search. An iteration that finds
-    nothing left to expand does nothing: the sweeps then give the optimum of the model.
+    state a first value, and backs up the path. Sweeps over all expanded nodes end the search. It ends early when
+    nothing is left to expand: the sweeps then give the optimum of the model.
 
     `horizon` is the number of steps left. It does not multiply the nodes: as many sweeps from V_0 = 0 give the values
     of a finite horizon on the same graph, exact on what it covers.
@@ -60,36 +71,44 @@ def graph_search(
         memory = problem.uncertainty.memory()
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
 
-    def iteration(carry: _Carry, number: jax.Array) -> tuple[_Carry, None]:
-        graph, flags, memory = carry
+    outcomes = problem.num_actions * problem.slots(state)
+
+    def active(carry: _Carry) -> jax.Array:
+        return (carry.number <= config.iterations) & (carry.graph.open > 0)
+
+    def iteration(carry: _Carry) -> _Carry:
+        number, graph, flags, memory = carry
         path = descend(graph, number, config, longest, jnp.where(graph.open > 0, limit, 0))
-        graph = graph._replace(visits=path.visits, seen=path.seen)
+        graph = graph._replace(seen=path.seen)
         leaf = _read(graph, path)
         grown = expand(graph, leaf, seed, problem, config, memory)
         graph = grow(graph, grown, leaf.grows)
-        rows = path.rows.at[path.length].set(graph.rows - 1, mode="drop")
-        path = path._replace(rows=rows, length=path.length + leaf.grows)
+        path = append(path, graph.row[path.node], path.step == STUCK, outcomes)
+        path = append(path, grown.number, leaf.grows, outcomes)
         graph = back_up(graph, path, config)
         doubled = leaf.grows & (graph.rows >= FIRST_SWEEP) & (graph.rows & (graph.rows - 1) == 0)
         graph = settle(graph, config, doubled, SWEEPS_BETWEEN)
         flags = flags | jnp.where(leaf.grows, _flags(grown.faults), 0)
-        return (graph, flags, grown.memory), None
+        return _Carry(number + 1, graph, flags, grown.memory)
 
-    start = (_plant(state, problem, config, previous), jnp.int32(0), memory)
-    (graph, flags, memory), _ = jax.lax.scan(iteration, start, 1 + jnp.arange(config.iterations, dtype=jnp.int32))
-    graph, early = look_ahead(graph, MOST_SWEEPS if horizon is None else horizon, config)
+    graph = _plant(state, problem, config, config.iterations * (1 if previous is None else 2))
+    if previous is not None:
+        graph = move_root(previous, graph, state, config.iterations)
+    start = _Carry(jnp.int32(1), graph, jnp.int32(0), memory)
+    _, graph, flags, memory = masked_while(active, iteration, start)
+    graph, early = look_ahead(graph, horizon, config)
+    if previous is not None:
+        flags = flags | jnp.where(same_settings(previous, graph), 0, OTHER_SETTINGS)
     return _result(seed, graph, early, flags)._replace(memory=memory)
 
 
-def _plant(state: PyTree, problem: Problem, config: SearchConfig, previous: Graph | None) -> Graph:
-    """The graph before the first iteration: the root alone, or what is below it in a previous graph."""
+def _plant(state: PyTree, problem: Problem, config: SearchConfig, rows: int) -> Graph:
+    """A graph of the root alone."""
     state = jax.tree.map(jnp.asarray, state)
-    rows = config.iterations * (1 if previous is None else 2)
-    graph = empty_graph(state, rows, problem.num_actions, problem.slots(state), problem.prior is not None)
+    graph = empty_graph(state, config, rows, problem.num_actions, problem.slots(state), problem.prior is not None)
     prints, _ = key_words(state, jnp.bool_(False))
     table = enter(graph.table, prints[None], jnp.array([ROOT]), jnp.array([True]))
-    graph = graph._replace(table=table)
-    return graph if previous is None else move_root(previous, graph, state, config.iterations)
+    return graph._replace(table=table)
 
 
 def _read(graph: Graph, path: Descent) -> Leaf:
@@ -100,9 +119,9 @@ def _read(graph: Graph, path: Descent) -> Leaf:
 
     def look() -> Leaf:
         row = graph.row[path.node]
-        node = jnp.where(path.stuck, jnp.argmax(graph.row == UNEXPANDED).astype(jnp.int32), path.node)
+        node = jnp.where((path.step == STUCK), jnp.argmax(graph.row == UNEXPANDED).astype(jnp.int32), path.node)
         state = jax.tree.map(lambda leaf: leaf[node], graph.state)
-        grows = (graph.open > 0) & ((row == UNEXPANDED) | path.stuck)
+        grows = (graph.open > 0) & ((row == UNEXPANDED) | (path.step == STUCK))
         return Leaf(node, state, graph.doubted[node], grows)
 
     return read_once(look, path.node >= 0)

@@ -15,10 +15,14 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.backup import best, qualities
 from uamcts.mcts.graph.graph import Graph
 from uamcts.mcts.graph.loops import masked_while, read_once
+from uamcts.mcts.graph.solve import solve
+from uamcts.types import Number
 
-CHUNK = 64
+CHUNK = 256
 """Rows that a sweep works on at once."""
 MOST_SWEEPS = 1000
+SWEEPS_PER_SOLUTION, MOST_SOLUTIONS = 100, 10
+"""With gamma below 1: how many sweeps come before a policy is solved for its values, and how often that happens."""
 TOLERANCE = 2e-7
 """A sweep that changes no value by more than this, relative to the largest value, is the last."""
 
@@ -103,6 +107,7 @@ class _Ahead(NamedTuple):
     early: jax.Array
     """The sum over sweeps of the root's Q, [actions]."""
     left: jax.Array
+    """How many more sweeps; -1 once the values stand still."""
 
 
 class _Inner(NamedTuple):
@@ -113,13 +118,10 @@ class _Inner(NamedTuple):
     size: jax.Array
 
 
-def look_ahead(graph: Graph, horizon: jax.Array | int, config: SearchConfig) -> tuple[Graph, jax.Array]:
-    """The graph with Q of `horizon` steps to go, Q_h out of V_(h-1) with V_0 = 0; fewer if the values stand still.
-
-    Also the sum of the root's Q over all steps, [actions]: of two actions with the same Q at the end, the one that pays
-    earlier has the larger sum. The row of the root must be the first.
-    """
+def _sweep_ahead(graph: Graph, start: _Ahead, config: SearchConfig) -> _Ahead:
+    """Sweeps in which every row is backed up out of the values before the sweep; two at least, if there is time."""
     last, zero = _last_chunk(graph), jnp.zeros((), float)
+    estimates = _estimates(graph)
 
     def sweep(ahead: _Ahead) -> _Ahead:
         going = ahead.left > 0
@@ -132,13 +134,57 @@ def look_ahead(graph: Graph, horizon: jax.Array | int, config: SearchConfig) -> 
             change, size = jnp.maximum(inner.change, chunk.change), jnp.maximum(inner.size, chunk.size)
             return _Inner(value, early, inner.chunk - 1, change, size)
 
-        begin = _Inner(ahead.value, ahead.early, last, zero, zero)
+        begin = _Inner(jnp.where(going, estimates, ahead.value), ahead.early, last, zero, zero)
         end = masked_while(lambda inner: inner.chunk >= 0, step, begin)
-        settled = end.change <= TOLERANCE * end.size
-        return _Ahead(end.value, end.early, jnp.where(settled, 0, jnp.maximum(ahead.left - 1, 0)))
+        settled = going & (end.change <= TOLERANCE * end.size) & (ahead.left < start.left)
+        return _Ahead(end.value, end.early, jnp.where(settled, -1, ahead.left - going))
 
-    value = jnp.where(graph.row < 0, graph.value, 0.0)
-    start = _Ahead(value, jnp.zeros(graph.num_actions, float), jnp.asarray(horizon, jnp.int32) - 1)
-    end = masked_while(lambda ahead: ahead.left > 0, sweep, start)
+    return masked_while(lambda ahead: ahead.left > 0, sweep, start)
+
+
+def _estimates(graph: Graph) -> jax.Array:
+    """The values of nodes that are not expanded, 0 for the others."""
+    return jnp.where(graph.row < 0, graph.value, 0.0)
+
+
+class _Rounds(NamedTuple):
+    ahead: _Ahead
+    number: jax.Array
+
+
+def look_ahead(graph: Graph, horizon: Number, config: SearchConfig) -> tuple[Graph, jax.Array]:
+    """The graph with Q of `horizon` steps to go, Q_h out of V_(h-1) with V_0 = 0; fewer if the values stand still.
+
+    V_0 is 0 for nodes that are not expanded too; with steps left they have their first estimate.
+
+    Without a horizon the values of the fixed point. With gamma = 1 these are `MOST_SWEEPS` steps at most. With a
+    smaller gamma a few sweeps find out a good policy, whose values are then solved for (`solve`): sweeps alone would
+    take about 14 / (1 - gamma) steps where rewards never end.
+
+    Also the sum of the root's Q over all steps, [actions]: of two actions with the same Q at the end, the one that pays
+    earlier has the larger sum. The row of the root must be the first.
+    """
+    solves = horizon is None and not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
+    if horizon is None:
+        sweeps = jnp.where(jnp.asarray(config.gamma) < 1, SWEEPS_PER_SOLUTION, MOST_SWEEPS)
+        rounds = jnp.where(jnp.asarray(config.gamma) < 1, MOST_SOLUTIONS, 0)
+    else:
+        sweeps, rounds = jnp.asarray(horizon) - 1, jnp.int32(0)
+
+    def active(carry: _Rounds) -> jax.Array:
+        return (carry.ahead.left >= 0) & (carry.number <= rounds)
+
+    def step(carry: _Rounds) -> _Rounds:
+        going, ahead = active(carry), carry.ahead
+        if solves:
+            ahead = ahead._replace(value=solve(graph, ahead.value, going & (carry.number > 0), config))
+        ahead = _sweep_ahead(graph, ahead._replace(left=jnp.where(going, sweeps, 0)), config)
+        early = jnp.where(carry.number > 0, carry.ahead.early, ahead.early)
+        left = jnp.where(going, ahead.left, carry.ahead.left)
+        return _Rounds(_Ahead(ahead.value, early, left), carry.number + 1)
+
+    value = _estimates(graph) if horizon is None else jnp.zeros_like(graph.value)
+    start = _Rounds(_Ahead(value, jnp.zeros(graph.num_actions, float), jnp.int32(0)), jnp.int32(0))
+    end = (masked_while(active, step, start) if solves else step(start)).ahead
     quality = qualities(end.value, graph.child, graph.probability, graph.reward, graph.keep, config)
     return graph._replace(value=end.value, quality=quality), end.early + quality[0]

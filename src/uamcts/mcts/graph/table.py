@@ -12,6 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Int, UInt32
 
 from uamcts.mcts.state_hash import fingerprint, word_vector
 from uamcts.types import PyTree
@@ -23,13 +24,13 @@ _DOUBTED = np.uint32(0xA5A5F00D)
 class Found(NamedTuple):
     """Where successors [n] are in a graph."""
 
-    known: jax.Array
+    known: Bool[Array, " n"]
     """Whether a node holds the state. bool."""
-    node: jax.Array
+    node: Int[Array, " n"]
     """That node. int32."""
-    first: jax.Array
+    first: Int[Array, " n"]
     """The first of the successors that is equal to this one. int32."""
-    prints: jax.Array
+    prints: UInt32[Array, "n 2"]
     """Fingerprints, [n, 2]."""
 
 
