@@ -337,7 +337,7 @@ def test_a_graph_that_does_not_fit_is_refused():
         again(kind=jnp.int16)
     with pytest.raises(ValueError, match="tree has other prior probabilities"):
         again(prior=lambda state: jnp.ones(4))
-    with pytest.raises(ValueError, match="give the result of an earlier search with graph=True"):
+    with pytest.raises(ValueError, match="the result of an earlier search with graph=True"):
         again(tree=find(KEY, DIAMOND, uamcts.SearchConfig(iterations=2)))
     with pytest.raises(ValueError, match="another gamma"):
         again(config=replace(config, gamma=0.8))

@@ -177,7 +177,8 @@ class CompiledPlanner:
         rows = 2 * iterations
         if previous is not None and isinstance(previous.tree, Graph) and previous.tree.owner.size == rows:
             return previous.tree
-        return empty_graph(state, rows, self.num_actions, self._slots(config), self._compiled.guides.prior is not None)
+        has_prior = self._compiled.guides.prior is not None
+        return empty_graph(state, config, rows, self.num_actions, self._slots(config), has_prior)
 
     def predict(self, state: PyTree, action: int, actual: RealOutcome) -> tuple[PyTree, Outcome]:
         """What the simulator predicts for a transition: if it is random, what matches the real outcome best."""

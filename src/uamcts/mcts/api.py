@@ -181,13 +181,14 @@ def run_search(
 
 
 def _check_previous(previous: Any, state: PyTree, problem: Problem, config: SearchConfig) -> None:
-    """Refuses what an earlier search left behind if this search cannot go on from it."""
-    wanted = Graph if config.graph else Tree
-    if not isinstance(previous, wanted):
+    """Refuses a tree that this search cannot go on from; graph search checks a graph by itself."""
+    if config.graph and isinstance(previous, Graph):
+        return
+    if config.graph or not isinstance(previous, Tree):
         kinds = {Graph: "the graph of a search", Tree: "the tree of a search"}
         raise ValueError(
             f"tree is {kinds.get(type(previous), shown(previous))}, and this search has graph={config.graph}; give the "
-            "result of an earlier search with the same settings"
+            f"result of an earlier search with graph={config.graph}"
         )
     guided = bool(previous.prior is not None and previous.prior.shape[-1])
     sizes = (previous.num_actions, previous.slots, jax.tree.structure(previous.state), guided)
