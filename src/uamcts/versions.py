@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 ENGINE_VERSIONS = {
     "search": 1,  # what all rule sets share: the tree, the rollouts, the random numbers
+    "graph": 1,  # search on a graph, with Bellman backups
     "offline": 1,  # an episode with a known U
     "online": 1,  # the loop of real steps and rounds of training
     "bandit": 1,  # UCB and UA-UCB, and the sweeps over them

@@ -72,13 +72,15 @@ class OfflineUnit:
         domain = self.world(self.first_seed)
         searches: dict[str, Any] = {}
         rules: dict[str, None] = {}
+        engines: dict[str, None] = dict.fromkeys(("search", "offline"))
         for algorithm, c in self.pairs:
             config = self.search(domain, algorithm, c)
             check_sizes(iterations=config.iterations)
             rules[config.rules] = None
+            engines |= {"graph": None} if config.graph else {}
             searches[algorithm] = config.identity()
             del searches[algorithm]["c"]  # `pairs` hold every c
-        versions = versions_of(("search", "offline"), self.domain, rules, "true")
+        versions = versions_of(engines, self.domain, rules, "true")
         return {**asdict(self), "searches": searches, "versions": versions}
 
     def search(self, domain: Domain, algorithm: str, c: float) -> SearchConfig:
