@@ -20,7 +20,7 @@ from uamcts.mcts.graph.graph import END, ROOT, Graph
 from uamcts.mcts.graph.loops import masked_while
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.select import normalize
-from uamcts.mcts.tree import unrolled_argmax, unrolled_reduce
+from uamcts.mcts.tree import unrolled_reduce
 
 UNROLLED = 8
 """Up to so many outcomes of a row are written out one by one."""
@@ -98,19 +98,18 @@ def next_step(graph: Graph, row: jax.Array, seen: jax.Array, number: jax.Array, 
     useful, tried = worthwhile[:, 0], visits[:, 0]
     for slot in range(1, graph.slots):
         useful, tried = useful | worthwhile[:, slot], tried + visits[:, slot]
-    action = best_action(graph, tried, useful, row, config)
-    outcome = action
+    outcome = jnp.arange(graph.num_actions, dtype=jnp.int32) * graph.slots
     if graph.slots > 1:
-        likeliest = next_outcome(graph.probability[row, action], visits[action], worthwhile[action])
-        outcome = action * graph.slots + likeliest
+        outcome = outcome + next_outcomes(graph.probability[row], visits, worthwhile)
+    outcome = best_outcome(score_actions(graph, tried, useful, row, config), outcome)
     moves = unrolled_reduce(jnp.logical_or, useful)
     return jnp.where(moves, row * (graph.num_actions * graph.slots + 1) + outcome, STUCK)
 
 
-def best_action(
+def score_actions(
     graph: Graph, tried: jax.Array, worthwhile: jax.Array, row: jax.Array, config: SearchConfig
 ) -> jax.Array:
-    """The action with the best score among those that are `worthwhile`; ties go to the first."""
+    """The scores of the actions that are `worthwhile`, -infinity for others."""
     rules = find_rules(config.rules)
     exists, bias, quality = graph.exists[row], graph.bias[row], graph.quality[row]
     total = unrolled_reduce(jnp.add, tried) + 1.0
@@ -121,9 +120,27 @@ def best_action(
         exploration = config.c * jnp.sqrt(jnp.log(total) / (1.0 + tried))
     score = rules.score(scaled, exploration, bias)
     allowed = rules.candidates(exists & worthwhile, quality, bias)
-    return unrolled_argmax(jnp.where(allowed, score, -jnp.inf))
+    return jnp.where(allowed, score, -jnp.inf)
 
 
-def next_outcome(probability: jax.Array, visits: jax.Array, worthwhile: jax.Array) -> jax.Array:
-    """The outcome slot to follow: the most likely one in proportion to how often it was followed."""
-    return unrolled_argmax(jnp.where(worthwhile, probability / (visits + 1.0), -1.0))
+def next_outcomes(probability: jax.Array, visits: jax.Array, worthwhile: jax.Array) -> jax.Array:
+    """The outcome slot to follow after each action: the most likely one in proportion to how often it was followed."""
+    share = jnp.where(worthwhile, probability / (visits + 1.0), -1.0)
+    best, slot = share[:, 0], jnp.zeros(share.shape[0], jnp.int32)
+    for other in range(1, share.shape[1]):
+        better = share[:, other] > best
+        best, slot = jnp.where(better, share[:, other], best), jnp.where(better, jnp.int32(other), slot)
+    return slot
+
+
+def best_outcome(scores: jax.Array, outcome: jax.Array) -> jax.Array:
+    """The outcome of the action with the best score; ties go to the first.
+
+    What is chosen is carried along instead of looked up by the action: the compiler would compute the scores anew for
+    everything that is looked up.
+    """
+    best, chosen = scores[0], outcome[0]
+    for other in range(1, scores.shape[0]):
+        better = scores[other] > best
+        best, chosen = jnp.where(better, scores[other], best), jnp.where(better, outcome[other], chosen)
+    return chosen

@@ -18,7 +18,7 @@ from uamcts.mcts.graph.loops import masked_while, read_once
 from uamcts.mcts.graph.solve import solve
 from uamcts.types import Number
 
-CHUNK = 256
+CHUNK = 64
 """Rows that a sweep works on at once."""
 MOST_SWEEPS = 1000
 SWEEPS_PER_SOLUTION, MOST_SOLUTIONS = 100, 10
