@@ -24,7 +24,7 @@ from hypothesis import settings
 from jaxtyping import install_import_hook
 
 install_import_hook(shape_checks.MODULES, "shape_checks.check_shapes")  # before the modules are imported
-install_import_hook(["uamcts.uncertainty"], "shape_checks.check_estimators")
+install_import_hook(shape_checks.ESTIMATORS, "shape_checks.check_estimators")
 
 import uamcts
 

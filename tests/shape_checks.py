@@ -33,6 +33,25 @@ MODULES = [
 
 `graph.search` and `graph.reuse` are not among them: they know graphs of two sizes.
 """
+ESTIMATORS = [
+    "uamcts.uncertainty.bayes",
+    "uamcts.uncertainty.buffer",
+    "uamcts.uncertainty.calibration",
+    "uamcts.uncertainty.conformal_gate",
+    "uamcts.uncertainty.dropout",
+    "uamcts.uncertainty.ensemble",
+    "uamcts.uncertainty.estimator",
+    "uamcts.uncertainty.learner",
+    "uamcts.uncertainty.nearest",
+    "uamcts.uncertainty.network",
+    "uamcts.uncertainty.prediction_cache",
+    "uamcts.uncertainty.samples",
+    "uamcts.uncertainty.thresholded",
+    "uamcts.uncertainty.trees",
+    "uamcts.uncertainty.true",
+    "uamcts.uncertainty.two_part",
+]
+"""Those of the estimators; `schedule` is left out, because a `Schedule` checks by itself what users give it."""
 
 RESULTS = ("SearchResult.", "Tree.")
 """Classes whose methods are not checked: callers use them on NumPy arrays and on batches too."""

@@ -92,7 +92,7 @@ def test_a_tree_that_no_memory_holds_is_refused_with_its_size(kind):
         (name, value)
         for name, values in {
             "iterations": [0, -1, 1.5, True, "9", None, 2**31, [5]],
-            "rules": ["fast", 5, None, ["released"]],
+            "rules": ["fast", 5, ["released"]],
             "c": [-1, float("inf"), [1, 2], (1,), 1j, np.array([1j]), "1", True, 10**400, object(), {}],
             "tau": [0, float("nan"), [0.1], 1 + 0j, False],
             "gamma": [1.1, -0.1, [1.0], 1j],

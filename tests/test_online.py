@@ -289,7 +289,9 @@ def test_unique_share_counts_different_samples():
     run = fresh_run(domain, copies=1)
     learner = run.knowledge.learner
     for cell, action in [(7, 0), (7, 0), (7, 1), (0, 0)]:
-        estimator = learner.estimator.absorb(domain.from_features((cell // 7, cell % 7)), jnp.int32(action), 0.0)
+        estimator = learner.estimator.absorb(
+            domain.from_features((cell // 7, cell % 7)), jnp.int32(action), jnp.float32(0.0)
+        )
         learner = UncertaintyLearner(estimator)
     run = Run(
         AgentState(learner, *jax.tree.leaves(run.knowledge)[-3:]),

@@ -140,7 +140,7 @@ class DomainBackend:
 
     note = ""
 
-    def act(self, state: PyTree, steps_left: int | None) -> SearchResult:
+    def act(self, state: PyTree, steps_left: int | None = None) -> SearchResult:
         if steps_left is not None:
             raise ValueError(
                 f"steps_left is {steps_left!r}, which an agent of a domain does not read; leave it out, or plan with "

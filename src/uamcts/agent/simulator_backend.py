@@ -76,7 +76,7 @@ class SimulatorBackend:
         )
         return twin
 
-    def act(self, state: Any, steps_left: int | None) -> Any:
+    def act(self, state: Any, steps_left: int | None = None) -> Any:
         horizon = None if steps_left is None else whole("steps_left", steps_left)
         state = self._accept_state(state, "state")
         self.planner.probe(state, self.config)
