@@ -162,9 +162,7 @@ def engine(name):
         return searched(world, {f"gamma {g}": uamcts.SearchConfig(**SMALL, **off, gamma=g) for g in (1.0, 0.9)})
     if name == "graph":
         config = uamcts.SearchConfig(**SMALL, graph=True, gamma=0.9)
-        lake = uamcts.make("frozen_lake", p=0.7, model_p=0.7)
-        return {f"{label} {world.name}": numbers for world in (world, lake)
-                for label, numbers in searched(world, {"graph": config}).items()}  # fmt: skip
+        return searched(uamcts.make("frozen_lake", p=0.7, model_p=0.7), {"graph": config})
     if name == "offline":
         config = search_config(world, "combined", iterations=4, rollouts=2, depth=5)
         score = jax.jit(jax.vmap(lambda key: play(key, world, config)))(jax.random.split(jax.random.key(0), 4))

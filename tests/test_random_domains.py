@@ -397,7 +397,7 @@ def test_a_random_domain_of_ones_own_passes():
 def follow(policy):
     """A search that takes the actions of a policy by cell."""
 
-    def search(key, state, model, uncertainty, config):
+    def search(key, state, model, uncertainty, config, horizon=None):
         return SimpleNamespace(action=jnp.asarray(policy)[state.cell], flags=jnp.int32(0))
 
     return search
@@ -436,7 +436,7 @@ def test_planning_neither_sees_nor_changes_the_worlds_draws(monkeypatch):
     policy, _ = best_by_cell(domain)
     seen = []
 
-    def curious(key, state, model, uncertainty, config):
+    def curious(key, state, model, uncertainty, config, horizon=None):
         seen.append(np.asarray(jax.random.key_data(key)).tolist())
         return follow(policy)(key, state, model, uncertainty, config)
 
