@@ -35,7 +35,7 @@ class CompiledPlanner:
     def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: bool, guides: Guides):
         self.simulator = simulator
         self.must_share = simulator.kind != "step" or guides.value is not None or guides.prior is not None
-        """Whether it can only search graphs: the compiled search on trees knows neither chance nor values."""
+        """Whether it searches graphs by default, whether or not states recur: it is random, or has a value or prior."""
         self.state_recurrence = StateRecurrence()
         self._probed = False
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names

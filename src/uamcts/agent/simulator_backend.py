@@ -108,7 +108,7 @@ class SimulatorBackend:
         if self.planner.state_recurrence.recurs:
             return f"equal states share a node: {tried} (graph=False searches a tree)"
         if self.planner.must_share:
-            return "equal states share a node, as they must in a compiled search of this kind"
+            return "equal states share a node: the default for random JAX simulators and for a value or prior"
         return f"every path has its own nodes: {tried} (graph=True lets equal states share a node)"
 
     def _accept_state(self, state: Any, argument: str) -> Any:

@@ -220,7 +220,7 @@ def _read(tree: Tree, path: Path, rules: Rules) -> _Leaf:
 
     Everything is read once, before the tree is written to. Otherwise the compiler reads again wherever a value is used,
     even after the write, and copies the whole tree in every iteration for that. It cannot recompute the result of a
-    loop, so this is a loop of one round.
+    loop, so this is a loop of one round (`graph.loops.read_once` in general).
     """
 
     def look(carry: tuple[Bool[Array, ""], _Leaf]) -> tuple[Bool[Array, ""], _Leaf]:

@@ -87,6 +87,7 @@ def look(numbers: jax.Array, places: jax.Array) -> jax.Array:
 
 
 def put(numbers: jax.Array, place: jax.Array, number: jax.Array) -> jax.Array:
+    """The vector `numbers` with one entry changed, by a slice on every device (compare `tree.put`)."""
     written: jax.Array = jax.lax.dynamic_update_index_in_dim(numbers, number, place, 0)
     return written
 
