@@ -18,10 +18,11 @@ from uamcts.agent.build import (
     simulator_backend,
 )
 from uamcts.agent.domain_backend import DomainBackend
-from uamcts.agent.experience import PARTS, Measure
+from uamcts.agent.measure import PARTS, Measure
 from uamcts.agent.report import Report
 from uamcts.agent.searching import Searching
 from uamcts.arguments import function, seed_number, switch, whole
+from uamcts.corrections.parameters import check_choice
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
 from uamcts.presets import search_config
@@ -119,6 +120,7 @@ class Agent:
         value: Callable[..., Any] | None = None,
         prior: Callable[..., Any] | None = None,
         reuse: bool | None = None,
+        parameters: Any = None,
         **settings: Any,
     ):
         check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
@@ -127,6 +129,7 @@ class Agent:
         for name in ("features", "identity"):
             function(name, own[name], "of a state")
         function("discrepancy", discrepancy, "of two states")
+        check_choice(parameters)
         guides = make_guides(policy, value, prior)
         if reuse is not None:
             switch("reuse", reuse)
@@ -143,8 +146,9 @@ class Agent:
             planner = make_planner(model, own, budget_seconds, memory, guides)
             measure = Measure(parts, discrepancy, tolerance)
             searching = Searching(chooses, config.rules == "trust" if reuse is None else bool(reuse))
-            backend = simulator_backend(planner, estimator, config, schedule, seed, minibatches, measure, searching)
-            self.backend = backend
+            self.backend = simulator_backend(
+                planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters
+            )
         self.last_plan: Plan = None
         """What the last search found; `print(agent.explain())` shows it."""
 

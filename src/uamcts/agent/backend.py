@@ -107,6 +107,8 @@ class IterationBudget:
 class _Copyable(Protocol):
     def twin(self) -> Self: ...
 
+    def undo(self) -> None: ...
+
 
 Changing = TypeVar("Changing", bound=_Copyable)
 Result = TypeVar("Result")
@@ -115,7 +117,11 @@ Result = TypeVar("Result")
 def all_or_nothing(backend: Changing, change: Callable[[Changing], Result]) -> Result:
     """Applies `change` to a copy of a backend, and replaces the backend by the copy if nothing was raised."""
     twin = backend.twin()
-    result = change(twin)
+    try:
+        result = change(twin)
+    except BaseException:
+        twin.undo()
+        raise
     backend.__dict__ = twin.__dict__
     return result
 

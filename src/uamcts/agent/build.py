@@ -10,8 +10,8 @@ import numpy as np
 
 from uamcts.agent.backend import Guides
 from uamcts.agent.compiled_planner import CompiledPlanner
-from uamcts.agent.experience import Measure
 from uamcts.agent.jax_simulator import JaxSimulator
+from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.searching import Searching
@@ -124,10 +124,12 @@ def simulator_backend(
     minibatches: int | None,
     measure: Measure,
     searching: Searching,
+    parameters: Any,
 ) -> SimulatorBackend:
     """A backend for a simulator, with defaults for what is not given."""
-    estimator = "nearest" if estimator is None else estimator
-    if schedule is None and estimator not in AT_ONCE:
+    if estimator is None and config.rules != "trust":
+        estimator = "nearest"
+    if schedule is None and estimator is not None and estimator not in AT_ONCE:
         schedule = Schedule(interval=200)
     minibatches = 2000 if minibatches is None else minibatches
-    return SimulatorBackend(planner, estimator, config, schedule, seed, minibatches, measure, searching)
+    return SimulatorBackend(planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters)

@@ -1,125 +1,158 @@
-"""Real transitions beside what the simulator predicted: the samples that U is learned from."""
+"""Real transitions beside what was predicted: what corrections and doubt are learned from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from uamcts.arguments import function, real, shown
-
-PARTS = ("state", "reward", "terminal")
-"""What a simulator may be wrong about. The paper compares states only."""
-
-GREATEST = 1e30
-"""A larger U counts as this, so that it fits into 32 bits."""
+from uamcts.agent.experience_arrays import CAPACITY, SQUARES, THIN, TOTALS, WHOLE, WIDE, check_arrays
+from uamcts.agent.measure import GREATEST, Measure, Outcome, Scales
+from uamcts.corrections.journal import Journal
 
 
-class Outcome(NamedTuple):
-    """The outcome of a step: features of the next state, reward, and whether the episode ended; None is unknown."""
+class Row(NamedTuple):
+    """A real transition, to be learned from."""
 
-    features: np.ndarray
-    reward: float | None
-    terminal: bool | None
-
-
-@dataclass(frozen=True)
-class Measure:
-    """How far apart two outcomes are: U, the sum of its `parts`.
-
-    state     mean over the features of (difference / scale)^2, a feature's scale its standard deviation so far; or
-              the user's own function
-    reward    (difference / spread)^2, the spread of rewards from the least to the greatest one seen
-    terminal  1 if the one is the end of the episode and the other is not
-    """
-
-    parts: Sequence[str] = PARTS
-    own: Callable[[Any, Any], float] | None = None
-    """Instead of the first part: a function of the real and the believed next state, at least 0."""
-    tolerance: float = 1e-6
-    """A U up to this counts as 0: simulators round."""
-
-    def __post_init__(self) -> None:
-        known = ", ".join(map(repr, PARTS))
-        if isinstance(self.parts, str) or not isinstance(self.parts, Sequence) or not self.parts:
-            raise ValueError(f"parts is {shown(self.parts)}; give a tuple of at least one of {known}")
-        for part in self.parts:
-            if part not in PARTS:
-                raise ValueError(f"parts holds {shown(part)}; there are {known}")
-        function("discrepancy", self.own, "of the real and the believed next state")
-        real("tolerance", self.tolerance, "it must be a finite number of at least 0", lambda limit: limit >= 0)
+    state: Any
+    action: Any
+    """As the simulator takes it."""
+    following: Any
+    here: np.ndarray
+    inputs: np.ndarray
+    number: int
+    """The number of the action; 0 for continuous ones."""
+    real: Outcome
+    believed: Outcome
+    """What the simulator alone predicts."""
+    used: Outcome
+    """What the corrected model predicts."""
+    own: tuple[float, float]
+    """The user's own measure for both of them; NaN without one."""
 
 
 @dataclass
 class Experience:
-    """Real transitions, each (state, action) once: how often it was seen, and how wrong the simulator was on average.
+    """Real transitions, each (state, action) once: how often it was seen, and how wrong simulator and corrections were.
 
-    Arrays with one row per transition, which grow; the first `count` rows mean something.
+    Arrays with one row per transition, at most `CAPACITY`; the first `count` rows mean something. `raw` holds state,
+    action and next state of every row as they were given, so that corrections can be fitted to them and judged anew.
     """
 
     rows: dict[str, np.ndarray] = field(default_factory=dict)
+    raw: list[tuple[Any, Any, Any]] = field(default_factory=list)
     count: int = 0
+    seen: int = 0
+    """How many different transitions were ever added."""
+    steps: int = 0
     moments: np.ndarray | None = None
     """Number, mean and sum of squared deviations of every feature over all real states, [3, features]."""
     rewards: np.ndarray = field(default_factory=lambda: np.array([np.inf, -np.inf, 0.0, 0.0]))
     """The least and the greatest reward seen, real or believed; the sum of what was paid, and in how many steps."""
+    repeats: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    """How often a transition was seen again, and how often it then came out differently from the time before."""
     _places: dict[bytes, int] = field(default_factory=dict)
 
     def copy(self) -> Self:
-        """A copy that grows on its own."""
-        rows = {name: array.copy() for name, array in self.rows.items()}
+        """A copy that goes on by itself, as long as every change of it is written to a journal."""
         moments = None if self.moments is None else self.moments.copy()
-        return type(self)(rows, self.count, moments, self.rewards.copy(), dict(self._places))
+        return replace(
+            self, rows=dict(self.rows), moments=moments, rewards=self.rewards.copy(), repeats=self.repeats.copy()
+        )
 
-    def add(
-        self, features: np.ndarray, inputs: np.ndarray, action: int, believed: Outcome, real: Outcome, own: float
-    ) -> None:
-        """Adds a real transition; `own` is the value of the user's own function (NaN without one)."""
-        place = self._places.setdefault(_key(features, inputs, action), self.count)
-        if place == self.count:
-            self._begin(features, inputs, action)
-        rows = self.rows
+    def add(self, row: Row, measure: Measure, journal: Journal) -> int:
+        """Adds a real transition; returns its place."""
+        self._record(row.here)
+        self._record(row.real.features)
+        known = [outcome.reward for outcome in (row.believed, row.real) if outcome.reward is not None]
+        least, greatest, paid, steps = self.rewards
+        self.rewards = np.array([min(least, *known), max(greatest, *known), paid + known[-1], steps + 1])
+        self.steps += 1
+        key = _key(row.here, row.inputs, row.number)
+        place = self._places.get(key)
+        if place is None:
+            place = self._begin(row, key, journal)
+        else:
+            self._count_repeat(place, row)
+        self._write(place, row, measure, journal)
+        return place
+
+    def _write(self, place: int, row: Row, measure: Measure, journal: Journal) -> None:
+        rows, scales = self.rows, self.scales
+        for array in rows.values():
+            journal.keep_row(array, place)
+        journal.keep_row(self.raw, place)
+        self.raw[place] = (row.state, row.action, row.following)
         rows["times"][place] += 1
-        weight = 1.0 / rows["times"][place]
-        rows["square"][place] += weight * ((real.features - believed.features) ** 2 - rows["square"][place])
-        rows["own"][place] += weight * (own - rows["own"][place])
-        for name in ("reward", "terminal"):
-            ours, theirs = getattr(real, name), getattr(believed, name)
-            difference = 0.0 if ours is None else (float(ours) - float(theirs)) ** 2
-            rows[f"{name}_square"][place] += weight * (difference - rows[f"{name}_square"][place])
-        for kind, outcome in (("believed", believed), ("real", real)):
+        rows["last"][place] = self.steps
+        self._mean_squares(rows, place, row.real, row.used, row.own[1], 1.0 / rows["times"][place])
+        rows["believed_own"][place] = row.own[0]
+        rows["deviations"][place] += measure.error(row.real, row.used, scales, row.own[1]) > 0
+        for kind, outcome in (("believed", row.believed), ("real", row.real), ("used", row.used)):
             rows[f"{kind}_features"][place] = outcome.features
             rows[f"{kind}_reward"][place] = np.nan if outcome.reward is None else outcome.reward
             rows[f"{kind}_terminal"][place] = np.nan if outcome.terminal is None else outcome.terminal
-        self._record(features)
-        self._record(real.features)
-        known = [outcome.reward for outcome in (believed, real) if outcome.reward is not None]
-        least, greatest, paid, steps = self.rewards
-        self.rewards = np.array([min(least, *known), max(greatest, *known), paid + known[-1], steps + 1])
+
+    @staticmethod
+    def _mean_squares(
+        rows: dict[str, np.ndarray], place: int, real: Outcome, used: Outcome, own: float, weight: float
+    ) -> None:
+        """Takes a squared difference into the mean of a row, with this weight."""
+        rows["square"][place] += weight * ((real.features - used.features) ** 2 - rows["square"][place])
+        rows["own"][place] += weight * (own - rows["own"][place])
+        for name in ("reward", "terminal"):
+            ours, theirs = getattr(real, name), getattr(used, name)
+            difference = 0.0 if ours is None or theirs is None else (float(ours) - float(theirs)) ** 2
+            rows[f"{name}_square"][place] += weight * (difference - rows[f"{name}_square"][place])
+
+    def _count_repeat(self, place: int, row: Row) -> None:
+        before = self.outcome("real", place)
+        ends = before.terminal is not None and row.real.terminal is not None and before.terminal != row.real.terminal
+        self.repeats += [1.0, float(ends or not np.array_equal(before.features, row.real.features))]
+
+    @property
+    def slips(self) -> float:
+        """How often a transition comes out differently, about: of two outcomes either may be the odd one."""
+        return float(0.5 * self.repeats[1] / self.repeats[0]) if self.repeats[1] >= 2 else 0.0
 
     @property
     def mean_reward(self) -> float:
         """The mean reward of a step; the predicted reward counts where the real one is unknown."""
         return float(self.rewards[2] / max(self.rewards[3], 1))
 
-    def _begin(self, features: np.ndarray, inputs: np.ndarray, action: int) -> None:
+    def _begin(self, row: Row, key: bytes, journal: Journal) -> int:
+        """A place for a new transition: a free one, or that of the oldest."""
         if not self.rows:
-            wide, one = (8, features.size), (8,)
+            wide, one = (8, row.here.size), (8,)
             self.rows = {
-                "features": np.zeros(wide), "inputs": np.zeros((8, inputs.size), inputs.dtype),
-                "action": np.zeros(one, np.int64), "times": np.zeros(one, np.int64),
-                "square": np.zeros(wide), "own": np.zeros(one),
-                **{f"{name}_square": np.zeros(one) for name in ("reward", "terminal")},
-                **{f"{kind}_features": np.zeros(wide) for kind in ("believed", "real")},
-                **{f"{kind}_{name}": np.zeros(one) for kind in ("believed", "real") for name in ("reward", "terminal")},
+                "inputs": np.zeros((8, row.inputs.size), row.inputs.dtype),
+                **{name: np.zeros(one, np.int64) for name in WHOLE},
+                **{name: np.zeros(wide) for name in WIDE}, **{name: np.zeros(one) for name in THIN},
             }  # fmt: skip
-        if self.count == len(self.rows["times"]):
-            self.rows = {name: np.concatenate([rows, np.zeros_like(rows)]) for name, rows in self.rows.items()}
-        self.rows["features"][self.count], self.rows["inputs"][self.count] = features, inputs
-        self.rows["action"][self.count] = action
-        self.count += 1
+            self.raw = [None] * 8  # type: ignore[list-item]
+        if self.count < CAPACITY:
+            place = self.count
+            if place == len(self.rows["times"]):
+                self.rows = {name: np.concatenate([rows, np.zeros_like(rows)]) for name, rows in self.rows.items()}
+                self.raw = [*self.raw, *[None] * place]  # type: ignore[list-item]
+            self.count += 1
+        else:
+            place = int(np.argmin(self.rows["last"]))
+            journal.drop(self._places, self._key_of(place))
+        for array in self.rows.values():
+            journal.keep_row(array, place)
+            array[place] = 0
+        self.rows["features"][place], self.rows["inputs"][place] = row.here, row.inputs
+        self.rows["action"][place] = row.number
+        self.seen += 1
+        journal.put(self._places, key, place)
+        return place
+
+    def _key_of(self, place: int) -> bytes:
+        rows = self.rows
+        return _key(rows["features"][place], rows["inputs"][place], rows["action"][place])
 
     def _record(self, features: np.ndarray) -> None:
         """Welford's running mean and variance of the features."""
@@ -132,30 +165,73 @@ class Experience:
         deviations += before * (features - mean)
 
     @property
-    def scales(self) -> np.ndarray:
-        """The standard deviation of every feature so far; 1 for one that has never changed."""
+    def scales(self) -> Scales:
+        """The standard deviation of every feature so far (1 for one that has never changed), the spread of rewards."""
+        spread = float(self.rewards[1] - self.rewards[0])
+        reward = spread if 0 < spread < np.inf else 1.0
         if self.moments is None:
-            return np.ones(0)
+            return Scales(np.ones(0), reward)
         deviation = np.sqrt(self.moments[2] / np.maximum(self.moments[0], 1))
-        return np.where(deviation > 1e-9, deviation, 1.0)
+        return Scales(np.where(deviation > 1e-9, deviation, 1.0), reward)
 
     def column(self, name: str) -> np.ndarray:
         """The used rows of one of the arrays."""
-        return self.rows[name][: self.count]
+        return self.rows[name][: self.count] if self.rows else np.zeros(0)
+
+    def latest(self, most: int, since: int = 0) -> np.ndarray:
+        """The places of the transitions seen last, after step `since`; the latest is the last."""
+        last = self.column("last")
+        places = np.argsort(last, kind="stable")[-most:]
+        return places[last[places] > since]
+
+    def judge_anew(self, predicted: Sequence[tuple[Outcome, float] | None], measure: Measure) -> None:
+        """Computes what the corrected model gets wrong anew, after a correction has changed.
+
+        What was seen several times with different outcomes is judged by its latest one.
+        """
+        rows = {name: array.copy() for name, array in self.rows.items()}
+        scales = self.scales
+        for place, one in enumerate(predicted):
+            if one is None:
+                continue
+            outcome, own = one
+            real = self.outcome("real", place)
+            error = measure.error(real, outcome, scales, own)
+            if error == 0.0 or rows["times"][place] == 1 or rows["deviations"][place] == rows["times"][place]:
+                self._mean_squares(rows, place, real, outcome, own, 1.0)
+                rows["deviations"][place] = rows["times"][place] if error > 0 else 0
+            rows["used_features"][place] = outcome.features
+            rows["used_reward"][place] = np.nan if outcome.reward is None else outcome.reward
+            rows["used_terminal"][place] = np.nan if outcome.terminal is None else outcome.terminal
+        self.rows = rows
 
     def uncertainties(self, measure: Measure) -> np.ndarray:
-        """The mean observed U of every transition."""
+        """The mean observed U of every transition: what the corrected model gets wrong."""
         if not self.count:
             return np.zeros(0)
-        total = np.zeros(self.count)
+        squares = [self.column(name) for name in ("square", "own", *SQUARES)]
+        return self._sum_parts(measure, *squares)
+
+    def simulator_errors(self, measure: Measure) -> np.ndarray:
+        """What the simulator alone gets wrong of every transition, the last time that it was seen."""
+        if not self.count:
+            return np.zeros(0)
+        apart = {name: self.column(f"real_{name}") - self.column(f"believed_{name}")
+                 for name in ("features", "reward", "terminal")}  # fmt: skip
+        squares = [np.nan_to_num(apart[name] ** 2) for name in ("features", "reward", "terminal")]
+        return self._sum_parts(measure, squares[0], self.column("believed_own"), *squares[1:])
+
+    def _sum_parts(
+        self, measure: Measure, square: np.ndarray, own: np.ndarray, reward: np.ndarray, terminal: np.ndarray
+    ) -> np.ndarray:
+        scales, total = self.scales, np.zeros(self.count)
         if "state" in measure.parts:
-            standardised = np.mean(self.column("square") / self.scales**2, axis=1) if self.scales.size else total
-            total = total + (standardised if measure.own is None else self.column("own"))
+            standardised = np.mean(square / scales.features**2, axis=1) if scales.features.size else total
+            total = total + (standardised if measure.own is None else own)
         if "reward" in measure.parts:
-            spread = self.rewards[1] - self.rewards[0]
-            total = total + self.column("reward_square") / (spread**2 if spread > 0 else 1.0)
+            total = total + reward / scales.reward**2
         if "terminal" in measure.parts:
-            total = total + self.column("terminal_square")
+            total = total + terminal
         return np.where(total > measure.tolerance, np.minimum(total, GREATEST), 0.0)
 
     def outcome(self, kind: str, place: int) -> Outcome:
@@ -166,98 +242,24 @@ class Experience:
     def arrays(self) -> dict[str, np.ndarray]:
         """All arrays, to be saved."""
         moments = np.zeros((3, 0)) if self.moments is None else self.moments
+        counts = np.array([self.seen, self.steps], np.int64)
         return {**{name: rows[: self.count] for name, rows in self.rows.items()}, "moments": moments,
-                "rewards": self.rewards}  # fmt: skip
+                "rewards": self.rewards, "repeats": self.repeats, "counts": counts}  # fmt: skip
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray], num_actions: int) -> Self:
         """Restores what `arrays` returned; raises a ValueError that says what is wrong with other arrays."""
-        _check(arrays, num_actions)
-        rows = {name: array.copy() for name, array in arrays.items() if name not in ("moments", "rewards")}
+        check_arrays(arrays, num_actions)
+        rows = {name: array.copy() for name, array in arrays.items() if name not in TOTALS}
         count = len(rows["times"]) if rows else 0
         columns = (rows["features"], rows["inputs"], rows["action"]) if rows else ((), (), ())
         places = {_key(*key): place for place, key in enumerate(zip(*columns, strict=True))}
         if len(places) != count:
             raise ValueError("a transition is in it twice")
         moments = arrays["moments"].copy() if arrays["moments"].size else None
-        return cls(rows, count, moments, arrays["rewards"].copy(), places)
-
-
-WIDE = ("features", "square", "believed_features", "real_features")
-THIN = ("own", "reward_square", "terminal_square", "believed_reward", "believed_terminal", "real_reward",
-        "real_terminal")  # fmt: skip
-
-
-def _check(arrays: dict[str, np.ndarray], num_actions: int) -> None:
-    """Refuses arrays that are not an experience: names, shapes, kinds of numbers and their ranges."""
-    wanted = {"moments", "rewards"}
-    if arrays.keys() - wanted:
-        wanted |= {*WIDE, *THIN, "inputs", "action", "times"}
-    if wanted != arrays.keys():
-        odd = min(wanted ^ arrays.keys())
-        raise ValueError(f"{odd} is {'missing' if odd in wanted else 'not part of it'}")
-    count, size = arrays["features"].shape if len(wanted) > 2 and arrays["features"].ndim == 2 else (0, 0)
-    shapes: dict[str, tuple[int, ...]] = {"moments": (3, size), "rewards": (4,), "action": (count,), "times": (count,)}
-    shapes |= dict.fromkeys(WIDE, (count, size)) | dict.fromkeys(THIN, (count,))
-    kinds: dict[str, tuple[type[np.generic], ...]] = dict.fromkeys(("action", "times"), (np.int64,))
-    kinds["inputs"] = (np.uint8, np.float32, np.float64)
-    for name, array in arrays.items():
-        shape = shapes.get(name, (count, *array.shape[1:2]))
-        if array.dtype not in kinds.get(name, (np.float64,)) or array.shape != shape:
-            raise ValueError(f"{name} is {array.dtype}{list(array.shape)} and does not fit the others")
-    if count:
-        _check_ranges(arrays, num_actions)
-    least, greatest, paid, steps = arrays["rewards"]
-    if not (np.isfinite([paid, steps]).all() and steps >= 0 and (least <= greatest or not count)):
-        raise ValueError(f"rewards are {arrays['rewards'].tolist()}")
-
-
-def _check_ranges(arrays: dict[str, np.ndarray], num_actions: int) -> None:
-    good = {
-        "action": (arrays["action"] >= 0) & (arrays["action"] < num_actions),
-        "times": arrays["times"] >= 1,
-        "moments": np.isfinite(arrays["moments"]) & (arrays["moments"] >= [[1], [-np.inf], [0]]),
-        "inputs": np.isfinite(arrays["inputs"]),
-        **{name: np.isfinite(arrays[name]) for name in ("features", "believed_features", "real_features")},
-        **{name: np.isfinite(arrays[name]) & (arrays[name] >= 0) for name in ("square", "reward_square")},
-        "terminal_square": (arrays["terminal_square"] >= 0) & (arrays["terminal_square"] <= 1),
-        "own": np.isnan(arrays["own"]) | ((arrays["own"] >= 0) & (arrays["own"] < np.inf)),
-        **{f"{kind}_terminal": np.isnan(arrays[f"{kind}_terminal"]) | np.isin(arrays[f"{kind}_terminal"], (0, 1))
-           for kind in ("believed", "real")},
-        **{f"{kind}_reward": ~np.isinf(arrays[f"{kind}_reward"]) for kind in ("believed", "real")},
-    }  # fmt: skip
-    for name, condition in good.items():
-        if not np.all(condition):
-            raise ValueError(f"{name} holds numbers that it cannot hold")
-
-
-class Returns:
-    """The worst discounted return seen from any moment on, never more than 0.
-
-    A moment counts once its episode has ended or `depth` steps have followed it. In the latter case the return is
-    extrapolated to `span` steps, as far as a search looks ahead.
-    """
-
-    def __init__(self, gamma: float, depth: int, span: int):
-        self.gamma, self.depth = gamma, depth
-        self.onward = sum(gamma**step for step in range(span)) / sum(gamma**step for step in range(depth))
-        self.least = 0.0
-        self._recent: list[float] = []
-        self._place: Hashable = None
-
-    def add(self, before: Hashable, after: Hashable, reward: float, terminal: bool) -> None:
-        """Adds a step between two places; one that does not start where the last one ended begins an episode."""
-        if before != self._place:
-            self._recent = []
-        self._recent = [*self._recent, reward][-self.depth :]
-        self._place = None if terminal else after
-        returned = 0.0
-        for steps, paid in enumerate(reversed(self._recent), 1):
-            returned = paid + self.gamma * returned
-            if terminal:
-                self.least = min(self.least, returned)
-            elif steps == self.depth:
-                self.least = min(self.least, returned * self.onward)
+        seen, steps = arrays["counts"].tolist()
+        raw: list[Any] = [None] * count
+        return cls(rows, raw, count, seen, steps, moments, arrays["rewards"].copy(), arrays["repeats"].copy(), places)
 
 
 def _key(features: np.ndarray, inputs: np.ndarray, action: int) -> bytes:

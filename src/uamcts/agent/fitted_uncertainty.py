@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from uamcts.agent.experience import Experience, Measure
+from uamcts.agent.experience import Experience
+from uamcts.corrections.doubt import Doubt
 from uamcts.mcts.config import SearchConfig
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty import Estimator, make_estimator
@@ -64,14 +65,16 @@ class FittedUncertainty(eqx.Module):
         cls,
         estimator: str | Estimator,
         experience: Experience,
-        measure: Measure,
+        observed: np.ndarray,
         key: jax.Array,
         num_actions: int,
         minibatches: int,
         config: SearchConfig,
     ) -> Self | None:
-        """Fits an estimator; None as long as the simulator was never wrong. `config` is that of the searches."""
-        observed = experience.uncertainties(measure)
+        """Fits an estimator to the `observed` U of every transition; None as long as all are 0.
+
+        `config` is that of the searches.
+        """
         if not observed.any():
             return None
         inputs = experience.column("inputs")
@@ -176,8 +179,11 @@ class CachedUncertainty:
     Transitions that are `known` have U = 0.
     """
 
-    def __init__(self, fitted: FittedUncertainty, simulator: Any, known: Callable[[Any, int], bool] | None = None):
+    def __init__(
+        self, fitted: FittedUncertainty | Doubt, simulator: Any, known: Callable[[Any, int], bool] | None = None
+    ):
         self.fitted, self.simulator, self.known = fitted, simulator, known
+        self._doubt = fitted.table() if isinstance(fitted, Doubt) else None
         self.actions = jnp.arange(simulator.num_actions)
         self.table: dict[Any, list[float]] = {}
 
@@ -200,6 +206,9 @@ class CachedUncertainty:
 
     def _fill(self, states: dict[Any, Any]) -> None:
         inputs = np.stack([np.asarray(self.simulator.inputs(state), np.float32) for state in states.values()])
+        if self._doubt is not None:
+            self.table.update(zip(states, self._doubt(inputs, self.simulator.num_actions), strict=True))
+            return
         rows = 1 << (len(inputs) - 1).bit_length()  # one program per power of two
         padded = np.concatenate([inputs, np.repeat(inputs[-1:], rows - len(inputs), axis=0)])
         answers = np.asarray(_every_action(self.fitted, padded, self.actions))[: len(inputs)].tolist()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import json
+import math
 import random
-import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,16 +14,21 @@ import numpy as np
 from uamcts import reference
 from uamcts.agent.backend import Guides
 from uamcts.agent.chance import RealOutcome, matching_outcome
-from uamcts.agent.experience import Outcome
+from uamcts.agent.experience import Experience
+from uamcts.agent.fact_files import fact_rows, pack, parse_fact, parse_raw, raw_rows, unpack
 from uamcts.agent.fitted_uncertainty import CachedUncertainty, FittedUncertainty
+from uamcts.agent.measure import Measure, Outcome
+from uamcts.agent.plain_trials import WORST, PlainTrials, ResidualSimulator, Sighting, surprise
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
-from uamcts.agent.states import UnknownType, as_json, from_json
-from uamcts.arguments import flag, integer, real, refuse_beyond_memory, shown
+from uamcts.arguments import real, refuse_beyond_memory, shown
 from uamcts.corrections.facts import Recurrence
-from uamcts.corrections.mixture import predicted_outcomes
-from uamcts.corrections.patched_model import OutcomeCount, PatchedModel
+from uamcts.corrections.journal import Journal
+from uamcts.corrections.mixture import Mixture, predicted_outcomes
+from uamcts.corrections.parameters import laboratory
+from uamcts.corrections.patched_model import PatchedModel
+from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
 
@@ -32,6 +36,8 @@ UNLIMITED = 10**9
 """Iterations, where time is the limit."""
 NODE, WALK = 500, 200
 """Bytes of a node of the plain engine, and of a rollout, about."""
+MOST_ANSWERS = 20_000
+"""Answers of the simulator that are kept, to notice one that does not repeat itself."""
 MOST_KEPT = 20
 """A graph that has grown to so many times the iterations of a search is not gone on from: it would grow for ever."""
 
@@ -50,23 +56,101 @@ class PlainPlanner:
         """What the probe has found out about states."""
         self._probe = Probe(simulator)
         self.patched = PatchedModel(simulator, simulator.key) if memory else None
+        self._variant: Any = simulator
+        """The simulator with the corrections in use."""
+        self._laboratory: Any = None
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
         self.uncertainty: CachedUncertainty | None = None
         self._probed = False
         self._answers: dict[tuple[Hashable, Hashable], tuple[Any, float, bool]] = {}
+        self._journal = Journal()
+        self._shifts = False
+        self._unread: dict[int, Any] = {}
+        """Raw transitions of a file whose classes were not met yet, by their places."""
         self._waiting: list[Any] = []
         self._sizes: dict[str, int] = {}
 
-    def twin(self) -> PlainPlanner:
-        """A copy that learns on its own."""
+    def twin(self, journal: Journal) -> PlainPlanner:
+        """A copy that goes on by itself, as long as every change of its tables is written to the journal."""
         twin = copy.copy(self)
-        twin._answers, twin._waiting = dict(self._answers), list(self._waiting)
+        twin._journal, twin._waiting = journal, list(self._waiting)
         if self.patched is not None:
             twin.patched = self.patched.twin()
+            twin.patched.journal = journal
         twin.uncertainty = copy.copy(self.uncertainty)
         if twin.uncertainty is not None and twin.patched is not None:
             twin.uncertainty.known = twin.patched.knows
         return twin
+
+    def parameters(self) -> dict[str, float]:
+        """The parameters of the simulator and their believed values."""
+        return self.simulator.parameters
+
+    @property
+    def deterministic(self) -> bool:
+        return self.simulator.kind == "step"
+
+    @property
+    def can_shift(self) -> bool:
+        """Whether next states can be shifted by a residual."""
+        return self.deterministic and not self.simulator.continuous and self._shifts
+
+    def variant(self, values: dict[str, float], residual: Residual | None) -> Any:
+        """The simulator with other parameters and a residual."""
+        simulator = self.simulator.with_parameters(values)
+        return simulator if residual is None else ResidualSimulator(simulator, residual)
+
+    def use(self, variant: Any) -> None:
+        """Plans in this variant of the simulator from now on."""
+        self._variant = variant
+        if self.patched is not None:
+            self.patched.set_model(variant)
+
+    def trials(
+        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
+    ) -> PlainTrials | None:
+        """What was seen, for fits of parameters; None if the user's object remembers what its copies do."""
+        seen = [Sighting(*one, experience.outcome("real", row)) for one, row in zip(raw, rows, strict=True) if one]
+        if self._laboratory is None:
+            self._laboratory = laboratory(self.simulator.owner)
+        return PlainTrials(self.simulator, self._laboratory, seen, measure, experience.scales, floor)
+
+    def next_features(self, raw: Sequence[Any], variant: Any) -> np.ndarray:
+        """The features of the next states that a variant predicts."""
+        return np.stack([self.features(variant.step(one[0], one[1])[0]) for one in raw])
+
+    def changed_at(self, steps: int) -> int:
+        """After which of the agent's steps the world is as it is now."""
+        changes = () if self.patched is None else self.patched.changes
+        return steps - (self.patched.clock - changes[-1].when) - 1 if changes and self.patched is not None else 0
+
+    def predict_rows(self, raw: Sequence[Any], variant: Any, measure: Measure) -> list[tuple[Outcome, float] | None]:
+        """What a variant predicts for transitions, and the user's own measure of its errors."""
+        found: list[tuple[Outcome, float] | None] = []
+        for one in raw:
+            if one is None:
+                found.append(None)
+                continue
+            state, action, following = one
+            after, outcome = self.predict(state, action, RealOutcome(following, None, None), variant)
+            found.append((outcome, np.nan if measure.own is None else float(measure.own(following, after))))
+        return found
+
+    def score(
+        self, state: Any, action: Any, real: RealOutcome, outcome: Outcome, variant: Any, measure: Measure,
+        scales: Any, floor: float,
+    ) -> tuple[float, float]:  # fmt: skip
+        """How badly a variant predicts a transition: in nats, and as a squared error."""
+        if not self.deterministic:
+            nats = surprise(variant, state, action, real, self.key, self.features)
+            return nats, max(nats, 0.0)
+        try:
+            after, predicted = self.predict(state, action, real, variant)
+            own = np.nan if measure.own is None else float(measure.own(real.following, after))
+            error = measure.error(outcome, predicted, scales, own)
+        except SimulatorError:
+            error = WORST
+        return math.log(min(error, WORST) + floor), error
 
     def check(self, config: SearchConfig) -> None:
         """Refuses settings with which no search would ever finish."""
@@ -93,6 +177,7 @@ class PlainPlanner:
             steps = config.iterations * ((self.num_actions or 1) + config.rollouts * config.depth)
             self.state_recurrence = self._probe.run(state, config.depth, steps, self.budget_seconds)
             self._probed, self._sizes = True, self._sizes_of(state)
+            self._shifts = self.simulator.rebuild(state, self.simulator.features(state)) is not None
 
     @property
     def remembers(self) -> bool:
@@ -110,12 +195,19 @@ class PlainPlanner:
         """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""
         if self.patched is None:
             return False
-        before = self.patched.plans_with(state, action)
-        self.patched.remember(state, action, following, reward, terminal)
-        if self.patched.kind != "step":
+        before, changes = self.patched.plans_with(state, action), len(self.patched.changes)
+        if not self.deterministic:
+            self.patched.remember(state, action, following, reward, terminal, agrees=True)
             return True
-        old = self._answers[self.key(state), place_of(action)] if before is None else before  # `predict` came first
-        new = self.patched.step(state, action)
+        old = self._variant.step(state, action) if before is None else before
+        agrees = before is None and old[1:] == (reward, terminal) and self.key(old[0]) == self.key(following)
+        if before is not None:
+            said = self._variant.step(state, action)
+            agrees = said[1:] == (reward, terminal) and self.key(said[0]) == self.key(following)
+        self.patched.remember(state, action, following, reward, terminal, agrees)
+        new = self.patched.plans_with(state, action)
+        if isinstance(old, Mixture) or isinstance(new, Mixture) or len(self.patched.changes) != changes:
+            return True
         return bool(old[1:] != new[1:] or self.key(old[0]) != self.key(new[0]))
 
     def forget_node(self, plan: reference.Result, state: Any) -> bool:
@@ -134,74 +226,69 @@ class PlainPlanner:
         return True
 
     def facts(self) -> dict[str, np.ndarray]:
-        """The facts, to be saved: JSON in bytes."""
-        rows, lost = list(self._waiting), None
-        for (_, action), fact in ({} if self.patched is None else self.patched.facts).items():
-            try:
-                outcomes = [[as_json(seen.following), *seen[1:]] for seen in fact.outcomes.values()]
-                rows.append([as_json(fact.state), action, outcomes])
-            except TypeError as error:
-                lost = error
-        held = 0 if self.patched is None else len(self.patched.facts) + len(self._waiting)
-        if lost is not None:
-            warnings.warn(
-                f"{self.name}: {held - len(rows)} of {held} remembered transitions are not in the file, because their "
-                f"states cannot be saved ({lost}); all else is. States of numbers, strings, arrays, tuples, lists, "
-                "dicts, dataclasses and objects of these can be saved",
-                stacklevel=5,
-            )
-        return {"json": np.frombuffer(json.dumps(rows).encode(), np.uint8)}
+        """The facts, to be saved."""
+        if self.patched is None:
+            return pack({"rows": [], "clock": [0, 0, 0.0]})
+        patched = self.patched
+        clock = [patched.clock, patched.repeats, patched.contradictions]
+        return pack({"rows": fact_rows(patched, self.name, self._waiting), "clock": clock})
 
     def load_facts(self, arrays: dict[str, np.ndarray]) -> None:
         """Restores what `facts` returned. Facts about states of classes not met yet wait until they are."""
-        if arrays.keys() != {"['json']"} or arrays["['json']"].dtype != np.uint8 or arrays["['json']"].ndim != 1:
-            raise ValueError(f"facts are {sorted(arrays)}")
-        try:
-            rows = json.loads(arrays["['json']"].tobytes().decode())
-        except RecursionError:
-            raise ValueError("facts are nested too deeply") from None
+        found = unpack(arrays, "facts")
+        if not isinstance(found, dict) or found.keys() != {"rows", "clock"} or not isinstance(found["rows"], list):
+            raise ValueError("facts are not a list")
         if self.patched is None:
-            if rows:
+            if found["rows"]:
                 raise ValueError("it holds facts, but this agent has no memory")
             return
-        if not isinstance(rows, list):
-            raise ValueError("facts are not a list")
+        clock = found["clock"]
+        if not isinstance(clock, list) or len(clock) != 3 or not all(real("clock", one) >= 0 for one in clock):
+            raise ValueError(f"the clock of the facts is {shown(clock)}")
         self.patched = PatchedModel(self.simulator, self.simulator.key)
+        self.patched.clock, self.patched.repeats = int(clock[0]), int(clock[1])
+        self.patched.contradictions = float(clock[2])
         self._waiting, self._answers = [], {}
-        self._waiting = [row for row in rows if not self._restore_fact(row)]
+        self._waiting = [row for row in found["rows"] if not self._restore_fact(row)]
 
     def _restore_fact(self, row: Any) -> bool:
         """Restores a saved fact; returns False while a class in it is unknown, raises a ValueError if it is no fact."""
-        if not isinstance(row, list) or len(row) != 3 or not isinstance(row[2], list) or not row[2]:
-            raise ValueError("a fact is not (state, action, outcomes)")
-        action = integer(row[1])
-        if action is None or not 0 <= action < self.num_actions:
-            raise ValueError(f"a fact is about the action {shown(row[1])}")
-        types = self.simulator.whole.types
-        try:
-            seen = [self._parse_outcome(one, types) for one in row[2]]
-            state = from_json(row[0], types)
-        except UnknownType:
+        parsed = parse_fact(row, self.simulator.whole.types, self.num_actions)
+        if parsed is None:
             return False
+        action, seen, fact = parsed
         key, patched = self.simulator.key, self.patched
-        for one in (state, *(one.following for one in seen)):
+        for one in (fact.state, *(one.following for one in seen)):
             self._sizes = self._sizes or self._sizes_of(one)
             if self._sizes_of(one) != self._sizes:
                 raise ValueError(f"a fact is about {shown(one)}, of which the simulator makes other features")
         assert patched is not None  # noqa: S101 (recall has looked)
-        patched.place(state, action, {(key(one.following), one.terminal): one for one in seen})
+        outcomes = {(key(one.following), one.terminal): one for one in seen}
+        known = {name: getattr(fact, name) for name in ("agrees", "last", "confirmed", "stale")}
+        streak = fact.streak._replace(kind=next(reversed(outcomes)))
+        patched.place(fact.state, action, outcomes, streak=streak, **known)
         return True
 
-    @staticmethod
-    def _parse_outcome(found: Any, types: dict[str, type]) -> OutcomeCount:
-        if not isinstance(found, list) or len(found) != 5:
-            raise ValueError("an outcome is not (state, end, times, reward, varied)")
-        following, terminal, times, reward, varied = found
-        number = integer(times)
-        if number is None or number < 1:
-            raise ValueError(f"an outcome was seen {shown(times)} times")
-        terminal, varied = flag("terminal", terminal), flag("varied", varied)
-        return OutcomeCount(from_json(following, types), terminal, number, real("reward", reward), varied)
+    def raw(self, experience: Experience) -> dict[str, np.ndarray]:
+        """The raw transitions of an experience, to be saved."""
+        rows = raw_rows(experience.raw[: experience.count])
+        return pack([saved if saved is not None else self._unread.get(place) for place, saved in enumerate(rows)])
+
+    def load_raw(self, arrays: dict[str, np.ndarray], experience: Experience) -> None:
+        """Restores what `raw` returned; states of classes not met yet wait until they are."""
+        rows = unpack(arrays, "raw transitions")
+        if not isinstance(rows, list) or len(rows) != experience.count:
+            raise ValueError("there is not one raw transition for each that was seen")
+        self._unread = {place: row for place, row in enumerate(rows) if row is not None}
+        self.read_raw(experience)
+
+    def read_raw(self, experience: Experience) -> None:
+        """Rebuilds saved states whose classes have been met since."""
+        for place, row in list(self._unread.items()):
+            found = parse_raw(row, self.simulator.whole.types)
+            if found is not None:
+                experience.raw[place] = found
+                del self._unread[place]
 
     def plan(
         self,
@@ -220,7 +307,7 @@ class PlainPlanner:
         rng = random.Random(f"{seed} {number}")  # noqa: S311 (planning, not secrets)
         guides: dict[str, Any] = {**self.guides._asdict(), "horizon": horizon, "tree": previous}
         try:
-            model = self.simulator if self.patched is None else self.patched
+            model = self._variant if self.patched is None else self.patched.planned_model()
             found = reference.search(rng, state, model, self.uncertainty, config, self.budget_seconds, **guides)
         except SimulatorError:
             raise
@@ -233,12 +320,24 @@ class PlainPlanner:
             )
         return found
 
-    def predict(self, state: Any, action: int, real: RealOutcome) -> tuple[Any, Outcome]:
+    def predict(self, state: Any, action: int, real: RealOutcome, variant: Any = None) -> tuple[Any, Outcome]:
         """What the simulator predicts for a transition: if it is random, what matches the real outcome best."""
-        if self.simulator.kind == "step":
+        if variant is not None and variant is not self.simulator:
+            found = (
+                [(1.0, variant.step(state, action))]
+                if self.deterministic
+                else predicted_outcomes(variant, state, action)
+            )
+            possible = [one for share, one in found if share > 0.0]
+            outcome = possible[0]
+            if not self.deterministic:
+                outcome = matching_outcome(real, possible, self.features, self.key, self.simulator.kind == "sample")
+        elif self.simulator.kind == "step":
             said = self._probe.predict(state, action)
             place = (self.simulator.key(state), place_of(action))
-            self._probe.refuse_difference(state, action, [(1.0, self._answers.setdefault(place, said[0][1]))], said)
+            if place not in self._answers and len(self._answers) < MOST_ANSWERS:
+                self._journal.put(self._answers, place, said[0][1])
+            self._probe.refuse_difference(state, action, [(1.0, self._answers.get(place, said[0][1]))], said)
             outcome = said[0][1]
         else:
             found = predicted_outcomes(self.simulator, state, action)

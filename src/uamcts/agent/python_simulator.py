@@ -15,7 +15,9 @@ such as an observation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import copy
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import jax
@@ -25,6 +27,7 @@ import numpy as np
 from uamcts.agent.identity import Identity
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, shown
 from uamcts.corrections.mixture import KINDS, model_kind
+from uamcts.corrections.parameters import find_parameters, with_values
 from uamcts.errors import SimulatorError
 from uamcts.reference.widening import Proposals
 from uamcts.types import PyTree
@@ -60,6 +63,7 @@ class PythonSimulator:
             raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
         self.kind = "step" if owner is None else model_kind(owner)
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
+        self.owner = owner
         self.model, self._call = model, model if owner is None else getattr(owner, self.kind)
         if self.kind != "step":
             setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
@@ -87,6 +91,38 @@ class PythonSimulator:
         function("legal_actions", legal, "of a state")
         if legal is not None:
             self.legal_actions = lambda state: self._legal(legal, state)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The numbers in the simulator that may be off, and their believed values."""
+        return {} if self.owner is None else find_parameters(self.owner)
+
+    def with_parameters(self, values: Mapping[str, float], laboratory: Any = None) -> PythonSimulator:
+        """This simulator with other values of parameters; trials use a `laboratory`, a copy of the user's object."""
+        if not values and laboratory is None:
+            return self
+        owner = with_values(self.owner if laboratory is None else laboratory, values)
+        twin = copy.copy(self)
+        twin._call = getattr(owner, self.kind)
+        if self.kind != "step":
+            setattr(twin, self.kind, {"outcomes": twin._outcomes, "sample": twin._sample}[self.kind])
+        return twin
+
+    def judge(self, state: State, action: int, following: State, reward: float, over: bool) -> tuple[float, bool]:
+        """Reward and end of a corrected next state: by the simulator's `reward` and `terminal`, if it offers them."""
+        own_reward, own_end = (getattr(self.owner, name, None) for name in ("reward", "terminal"))
+        paid = float(own_reward(state, action, following)) if callable(own_reward) else reward
+        return paid, bool(own_end(following)) if callable(own_end) else over
+
+    def rebuild(self, state: State, vector: np.ndarray) -> State:
+        """A state like `state` with other features; None if that cannot be done.
+
+        The simulator's own `with_features(state, vector)` does it, or the features are all numbers of a state.
+        """
+        own = getattr(self.owner, "with_features", None)
+        if callable(own):
+            return own(state, vector)
+        return unflatten(state, vector) if self._features is flatten else None
 
     def step(self, state: State, action: int) -> Outcome:
         """One step of a deterministic simulator."""
@@ -196,6 +232,36 @@ def flatten(state: State) -> np.ndarray:
     if not isinstance(state, (list, tuple)):
         raise TypeError(f"a {type(state).__name__} is not a number, an array, a tuple, a list, a dict or a dataclass")
     return np.concatenate([flatten(part) for part in state]) if state else np.zeros(0)
+
+
+def unflatten(state: State, vector: np.ndarray) -> State:
+    """A state with the floats of `vector` instead of its own; whole numbers stay. None if it holds anything else."""
+    numbers = iter(np.asarray(vector, np.float64).tolist())
+    try:
+        return _refill(state, numbers)
+    except TypeError:
+        return None
+
+
+def _refill(state: State, numbers: Iterator[float]) -> State:
+    if isinstance(state, np.ndarray) and state.dtype.kind in "biuf":
+        filled = np.array([next(numbers) for _ in range(state.size)]).reshape(state.shape)
+        return filled.astype(state.dtype) if state.dtype.kind == "f" else state
+    if isinstance(state, (bool, int, np.bool_, np.integer)):
+        next(numbers)
+        return state
+    if isinstance(state, float):
+        return type(state)(next(numbers))
+    if isinstance(state, np.floating):
+        return state.dtype.type(next(numbers))
+    if isinstance(state, dict):
+        return {**state, **{key: _refill(state[key], numbers) for key in sorted(state)}}
+    if hasattr(state, "__dataclass_fields__"):
+        return replace(state, **{name: _refill(getattr(state, name), numbers) for name in state.__dataclass_fields__})
+    if isinstance(state, (list, tuple)):
+        parts = [_refill(part, numbers) for part in state]
+        return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
+    raise TypeError(f"a {type(state).__name__} is not made of numbers")
 
 
 def flatten_jax(state: PyTree) -> jax.Array:

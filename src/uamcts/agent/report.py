@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uamcts.agent.experience import Experience, Measure, Outcome
+from uamcts.agent.experience import Experience
+from uamcts.agent.measure import Measure, Outcome
 from uamcts.corrections.facts import Recurrence
 
 ENOUGH, NEARLY_ALL = 20, 0.8
@@ -41,6 +42,7 @@ class Report:
         seen: How many different transitions were observed.
         steps: In how many real steps.
         wrong: In how many of the transitions the simulator was wrong.
+        corrections: What was learned about the simulator as a whole, a sentence each.
         memory: How many transitions are remembered as facts, how often they were seen, and how many had several
             outcomes; None without a memory.
     """
@@ -53,7 +55,11 @@ class Report:
         wrong: int,
         action_names: Sequence[str] = (),
         memory: Recurrence | None = None,
+        corrections: Sequence[str] = (),
+        remaining: int = 0,
     ):
+        self.remaining = remaining
+        self.corrections = tuple(corrections)
         self.errors, self.seen, self.steps, self.wrong = tuple(errors), seen, steps, wrong
         self.action_names, self.memory = tuple(action_names), memory
 
@@ -76,7 +82,11 @@ class Report:
         if not self.seen:
             return "nothing was observed yet: call agent.observe(state, action, next_state) after every real step"
         head = f"the simulator was wrong in {self.wrong} of {self.seen} different transitions ({self.steps} real steps)"
-        if self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
+        head += "".join(f"\n{sentence}" for sentence in self.corrections)
+        if self.corrections and self.wrong:
+            left = f"{self.remaining} of them are" if self.remaining else "none of them is"
+            head += f"\nafter this {left} still predicted wrongly"
+        elif self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
             head += (
                 "; where nearly every transition is doubtful, avoiding doubtful ones may harm: correct the simulator, "
                 "or ignore small differences with features=, discrepancy= or tolerance="
@@ -140,9 +150,11 @@ def build_report(
     steps: int,
     action_names: Sequence[str],
     memory: Recurrence | None = None,
+    corrections: Sequence[str] = (),
 ) -> Report:
     """A report on the transitions with the largest U, learned or observed; `predicted` gives U-hat of some rows."""
     errors = experience.uncertainties(measure)
+    simulator_errors = experience.simulator_errors(measure)
     wrong = np.flatnonzero(errors)
     learned = predicted(wrong)
     order = np.lexsort((-errors[wrong], -learned))[:most]
@@ -158,4 +170,5 @@ def build_report(
         )
         for rank, place in ((rank, wrong[rank]) for rank in order)
     ]
-    return Report(entries, experience.count, steps, len(wrong), action_names, memory)
+    found = int(np.count_nonzero(simulator_errors))
+    return Report(entries, experience.seen, steps, found, action_names, memory, corrections, len(wrong))

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from uamcts.agent.experience import Outcome
+from uamcts.agent.chance import RealOutcome
+from uamcts.agent.experience import Row
 
 
 class Compared(NamedTuple):
     """A real transition beside what the simulator predicts."""
 
-    state: Any
-    action: int
-    following: Any
-    here: np.ndarray
-    """The features of the state."""
-    inputs: np.ndarray
-    believed: Outcome
-    real: Outcome
-    own: float
-    """What the user's own function says of the difference."""
+    row: Row
+    actual: RealOutcome
     paid: tuple[float, bool]
     """Reward and end, as predicted where they are unknown."""
     whole: bool

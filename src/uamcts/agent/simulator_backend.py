@@ -15,12 +15,17 @@ from uamcts.agent import checkpoint
 from uamcts.agent.backend import Arrays, FilePath, Sample, all_or_nothing, counter, pad_sample, split_groups
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_planner import CompiledPlanner
-from uamcts.agent.experience import Experience, Measure, Outcome, Returns
+from uamcts.agent.corrector import Corrector
+from uamcts.agent.experience import Experience, Row
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
+from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.report import Report, build_report
+from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching
 from uamcts.arguments import action_number, flag, real, shown, whole
+from uamcts.corrections.doubt import Doubt, doubtful, usual_error
+from uamcts.corrections.journal import Journal
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule
@@ -41,13 +46,14 @@ class SimulatorBackend:
     def __init__(
         self,
         planner: PlainPlanner | CompiledPlanner,
-        estimator: str | Estimator,
+        estimator: str | Estimator | None,
         config: SearchConfig,
         schedule: Schedule | None,
         seed: int,
         minibatches: int,
         measure: Measure,
         searching: Searching,
+        parameters: Any = None,
     ):
         planner.check(config)
         self.searching = searching
@@ -57,24 +63,32 @@ class SimulatorBackend:
         self.seed, self.minibatches, self.measure = seed, minibatches, measure
         self.experience = Experience()
         self.returns = _returns(config)
-        self.uncertainty: FittedUncertainty | None = None
+        self.uncertainty: FittedUncertainty | Doubt | None = None
+        self.corrector = Corrector(planner, parameters)
+        self.journal = Journal()
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts = 0, 0
         self.loss: float | None = None
 
     @property
     def estimator(self) -> Estimator | None:
-        return None if self.uncertainty is None else self.uncertainty.estimator
+        return self.uncertainty.estimator if isinstance(self.uncertainty, FittedUncertainty) else None
 
     def twin(self) -> SimulatorBackend:
-        """A copy that learns on its own."""
+        """A copy that learns on its own; what both share is changed through its journal, which can undo that."""
         twin = copy.copy(self)
+        twin.journal = Journal()
         twin.planner, twin.experience, twin.returns = (
-            self.planner.twin(),
+            self.planner.twin(twin.journal),
             self.experience.copy(),
             copy.copy(self.returns),
         )
+        twin.corrector = self.corrector.copy(twin.planner)
         return twin
+
+    def undo(self) -> None:
+        """Takes back what this copy has changed in what it shares."""
+        self.journal.undo()
 
     def act(self, state: Any, steps_left: int | None = None) -> Any:
         horizon = None if steps_left is None else whole("steps_left", steps_left)
@@ -153,22 +167,31 @@ class SimulatorBackend:
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
         state, following = self._accept_state(state, "state"), self._accept_state(following, "next_state")
         self.planner.probe(state, self.config)
-        after, believed = self.planner.predict(
-            state, action if part.size else number, RealOutcome(following, paid, over)
-        )
+        given = action if part.size else number
+        actual = RealOutcome(following, paid, over)
+        after, believed = self.planner.predict(state, given, actual)
         assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
-        own = np.nan
-        if self.measure.own is not None:
-            remedy = "it must be a finite number of at least 0"
-            own = real("discrepancy", self.measure.own(following, after), remedy, lambda u: u >= 0, "returned")
+        used, own = believed, (self._own_measure(following, after),) * 2
+        if self.corrector.in_use != "none":
+            corrected, used = self.planner.predict(state, given, actual, self.corrector.variant())
+            own = own[0], self._own_measure(following, corrected)
         complete = paid is not None and over is not None
+        real_outcome = Outcome(self.planner.features(following), paid, over)
+        row = Row(
+            state, given, following, self.planner.features(state), np.concatenate([self.planner.inputs(state), part]),
+            number, real_outcome, believed, used, own,
+        )  # fmt: skip
         return Compared(
-            state, number, following, self.planner.features(state),
-            np.concatenate([self.planner.inputs(state), part]), believed,
-            Outcome(self.planner.features(following), paid, over), own,
-            (believed.reward if paid is None else paid, believed.terminal if over is None else over),
+            row, actual, (believed.reward if paid is None else paid, believed.terminal if over is None else over),
             complete or self.planner.key(following) == self.planner.key(after),
         )  # fmt: skip
+
+    def _own_measure(self, following: Any, predicted: Any) -> float:
+        """The user's own measure of a difference; NaN without one."""
+        if self.measure.own is None:
+            return float("nan")
+        remedy = "it must be a finite number of at least 0"
+        return real("discrepancy", self.measure.own(following, predicted), remedy, lambda u: u >= 0, "returned")
 
     def _split(self, action: Any) -> tuple[int, np.ndarray]:
         """The number of an action, and what it adds to the inputs of U: a continuous action has the number 0."""
@@ -183,10 +206,25 @@ class SimulatorBackend:
         return 0, part
 
     def _keep(self, sample: Compared) -> None:
-        """Keeps a transition to learn from, and as a fact if all of it is known."""
-        self.experience.add(sample.here, sample.inputs, sample.action, sample.believed, sample.real, sample.own)
-        if sample.whole and self.planner.remember(sample.state, sample.action, sample.following, *sample.paid):
-            self._forget(sample.state)
+        """Judges the corrections by a transition, keeps it to learn from, and as a fact if all of it is known."""
+        row = sample.row
+        self.planner.read_raw(self.experience)
+        place = self.experience.add(row, self.measure, self.journal)
+        del place
+        scales = self.experience.scales
+        self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
+        if self.corrector.update(self.experience, self.measure):
+            self._use_corrections()
+        if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
+            self._forget(row.state)
+
+    def _use_corrections(self) -> None:
+        """Plans with other corrections from now on; what was seen is judged anew by them."""
+        variant = self.corrector.variant()
+        self.planner.use(variant)
+        self._previous = None
+        predicted = self.planner.predict_rows(self.experience.raw[: self.experience.count], variant, self.measure)
+        self.experience.judge_anew(predicted, self.measure)
 
     def _forget(self, state: Any) -> None:
         """Drops what the last search found out and what does not hold any more: outcomes of `state` have changed."""
@@ -210,14 +248,32 @@ class SimulatorBackend:
         if self.planner.num_actions is None:
             return  # U is learned for numbered actions
         before = self.uncertainty
-        key = jax.random.fold_in(jax.random.key(self.seed), 0)
-        self.uncertainty = FittedUncertainty.fit(
-            self.chosen, self.experience, self.measure, key, self.planner.num_actions,
-            self.minibatches, self.config,
-        )  # fmt: skip
-        self.planner.set_uncertainty(self.uncertainty)
+        errors = self.experience.uncertainties(self.measure)
+        errors = np.where(self._doubtful(errors), errors, 0.0)
+        if self.chosen is None:
+            self.uncertainty = self._fit_doubt(errors)
+        else:
+            key = jax.random.fold_in(jax.random.key(self.seed), 0)
+            self.uncertainty = FittedUncertainty.fit(
+                self.chosen, self.experience, errors, key, self.planner.num_actions, self.minibatches, self.config
+            )
         if before is not None or self.uncertainty is not None:
+            self.planner.set_uncertainty(self.uncertainty)
             self._previous = None
+
+    def _doubtful(self, errors: np.ndarray) -> np.ndarray:
+        """Which transitions are wrong beyond what is usual in this world, as it is since its last change."""
+        rows, since = self.experience, self.planner.changed_at(self.experience.steps)
+        new = rows.column("last") > since
+        usual = usual_error(errors[new], rows.slips)
+        found = np.zeros(len(errors), bool)
+        found[new] = doubtful(errors[new], rows.column("times")[new], rows.column("deviations")[new], usual)
+        return found
+
+    def _fit_doubt(self, errors: np.ndarray) -> Doubt | None:
+        order = np.argsort(self.experience.column("last"), kind="stable")
+        columns = [self.experience.column(name)[order] for name in ("inputs", "action")]
+        return Doubt.fit(*columns, errors[order], errors[order] > 0) if len(order) else None
 
     def preload(self, samples: Iterable[Sample]) -> int:
         """Takes in transitions that are known already; all of them or none."""
@@ -231,8 +287,10 @@ class SimulatorBackend:
         return count
 
     def report(self, most: int) -> Report:
-        memory = self.planner.recurrence()
-        return build_report(self.experience, self.measure, self._predict, most, self.steps, self.action_names, memory)
+        memory, said = self.planner.recurrence(), self.corrector.sentences()
+        return build_report(
+            self.experience, self.measure, self._predict, most, self.steps, self.action_names, memory, said
+        )
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
         if self.uncertainty is None:
@@ -244,25 +302,31 @@ class SimulatorBackend:
     def save(self, path: FilePath) -> None:
         counters = {"steps": np.int64(self.steps), "acts": np.int64(self.acts), "tau": np.float64(self.tau)}
         counters["least"] = np.float64(self.returns.least)
-        tree = {"experience": self.experience.arrays(), "counters": counters, "facts": self.planner.facts()}
+        tree = {
+            "experience": self.experience.arrays(), "counters": counters, "facts": self.planner.facts(),
+            "raw": self.planner.raw(self.experience), "corrector": self.corrector.arrays(),
+        }  # fmt: skip
         checkpoint.save(path, tree, "agent", self._about())
         self._previous = None  # this agent and one that loads the file go on alike
 
     def load(self, path: FilePath) -> None:
         found = checkpoint.read(path, "agent", self._about())
         try:
-            arrays = split_groups(found, ("experience", "counters", "facts"))
+            arrays = split_groups(found, ("experience", "counters", "facts", "raw", "corrector"))
             all_or_nothing(self, lambda backend: backend._restore(*arrays))
         except (ValueError, TypeError, KeyError) as error:
             words = str(error).removeprefix("it does not fit: ")
             raise ValueError(f"{path} does not fit this agent: {words}") from None
 
-    def _restore(self, experience: Arrays, counters: Arrays, facts: Arrays) -> None:
+    def _restore(self, experience: Arrays, counters: Arrays, facts: Arrays, raw: Arrays, corrector: Arrays) -> None:
         """Restores the arrays of a file; raises an error for anything that is wrong with them."""
         if counters.keys() != {"['steps']", "['acts']", "['tau']", "['least']"}:
             raise ValueError(f"it holds the counters {sorted(counters)}")
         self.experience = Experience.of({name[2:-2]: array for name, array in experience.items()}, self._num_actions)
         self.planner.load_facts(facts)
+        self.planner.load_raw(raw, self.experience)
+        self.corrector.restore({name[2:-2]: array for name, array in corrector.items()})
+        self.planner.use(self.corrector.variant())
         self._check_sizes()
         self.steps, self.acts = (counter(counters, name, np.int64) for name in ("steps", "acts"))
         self.tau = counter(counters, "tau", np.float64, lambda tau: tau > 0)
@@ -284,6 +348,6 @@ class SimulatorBackend:
                 raise ValueError(f"its states have {found} {name}, here they have {size}")
 
     def _about(self) -> dict[str, Any]:
-        estimator = self.chosen if isinstance(self.chosen, str) else type(self.chosen).__name__
+        estimator = self.chosen if isinstance(self.chosen, str | None) else type(self.chosen).__name__
         about = {"simulator": self.name, "actions": self.planner.num_actions, "estimator": estimator}
         return {**about, "memory": self.planner.remembers}

@@ -78,15 +78,17 @@ def mix(
     key: Callable[[Any], Hashable],
     kind: str,
     weight: float,
+    chance: bool = False,
 ) -> Mixture:
     """Mixes what a model predicts with counts of what was seen (`following`, `terminal`, `times`, mean `reward`).
 
-    Outcomes are equal if their states and ends are; the reward of a mixed one is the mean.
+    Outcomes are equal if their states and ends are; the reward of a mixed one is the mean. Where the world is known to
+    be random although the model is not (`chance`), an outcome that the model holds impossible does not speak against it.
     """
     total = sum(count.times for count in counts)
     known = {(key(state), bool(over)) for probability, (state, _, over) in believed if probability > 0.0}
     possible = [(key(count.following), count.terminal) in known for count in counts]
-    if kind == "sample" and len(known) == len(believed):
+    if chance or (kind == "sample" and len(known) == len(believed)):
         possible = [True] * len(counts)  # no two draws are equal: that a state was not drawn means nothing
     k = weight * sum(count.times for count, can in zip(counts, possible, strict=True) if can) / total
     seen = [(count.times / total, (count.following, count.reward, count.terminal)) for count in counts]

@@ -2,59 +2,43 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from uamcts.arguments import action_number, flag, real
 from uamcts.corrections.facts import Recurrence
+from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, mix, model_kind, predicted_outcomes
+from uamcts.corrections.python_facts import (
+    CHANGE,
+    MOST_FACTS,
+    RETURN,
+    STEP_WEIGHT,
+    Change,
+    Fact,
+    OutcomeCount,
+    State,
+    Streak,
+)
 from uamcts.reference import PythonModel
-from uamcts.types import PyTree
 
-State: TypeAlias = PyTree
-"""A state of the user's own simulator: any object."""
 PythonUncertainty: TypeAlias = Callable[[State, int], float]
-
-
-class OutcomeCount(NamedTuple):
-    """One outcome of a transition of a Python simulator."""
-
-    following: State
-    terminal: bool
-    times: int
-    reward: float
-    """Its mean reward."""
-    varied: bool
-    """Whether its reward varied."""
-
-
-@dataclass(frozen=True)
-class Fact:
-    """All that was seen of one (state, action)."""
-
-    state: State
-    outcomes: dict[Hashable, OutcomeCount]
-    """The latest one is the last."""
-
-    @property
-    def varied(self) -> bool:
-        return len(self.outcomes) > 1 or any(count.varied for count in self.outcomes.values())
-
-    def most_frequent(self) -> tuple[State, float, bool]:
-        """The most frequent outcome, the latest of equally frequent ones."""
-        best = max(reversed(self.outcomes.values()), key=lambda count: count.times)
-        return best.following, best.reward, best.terminal
 
 
 class PatchedModel:
     """A model for `uamcts.reference.search` in which facts correct another model.
 
-    A fact about a deterministic model (`step`) overrides it. One about a random model (`outcomes` or `sample`) is mixed
-    with it: see `uamcts.corrections.mixture`.
+    A fact about a deterministic model (`step`) overrides it; if the world turns out to be random, because transitions
+    come out now this way and now that, the model has `outcomes` from then on, and facts are probabilities. A fact about
+    a random model (`outcomes` or `sample`) is mixed with it: see `uamcts.corrections.mixture`.
+
+    A world may change. If the latest outcomes of a transition are improbable as chance, only they count from then on,
+    and older facts that contradict the model are tried again. So is every such fact after a while.
 
     Args:
         model: The model to correct: any object with `num_actions` and `outcomes`, `sample` or `step`.
@@ -80,19 +64,40 @@ class PatchedModel:
         self.key = key if key is not None else lambda state: state
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
         self.facts: dict[tuple[Hashable, int], Fact] = {}
+        self.journal: Journal = Journal()
         self._planned: dict[tuple[Hashable, int], Any] = {}
+        self._contradicting: dict[tuple[Hashable, int], int] = {}
+        self.clock, self.repeats, self.contradictions = 0, 0, 0.0
+        self.changes: tuple[Change, ...] = ()
+        """The latest changes of the world."""
         self.kind = model_kind(model)
-        if (
-            self.kind != "step"
-        ):  # only what the model itself offers: a search takes the first of the three that it finds
+        if self.kind != "step":  # only what the model itself offers: a search takes the first of the three it finds
             setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
         if hasattr(model, "legal_actions"):
             self.legal_actions = model.legal_actions
         if key is not None or hasattr(model, "identity"):
             self.identity = getattr(model, "identity", None) if key is None else key
 
-    def remember(self, state: State, action: int, next_state: State, reward: float, terminal: bool) -> None:
-        """Adds a real transition. In a deterministic model the most frequent of several outcomes is planned with.
+    @property
+    def chance(self) -> float:
+        """How often a transition comes out differently when it is seen again."""
+        return (self.contradictions + 1.0) / (self.repeats + 2.0)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether a deterministic model has met a world with chance: earlier outcomes have returned."""
+        return self.kind == "step" and self.contradictions >= RETURN
+
+    def remember(
+        self,
+        state: State,
+        action: int,
+        next_state: State,
+        reward: float,
+        terminal: bool,
+        agrees: bool | None = None,
+    ) -> None:
+        """Adds a real transition.
 
         Args:
             state: The state before the step.
@@ -100,6 +105,7 @@ class PatchedModel:
             next_state: The state after the step.
             reward: The reward of the step.
             terminal: Whether the episode ended.
+            agrees: Whether the model predicts this. By default the model is asked.
 
         Raises:
             ValueError: `action`, `reward` or `terminal` is not a legal value.
@@ -108,30 +114,115 @@ class PatchedModel:
         number = action_number(action, self.num_actions, "the model")
         paid, over = real("reward", reward), flag("terminal", terminal)
         place, kind = self._place(state, number), (self._place(next_state, 0)[0], over)
+        if agrees is None:
+            possible = predicted_outcomes(self.model, state, number)
+            agrees = any(
+                share > 0 and (self.key(after), bool(end)) == kind and pays == paid
+                for share, (after, pays, end) in possible
+            )
+        self.clock += 1
         before = self.facts.get(place)
         outcomes = {} if before is None else dict(before.outcomes)
         count = outcomes.pop(kind, None) or OutcomeCount(next_state, over, 0, paid, False)
         times = count.times + 1
         mean, varied = count.reward + (paid - count.reward) / times, count.varied or paid != count.reward
         outcomes[kind] = OutcomeCount(next_state, over, times, mean, varied)
-        self.place(state if before is None else before.state, number, outcomes)
+        streak = self._streak(before, kind)
+        held = before is not None and before.stale and len(outcomes) == 1
+        fact = Fact(state if before is None else before.state, outcomes, streak, agrees, self.clock,
+                    0 if before is None else before.confirmed + held)  # fmt: skip
+        if self._has_changed(fact):
+            self.changes = (*self.changes, Change(self.clock, state, number))[-20:]
+            latest = outcomes[kind]._replace(times=streak.length)
+            fact = replace(fact, outcomes={kind: latest}, confirmed=0)
+            self._make_stale(place, self.clock)
+        self._store(place, fact)
+        if self.clock % 64 == 0:
+            self._age()
 
-    def place(self, state: State, action: int, outcomes: dict[Hashable, OutcomeCount]) -> None:
+    def _streak(self, before: Fact | None, kind: Hashable) -> Streak:
+        """The latest outcomes of a transition; counts repeats and contradictions on the way."""
+        if before is None:
+            return Streak(kind, 1, self.chance)
+        chance, was_noisy = self.chance, self.noisy
+        self.repeats += 1
+        if before.streak.kind == kind:
+            return before.streak._replace(length=before.streak.length + 1)
+        self.contradictions += RETURN if kind in before.outcomes else 1.0
+        if self.noisy and not was_noisy:
+            self._planned = {}
+        return Streak(kind, 1, chance)
+
+    def _has_changed(self, fact: Fact) -> bool:
+        """Whether the latest outcomes are improbable as chance."""
+        kind, length, chance = fact.streak
+        only_now = fact.outcomes[kind].times == length
+        return self.kind == "step" and len(fact.outcomes) > 1 and only_now and chance**length < CHANGE
+
+    def _make_stale(self, besides: Any, before: int) -> None:
+        """Has facts that contradict the model tried again."""
+        for place in [place for place in self._contradicting if place != besides]:
+            fact = self.facts[place]
+            if fact.last < before:
+                self.journal.put(self.facts, place, replace(fact, stale=True))
+                self.journal.drop(self._contradicting, place)
+                self.journal.drop(self._planned, place)
+
+    def _age(self) -> None:
+        """Has old facts that contradict the model tried again, and drops what was not seen for the longest time."""
+        for place in [place for place, due in self._contradicting.items() if due <= self.clock]:
+            self.journal.put(self.facts, place, replace(self.facts[place], stale=True))
+            self.journal.drop(self._contradicting, place)
+            self.journal.drop(self._planned, place)
+        for place in list(self.facts)[: max(len(self.facts) - MOST_FACTS, 0)]:
+            for table in (self.facts, self._contradicting, self._planned):
+                self.journal.drop(table, place)
+
+    def place(self, state: State, action: int, outcomes: dict[Hashable, OutcomeCount], **known: Any) -> None:
         """Stores all that was seen of one transition."""
-        place = self._place(state, action)
-        fact = Fact(state, outcomes)
-        planned: Any = fact.most_frequent() if self.kind == "step" else self._mixture(fact, action)
-        self.facts[place], self._planned[place] = fact, planned
+        streak = Streak(next(reversed(outcomes)), 1, 1.0)
+        self._store(self._place(state, action), Fact(state, outcomes, **{"streak": streak, **known}))
+
+    def _store(self, place: tuple[Hashable, int], fact: Fact) -> None:
+        self.journal.drop(self.facts, place)  # the latest is the last
+        self.journal.put(self.facts, place, fact)
+        self.journal.drop(self._planned, place)
+        if fact.agrees or fact.stale:
+            self.journal.drop(self._contradicting, place)
+        else:
+            self.journal.put(self._contradicting, place, fact.due)
+
+    def set_model(self, model: Any) -> None:
+        """Corrects another model from now on, which is of the same kind."""
+        self.model, self._planned = model, {}
+
+    def _plan(self, place: tuple[Hashable, int]) -> Any:
+        """What is planned with instead of the model; None without a fact."""
+        planned = self._planned.get(place)
+        if planned is None:
+            fact = self.facts.get(place)
+            if fact is None or fact.stale:
+                return None
+            single = self.kind == "step" and not self.noisy
+            planned = fact.most_frequent() if single and len(fact.outcomes) == 1 else self._mixture(fact, place[1])
+            self._planned[place] = planned
+        return planned
 
     def _mixture(self, fact: Fact, action: int) -> Mixture:
         """What the model predicts and what was seen."""
         believed = predicted_outcomes(self.model, fact.state, action)
-        return mix(believed, list(fact.outcomes.values()), self.key, self.kind, self.prior_weight)
+        counts = list(fact.outcomes.values())
+        if self.kind != "step":
+            return mix(believed, counts, self.key, self.kind, self.prior_weight)
+        return mix(believed, counts, self.key, "outcomes", STEP_WEIGHT if self.noisy else 0.0, self.noisy)
 
     def twin(self) -> PatchedModel:
-        """A copy that learns on its own."""
-        other = PatchedModel(self.model, self.key, self.prior_weight)
-        other.facts, other._planned = dict(self.facts), dict(self._planned)
+        """A copy that goes on by itself, as long as every change of its tables is written to its journal."""
+        other = copy.copy(self)
+        other.journal = Journal()
+        for name, method in (("outcomes", other._outcomes), ("sample", other._sample)):
+            if name in vars(self):
+                setattr(other, name, method)
         return other
 
     def recurrence(self) -> Recurrence:
@@ -141,30 +232,46 @@ class PatchedModel:
         return Recurrence(len(facts), times, sum(fact.varied for fact in facts))
 
     def knows(self, state: State, action: int) -> bool:
-        """Whether there is a fact about this transition."""
-        return self._place(state, action) in self._planned
+        """Whether there is a fact about this transition that is planned with."""
+        fact = self.facts.get(self._place(state, action))
+        return fact is not None and not fact.stale
 
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
-        fact = self._planned.get(self._place(state, action))
-        outcome: tuple[State, float, bool] = self.model.step(state, action) if fact is None else fact
-        return outcome
+        planned = self._plan(self._place(state, action))
+        if planned is None:
+            outcome: tuple[State, float, bool] = self.model.step(state, action)
+            return outcome
+        return self.facts[self._place(state, action)].most_frequent() if isinstance(planned, Mixture) else planned
+
+    @property
+    def random(self) -> bool:
+        """Whether facts about a deterministic model have several outcomes, so that it must be planned in as random."""
+        return self.kind == "step" and self.contradictions > 0
+
+    def planned_model(self) -> Any:
+        """What to search in: this model, or, if facts about a deterministic one vary, one with `outcomes`."""
+        return Varied(self) if self.random else self
 
     def _outcomes(self, state: State, action: int) -> Any:
         """All outcomes, the model's and those seen, with their probabilities."""
-        mixture = self._planned.get(self._place(state, action))
-        return self.model.outcomes(state, action) if mixture is None else mixture.outcomes
+        planned = self._plan(self._place(state, action))
+        if self.kind == "outcomes":
+            return self.model.outcomes(state, action) if planned is None else planned.outcomes
+        if planned is None:
+            return [(1.0, self.model.step(state, action))]
+        return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
 
     def _sample(self, state: State, action: int, rng: np.random.Generator) -> Any:
         """A draw from the model, or from what was seen."""
-        mixture = self._planned.get(self._place(state, action))
+        mixture = self._plan(self._place(state, action))
         if mixture is None or rng.random() < mixture.model_share:
             return self.model.sample(state, action, rng)
         return mixture.draw_seen(rng.random())
 
     def plans_with(self, state: State, action: int) -> Any:
         """What is planned with where there is a fact, to tell whether a new fact changed it; None without one."""
-        return self._planned.get(self._place(state, action))
+        return self._plan(self._place(state, action))
 
     def patch_uncertainty(self, uncertainty: PythonUncertainty) -> PythonUncertainty:
         """Corrects an uncertainty of the model.
@@ -192,3 +299,13 @@ class PatchedModel:
                 "something hashable, for example key=lambda state: state.tobytes()"
             ) from None
         return place
+
+
+class Varied:
+    """A patched deterministic model as a random one: facts that came out in several ways are probabilities."""
+
+    def __init__(self, patched: PatchedModel):
+        self.num_actions, self.outcomes = patched.num_actions, patched._outcomes
+        for name in ("legal_actions", "identity"):
+            if hasattr(patched, name):
+                setattr(self, name, getattr(patched, name))

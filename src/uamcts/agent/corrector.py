@@ -1,0 +1,218 @@
+"""Which corrections of a simulator are in use: fits them to what was seen and has the referee judge them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from uamcts.agent.experience import Experience
+from uamcts.agent.measure import Measure, Outcome
+from uamcts.arguments import real, whole
+from uamcts.corrections.parameter_fit import Fit, fit_parameters
+from uamcts.corrections.parameters import Choice
+from uamcts.corrections.referee import Referee
+from uamcts.corrections.residual import Residual, wrap_differences
+
+CANDIDATES = ("none", "parameters", "residual", "both")
+FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
+"""Transitions, the latest ones, that parameters and residuals are fitted to."""
+FIRST_FIT, GROWTH, LONGEST_WAIT = 5, 1.4, 400
+"""Fits come after so many transitions, then whenever there are so many times as many, at the latest after so many."""
+RECENT, BEFORE = 8, 25
+"""A change of the world is noticed by this many transitions in a row, against at least so many before them."""
+SUDDEN = 2.0
+"""Nats by which the latest transitions must be predicted worse than those before."""
+
+
+class Corrector:
+    """The corrections of one simulator.
+
+    Args:
+        planner: The planner: it knows the simulator's parameters and builds variants of it.
+        given: What the user said about parameters.
+    """
+
+    def __init__(self, planner: Any, given: Any):
+        self.planner = planner
+        self.choice = Choice(given, planner.parameters(), planner.name)
+        self.referee = Referee(CANDIDATES)
+        self.fit: Fit | None = None
+        self.residuals: dict[str, Residual] = {}
+        """By the candidate that it belongs to."""
+        self.in_use = "none"
+        self.since = 0
+        """The step after which the world is as it is now, as far as is known."""
+        self.changes: tuple[int, ...] = ()
+        self._scores: tuple[float, ...] = ()
+        """What the corrected model scored lately."""
+        self._next = FIRST_FIT
+        self.floor = 1e-6
+        self._variants: dict[str, Any] = {}
+
+    def copy(self, planner: Any) -> Corrector:
+        """A copy that goes on by itself."""
+        twin = copy.copy(self)
+        twin.planner, twin.referee, twin._variants = planner, self.referee.copy(), dict(self._variants)
+        return twin
+
+    @property
+    def candidates(self) -> list[str]:
+        """Those that can be used now."""
+        ready = {"none": True, "parameters": self.fit is not None, **dict.fromkeys(self.residuals, True)}
+        return [name for name in CANDIDATES if ready.get(name, False)]
+
+    def variant(self, name: str | None = None) -> Any:
+        """The simulator with a candidate's corrections; by default those in use."""
+        name = self.in_use if name is None else name
+        if name not in self._variants:
+            values = self.fit.values if self.fit is not None and name in ("parameters", "both") else {}
+            self._variants[name] = self.planner.variant(values, self.residuals.get(name))
+        return self._variants[name]
+
+    def judge(self, state: Any, action: Any, real: Any, outcome: Outcome, measure: Measure, scales: Any) -> None:
+        """Lets every candidate predict a transition that none has learned from."""
+        scores, errors = {}, {}
+        for name in self.candidates:
+            scores[name], errors[name] = self.planner.score(
+                state, action, real, outcome, self.variant(name), measure, scales, self.floor
+            )
+        self.referee.add(scores, errors)
+        self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]
+
+    def update(self, experience: Experience, measure: Measure) -> bool:
+        """Fits where that is due, and decides what to use. Returns whether the corrected model is another one now."""
+        changed = self._notice_change(experience.steps)
+        refitted = False
+        if experience.steps >= self._next or changed:
+            wait = math.ceil((GROWTH - 1.0) * (experience.steps - self.since))
+            self._next = experience.steps + min(max(wait, 3), LONGEST_WAIT)
+            refitted = self._fit(experience, measure)
+        before, self.in_use = self.in_use, self._choose()
+        return before != self.in_use or (refitted and self.in_use != "none")
+
+    def _choose(self) -> str:
+        """The referee's choice; parameters that the user has named are preferred until they turn out worse."""
+        best = self.referee.choose(self.candidates)
+        named = self.choice.named and self.fit is not None
+        if best == "none" and named and not self.referee.is_better("none", "parameters"):
+            return "parameters"
+        return best
+
+    def _notice_change(self, step: int) -> bool:
+        """Whether the latest transitions are suddenly predicted much worse than those before."""
+        if len(self._scores) < RECENT + BEFORE:
+            return False
+        late, early = np.array(self._scores[-RECENT:]), np.array(self._scores[:-RECENT])
+        if np.min(late) <= np.quantile(early, 0.75) + SUDDEN:
+            return False
+        self.since, self.changes, self._scores = step - RECENT, (*self.changes, step - RECENT + 1)[-20:], ()
+        self.referee.clear()
+        return True
+
+    def _fit(self, experience: Experience, measure: Measure) -> bool:
+        """Fits all corrections anew; returns whether any was fitted."""
+        errors = experience.simulator_errors(measure)
+        rows = experience.latest(FITTED_ROWS, self.since)
+        wrong = errors[rows] > 0
+        if self.planner.deterministic and wrong.sum() < 3 and self.fit is None:
+            return False
+        if wrong.any():
+            self.floor = max(1e-4 * float(np.median(errors[rows][wrong])), 1e-10)
+        before = self.fit, dict(self.residuals)
+        exact = False
+        if self.choice.believed:
+            trials = self.planner.trials([experience.raw[row] for row in rows], experience, rows, measure, self.floor)
+            if trials is not None:
+                found = fit_parameters(trials, self.choice, len(trials.seen), self.fit)
+                self.fit = found if found is not None or not self.choice.named else self.fit
+                if self.fit is not None and not trials.random:
+                    vector = np.array([list(self.fit.values.values())])
+                    losses = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen)))
+                    exact = bool(np.mean(losses <= math.log(10 * self.floor)) > 0.9)
+        if not exact:
+            self._fit_residuals(experience)
+        self._variants = {}
+        return (self.fit, self.residuals) != before
+
+    def _fit_residuals(self, experience: Experience) -> None:
+        """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""
+        self.residuals = {}
+        rows = experience.latest(RESIDUAL_ROWS, self.since)
+        if len(rows) < 8 or not self.planner.can_shift:
+            return
+        columns = {name: experience.column(name)[rows] for name in ("features", "action", "real_features")}
+        believed = {"residual": experience.column("believed_features")[rows]}
+        if self.fit is not None:
+            raw = [experience.raw[row] for row in rows]
+            believed["both"] = self.planner.next_features(raw, self.planner.variant(self.fit.values, None))
+        for name, predicted in believed.items():
+            apart = wrap_differences(
+                columns["real_features"] - predicted, columns["features"], columns["real_features"]
+            )
+            found = Residual.fit(columns["features"], columns["action"], apart, self.planner.num_actions)
+            if found is not None:
+                self.residuals[name] = found
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that was learned, to be saved."""
+        words = {
+            "fit": None if self.fit is None else [self.fit.values, self.fit.ranges, list(self.fit.instead)],
+            "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
+            "next": self._next, "floor": self.floor, "residuals": list(self.residuals),
+        }  # fmt: skip
+        parts = {
+            f"{name}.{part}": array for name, one in self.residuals.items() for part, array in one.arrays().items()
+        }
+        scores = {f"referee.{name}": array for name, array in self.referee.arrays().items()}
+        return {"words": np.frombuffer(json.dumps(words).encode(), np.uint8), **parts, **scores}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Restores what `arrays` returned; raises a ValueError or KeyError that says what is wrong with other arrays."""
+        if "words" not in arrays or arrays["words"].dtype != np.uint8 or arrays["words"].ndim != 1:
+            raise ValueError("the corrections have no words")
+        words = json.loads(arrays["words"].tobytes().decode())
+        fit = words["fit"]
+        if fit is not None:
+            values = {name: real(name, value) for name, value in fit[0].items()}
+            unknown = [name for name in values if name not in self.choice.believed]
+            if unknown:
+                raise ValueError(f"it has a value for the parameter {unknown[0]!r}, which the simulator does not have")
+            ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in fit[1].items()}
+            if ranges.keys() != values.keys():
+                raise ValueError("its ranges are of other parameters than its values")
+            fit = Fit(values, ranges, tuple(map(str, fit[2])))
+        residuals = {
+            name: Residual.of(
+                {part.removeprefix(f"{name}."): array for part, array in arrays.items() if part.startswith(f"{name}.")}
+            )
+            for name in words["residuals"]
+            if name in CANDIDATES
+        }
+        referee = Referee(CANDIDATES)
+        referee.restore(
+            {name.removeprefix("referee."): array for name, array in arrays.items() if name.startswith("referee.")}
+        )
+        scores = tuple(real("score", score) for score in words["scores"])
+        since, wait = whole("since", words["since"], 0), whole("next", words["next"], 0)
+        changes = tuple(whole("change", step, 0) for step in words["changes"])
+        floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
+        self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
+        self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
+        self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
+
+    def sentences(self) -> list[str]:
+        """What is corrected and why, in plain words."""
+        said = [f"the world changed at about step {step}: learned anew from there" for step in self.changes[-3:]]
+        if self.in_use in ("parameters", "both") and self.fit is not None:
+            for name, value in self.fit.values.items():
+                low, high = self.fit.ranges[name]
+                around = f" ({low:.3g} to {high:.3g})" if high - low > 5e-3 * max(abs(value), 1e-9) else ""
+                also = f"; {' or '.join(self.fit.instead)} would explain the same" if self.fit.instead else ""
+                said.append(f"{name} is about {value:.4g}{around}, not {self.choice.believed[name]:g}: corrected{also}")
+        if self.in_use in ("residual", "both"):
+            said.append(f"next states are shifted by what was learned: {self.residuals[self.in_use].describe()}")
+        return said

@@ -1,0 +1,82 @@
+"""Real transitions beside what the simulator predicted: the samples that U is learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from uamcts.arguments import function, real, shown
+
+PARTS = ("state", "reward", "terminal")
+"""What a simulator may be wrong about. The paper compares states only."""
+
+GREATEST = 1e30
+"""A larger U counts as this, so that it fits into 32 bits."""
+
+
+class Outcome(NamedTuple):
+    """The outcome of a step: features of the next state, reward, and whether the episode ended; None is unknown."""
+
+    features: np.ndarray
+    reward: float | None
+    terminal: bool | None
+
+
+class Scales(NamedTuple):
+    """In which units differences are measured."""
+
+    features: np.ndarray
+    reward: float
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How far apart two outcomes are: U, the sum of its `parts`.
+
+    state     mean over the features of (difference / scale)^2, a feature's scale its standard deviation so far; or
+              the user's own function
+    reward    (difference / spread)^2, the spread of rewards from the least to the greatest one seen
+    terminal  1 if the one is the end of the episode and the other is not
+    """
+
+    parts: Sequence[str] = PARTS
+    own: Callable[[Any, Any], float] | None = None
+    """Instead of the first part: a function of the real and the believed next state, at least 0."""
+    tolerance: float = 1e-6
+    """A U up to this counts as 0: simulators round."""
+
+    def __post_init__(self) -> None:
+        known = ", ".join(map(repr, PARTS))
+        if isinstance(self.parts, str) or not isinstance(self.parts, Sequence) or not self.parts:
+            raise ValueError(f"parts is {shown(self.parts)}; give a tuple of at least one of {known}")
+        for part in self.parts:
+            if part not in PARTS:
+                raise ValueError(f"parts holds {shown(part)}; there are {known}")
+        function("discrepancy", self.own, "of the real and the believed next state")
+        real("tolerance", self.tolerance, "it must be a finite number of at least 0", lambda limit: limit >= 0)
+
+    def differences(self, actual: Outcome, predicted: Outcome, scales: Scales, own: float = np.nan) -> np.ndarray:
+        """The parts of U as differences, whose squares sum to U."""
+        found = [np.zeros(0)]
+        if "state" in self.parts and actual.features.size:
+            if self.own is None:
+                apart = (actual.features - predicted.features) / scales.features
+                found.append(apart / np.sqrt(apart.size))
+            else:
+                found.append(np.array([np.sqrt(own)]))
+        if "reward" in self.parts:
+            unknown = actual.reward is None or predicted.reward is None
+            found.append(np.array([0.0 if unknown else (actual.reward - predicted.reward) / scales.reward]))
+        if "terminal" in self.parts:
+            unknown = actual.terminal is None or predicted.terminal is None
+            found.append(np.array([0.0 if unknown else float(actual.terminal) - float(predicted.terminal)]))
+        return np.concatenate(found)
+
+    def error(self, actual: Outcome, predicted: Outcome, scales: Scales, own: float = np.nan) -> float:
+        """U of one transition."""
+        parts = self.differences(actual, predicted, scales, own)
+        total = float(parts @ parts)
+        return min(total, GREATEST) if total > self.tolerance else 0.0

@@ -1,0 +1,161 @@
+"""Python simulators with other parameters or a residual, and how well each predicts what was seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from uamcts.agent.chance import RealOutcome
+from uamcts.agent.measure import Measure, Outcome, Scales
+from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.corrections.mixture import model_kind
+from uamcts.corrections.residual import Residual
+from uamcts.errors import SimulatorError
+
+DRAWS = 32
+"""Draws that stand for the distribution of a simulator that can only `sample`."""
+IMPOSSIBLE = 1e-3
+"""The least probability of an outcome: a simulator may be wrong about what is possible."""
+WORST = 1e4
+"""The squared error of a prediction that could not be made."""
+
+
+class ResidualSimulator:
+    """A deterministic simulator whose next states are shifted by a residual."""
+
+    kind = "step"
+
+    def __init__(self, simulator: PythonSimulator, residual: Residual):
+        self.simulator, self.residual = simulator, residual
+        self.num_actions, self.name = simulator.num_actions, simulator.name
+        self.identity = self.key = simulator.key
+        if hasattr(simulator, "legal_actions"):
+            self.legal_actions = simulator.legal_actions
+
+    def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
+        """One step: what the simulator predicts, shifted."""
+        simulator = self.simulator
+        following, reward, over = simulator.step(state, action)
+        shift = self.residual.difference(simulator.features(state), action)
+        if not np.any(shift):
+            return following, reward, over
+        shifted = simulator.rebuild(following, simulator.features(following) + shift)
+        if shifted is None:
+            return following, reward, over
+        return (shifted, *simulator.judge(state, action, shifted, reward, over))
+
+
+class Sighting(NamedTuple):
+    """A real transition as trials see it."""
+
+    state: Any
+    action: Any
+    following: Any
+    real: Outcome
+
+
+class PlainTrials:
+    """Real transitions beside a Python simulator whose parameters can be set.
+
+    Args:
+        simulator: The simulator.
+        laboratory: A copy of the user's object, for trials.
+        seen: What was seen.
+        measure: How errors are measured.
+        scales: In which units.
+        floor: An error up to this is as good as none.
+    """
+
+    def __init__(
+        self,
+        simulator: PythonSimulator,
+        laboratory: Any,
+        seen: Sequence[Sighting],
+        measure: Measure,
+        scales: Scales,
+        floor: float,
+    ):
+        self.simulator, self.laboratory, self.seen = simulator, laboratory, seen
+        self.measure, self.scales, self.floor = measure, scales, floor
+        self.random = simulator.kind != "step"
+
+    def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Nats [G, rows]: log(u + floor), or the surprise where outcomes are random."""
+        found = np.zeros((len(values), len(rows)))
+        for place, vector in enumerate(values):
+            model = self._model(names, vector)
+            if self.random:
+                found[place] = [self._surprise(model, self.seen[row]) for row in rows]
+            else:
+                parts = self.residuals(names, vector, rows, model)
+                found[place] = np.log(np.minimum(np.sum(parts**2, axis=1), WORST) + self.floor)
+        return found
+
+    def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray, model: Any = None) -> np.ndarray:
+        """Differences for one set of values, [rows, parts]."""
+        model = self._model(names, values) if model is None else model
+        return np.stack([self._differences(model, self.seen[row]) for row in rows])
+
+    def _model(self, names: Sequence[str], vector: np.ndarray) -> PythonSimulator:
+        values = dict(zip(names, np.asarray(vector, float).tolist(), strict=True))
+        return self.simulator.with_parameters(values, self.laboratory)
+
+    def _differences(self, model: PythonSimulator, sight: Sighting) -> np.ndarray:
+        own = np.nan
+        try:
+            following, reward, over = model.step(sight.state, sight.action)
+            predicted = Outcome(self.simulator.features(following), float(reward), bool(over))
+            if self.measure.own is not None:
+                own = float(self.measure.own(sight.following, following))
+            found = self.measure.differences(sight.real, predicted, self.scales, own)
+        except (SimulatorError, ValueError, TypeError, ArithmeticError):
+            found = np.full(1, np.nan)
+        if not np.all(np.isfinite(found)):
+            perfect = self.measure.differences(sight.real, sight.real, self.scales, 0.0)
+            return np.full(perfect.size, math.sqrt(WORST / max(perfect.size, 1)))
+        return found
+
+    def _surprise(self, model: PythonSimulator, sight: Sighting) -> float:
+        real = RealOutcome(sight.following, sight.real.reward, sight.real.terminal)
+        return surprise(model, sight.state, sight.action, real, self.simulator.key, self.simulator.features)
+
+
+def surprise(
+    model: Any,
+    state: Any,
+    action: Any,
+    real: RealOutcome,
+    key: Callable[[Any], Any],
+    features: Callable[[Any], np.ndarray],
+) -> float:
+    """-log of the probability that a random simulator gives to what happened; of the density, for a continuum."""
+    place = key(real.following)
+
+    def same(outcome: tuple[Any, float, bool]) -> bool:
+        after, reward, over = outcome
+        paid = real.reward is None or abs(real.reward - reward) <= 1e-6 * max(1.0, abs(reward))
+        return key(after) == place and paid and (real.terminal is None or real.terminal == bool(over))
+
+    try:
+        if model_kind(model) == "outcomes":
+            share = sum(chance for chance, outcome in model.outcomes(state, action) if same(outcome))
+            return -math.log(max(float(share), IMPOSSIBLE))
+        rng = np.random.default_rng(0)
+        drawn = [model.sample(state, action, rng) for _ in range(DRAWS)]
+    except (SimulatorError, ValueError, TypeError, ArithmeticError):
+        return -math.log(IMPOSSIBLE) + 1.0
+    if len({key(after) for after, _, _ in drawn}) < DRAWS // 2:
+        share = sum(map(same, drawn)) / DRAWS
+        return -math.log(max(share, 0.5 / DRAWS))
+    points = np.array([[*features(after), reward] for after, reward, _ in drawn], float)
+    paid = points[:, -1].mean() if real.reward is None else real.reward
+    point = np.array([*features(real.following), paid], float)
+    spread = points.std(axis=0)
+    moved = spread > 1e-12
+    if not np.allclose(point[~moved], points[0][~moved], rtol=1e-6, atol=1e-9):
+        return -math.log(IMPOSSIBLE)
+    apart = (point[moved] - points.mean(axis=0)[moved]) / spread[moved]
+    return float(np.mean(0.5 * np.minimum(apart**2, 50.0) + np.log(spread[moved]))) if moved.any() else 0.0

@@ -1,0 +1,164 @@
+"""Doubt: where the corrected model is still wrong, credibly beyond the usual error of this world.
+
+A doubtful transition is remembered as a ball: all transitions with the same action whose inputs lie within its radius
+are doubtful too. A ball reaches half a standard deviation at most, and half the way to the nearest transition with the
+same action that was predicted correctly, so that doubt spreads only as far as nothing speaks against it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from uamcts.types import PyTree
+
+RADIUS = 0.5
+"""How far a ball reaches at most, in standard deviations of the inputs; inputs that are 0 or 1 are not scaled."""
+BALLS = 64
+"""The most balls; beyond that, the latest count."""
+COMPARED = 512
+"""How many of the latest correct transitions may limit a ball."""
+FACTOR, DEVIATIONS = 12.0, 3.0
+"""An error is credibly above the usual one if it exceeds this many times the median, and this many deviations of logs."""
+MOST_DOUBTFUL = 0.5
+"""Where a larger share of transitions is doubtful, doubt has nothing to choose between."""
+ALONE = 0.02
+"""How improbable deviations must be as chance, before a transition of a random world is doubtful."""
+
+
+class Usual(NamedTuple):
+    """What is usual in a world."""
+
+    error: float
+    """An error up to this is usual."""
+    slips: float
+    """The share of observations in which a transition that is otherwise predicted correctly came out differently."""
+
+
+def usual_error(errors: np.ndarray, slips: float = 0.0) -> Usual:
+    """The error up to which a transition counts as usual, by all errors seen; exactly 0 where most of them are 0."""
+    if len(errors) == 0 or np.median(errors) <= 0.0:
+        return Usual(0.0, slips)
+    logs = np.log(np.maximum(errors, 1e-12))
+    middle = float(np.median(logs))
+    spread = 1.4826 * float(np.median(np.abs(logs - middle)))
+    return Usual(math.exp(middle + max(math.log(FACTOR), DEVIATIONS * spread)), slips)
+
+
+def doubtful(errors: np.ndarray, times: np.ndarray, deviations: np.ndarray, usual: Usual) -> np.ndarray:
+    """Which transitions are doubtful, bool [transitions].
+
+    Args:
+        errors: The mean squared error of each transition.
+        times: How often each was seen.
+        deviations: How often it came out differently from what is predicted.
+        usual: What is usual in this world.
+    """
+    found = errors > usual.error
+    if usual.slips > 0.0:
+        share = np.clip(deviations / np.maximum(times, 1), 1e-9, 1 - 1e-9)
+        slips = min(usual.slips, 0.5)
+        distance = share * np.log(share / slips) + (1 - share) * np.log((1 - share) / (1 - slips))
+        found &= (share > slips) & (times * distance > -math.log(ALONE))  # Chernoff's bound on the binomial tail
+    return found & (found.mean() <= MOST_DOUBTFUL) if len(found) >= 20 else found
+
+
+class Doubt(eqx.Module):
+    """Balls of doubtful transitions."""
+
+    centres: Float[Array, "balls inputs"]
+    actions: Int[Array, " balls"]
+    radii: Float[Array, " balls"]
+    """Less than 0 where there is no ball."""
+    levels: Float[Array, " balls"]
+    """The mean U of the transition."""
+    offset: Float[Array, " inputs"]
+    scale: Float[Array, " inputs"]
+
+    @classmethod
+    def fit(cls, inputs: np.ndarray, actions: np.ndarray, errors: np.ndarray, wrong: np.ndarray) -> Self | None:
+        """Balls around the transitions that are `wrong`; None without any. The latest transitions are the last."""
+        if not wrong.any():
+            return None
+        inputs = inputs.astype(np.float64)
+        names = np.all((inputs == 0) | (inputs == 1), axis=0)
+        deviation = inputs.std(axis=0)
+        offset = np.where(names, 0.0, inputs.mean(axis=0))
+        scale = np.where(names | (deviation < 1e-9), 1.0, deviation)
+        points = (inputs - offset) / scale
+        right = np.flatnonzero(~wrong)[-COMPARED:]
+        balls: list[tuple[int, float]] = []
+        for row in np.flatnonzero(wrong)[::-1]:
+            same = right[actions[right] == actions[row]]
+            apart = np.sqrt(np.sum((points[same] - points[row]) ** 2, axis=1))
+            radius = min(RADIUS, 0.5 * float(apart.min())) if same.size else RADIUS
+            if radius == 0.0 and (apart == 0).sum() > 1:
+                continue  # the same inputs were right more often
+            covered = any(
+                actions[other] == actions[row] and np.sum((points[other] - points[row]) ** 2) < (reach - radius) ** 2
+                for other, reach in balls
+                if reach > radius
+            )
+            if not covered:
+                balls.append((row, max(radius, 1e-6)))
+            if len(balls) == BALLS:
+                break
+        if not balls:
+            return None
+        rows, radii = np.array([row for row, _ in balls]), np.array([radius for _, radius in balls])
+        spare = BALLS - len(rows)
+        return cls(
+            jnp.asarray(np.pad(points[rows], ((0, spare), (0, 0))), jnp.float32),
+            jnp.asarray(np.pad(actions[rows], (0, spare)), jnp.int32),
+            jnp.asarray(np.pad(radii, (0, spare), constant_values=-1.0), jnp.float32),
+            jnp.asarray(np.pad(errors[rows], (0, spare)), jnp.float32),
+            jnp.asarray(offset, jnp.float32),
+            jnp.asarray(scale, jnp.float32),
+        )
+
+    @property
+    def count(self) -> int:
+        """The number of balls."""
+        return int(np.sum(np.asarray(self.radii) >= 0))
+
+    def __call__(self, inputs: Float[Array, " inputs"], action: Int[Array, ""]) -> Float[Array, ""]:
+        """U of a transition."""
+        apart = jnp.sum((self.centres - (inputs - self.offset) / self.scale) ** 2, axis=1)
+        inside = (self.actions == action) & (apart <= self.radii**2) & (self.radii >= 0)
+        return jnp.max(jnp.where(inside, self.levels, 0.0))
+
+    def uncertainty(self, inputs: Callable[[PyTree], Any], num_actions: int) -> Any:
+        """The uncertainty that the compiled search is given."""
+        del num_actions
+        return lambda state, action: self(inputs(state), action)
+
+    def table(self) -> DoubtTable:
+        """The same in NumPy, for the plain engine."""
+        return DoubtTable(self)
+
+
+class DoubtTable:
+    """Balls in NumPy: U of all actions for rows of inputs."""
+
+    def __init__(self, doubt: Doubt):
+        here = np.asarray(doubt.radii) >= 0
+        self.centres = np.asarray(doubt.centres, np.float64)[here]
+        self.squares = np.asarray(doubt.radii, np.float64)[here] ** 2
+        self.actions, self.levels = np.asarray(doubt.actions)[here], np.asarray(doubt.levels, np.float64)[here]
+        self.offset, self.scale = np.asarray(doubt.offset, np.float64), np.asarray(doubt.scale, np.float64)
+
+    def __call__(self, inputs: np.ndarray, num_actions: int) -> list[list[float]]:
+        """U of every action, [rows][actions]."""
+        points = (inputs - self.offset) / self.scale
+        apart = np.sum((points[:, None] - self.centres[None]) ** 2, axis=-1)
+        rows, balls = np.nonzero(apart <= self.squares + 1e-9)
+        found = np.zeros((len(inputs), num_actions))
+        np.maximum.at(found, (rows, self.actions[balls]), self.levels[balls])
+        answer: list[list[float]] = found.tolist()
+        return answer

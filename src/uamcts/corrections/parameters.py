@@ -1,0 +1,197 @@
+"""Parameters of a Python simulator: the numbers in it that may be off, and copies of it with other values.
+
+A simulator may say itself what its parameters are: `parameters`, a dictionary of names and believed values, and
+`with_parameters(**values)`, which returns a simulator with other values. Any other object has its numeric attributes,
+those of its class included, and each number of a short list, tuple or vector (`wind[0]`). Derived attributes count in
+their own right: whoever keeps `total_mass` beside `mass` has two parameters.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from uamcts.arguments import shown
+from uamcts.names import suggestion
+
+LONGEST_VECTOR = 6
+"""Numbers in a vector whose elements count as parameters at most."""
+MOST = 40
+"""Parameters that are looked at at most, in the order in which an object holds them."""
+NOT_PARAMETERS = frozenset({"num_actions", "reward_range", "np_random_seed", "_np_random_seed", "seed", "_seed"})
+
+Bounds = tuple[float, float]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite real number, and not a condition."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "iuf" and bool(np.isfinite(value))
+    return isinstance(value, (int, float, np.integer, np.floating)) and abs(value) < 1e15 and math.isfinite(value)
+
+
+def _attributes(owner: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object, its own first, then those of its classes."""
+    seen = set()
+    held = dict(getattr(owner, "__dict__", {}))
+    for kind in type(owner).__mro__[:-1]:
+        names = list(held) if kind is type(owner) else []
+        slots = kind.__dict__.get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else list(slots)
+        names += [name for name, value in vars(kind).items() if _is_plain(value)]
+        for name in names:
+            if name not in seen and not name.startswith("__") and hasattr(owner, name):
+                seen.add(name)
+                yield name, held[name] if name in held else getattr(owner, name)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (int, float, np.generic, np.ndarray, list, tuple))
+
+
+def find_parameters(owner: Any) -> dict[str, float]:
+    """The parameters of a simulator and their believed values."""
+    declared = getattr(owner, "parameters", None)
+    if callable(getattr(owner, "with_parameters", None)) and isinstance(declared, Mapping):
+        return {name: float(value) for name, value in declared.items() if is_number(value)}
+    found: dict[str, float] = {}
+    for name, value in _attributes(owner):
+        if name in NOT_PARAMETERS:
+            continue
+        if is_number(value):
+            found[name] = float(value)
+        elif isinstance(value, (list, tuple, np.ndarray)) and 0 < len(np.atleast_1d(value)) <= LONGEST_VECTOR:
+            if all(is_number(one) for one in value) and np.ndim(value) == 1:
+                found |= {f"{name}[{place}]": float(one) for place, one in enumerate(value)}
+    return dict(list(found.items())[:MOST])
+
+
+def with_values(owner: Any, values: Mapping[str, float]) -> Any:
+    """A copy of a simulator with other values of some of its parameters; the simulator itself does not change."""
+    if not values:
+        return owner
+    if callable(getattr(owner, "with_parameters", None)):
+        return owner.with_parameters(**values)
+    twin = copy.copy(owner)
+    for name, value in values.items():
+        element = re.fullmatch(r"(.+)\[(\d+)\]", name)
+        if element is None:
+            _set(twin, name, _like(getattr(owner, name), value))
+        else:
+            _set(twin, element[1], _with_element(getattr(twin, element[1]), int(element[2]), value))
+    return twin
+
+
+def _like(before: Any, value: float) -> Any:
+    """A number in the form of the one before: an array stays an array, a whole number that is still whole stays one."""
+    if isinstance(before, np.ndarray):
+        return np.asarray(value, before.dtype if before.dtype.kind == "f" else float)
+    return int(value) if isinstance(before, (int, np.integer)) and float(value).is_integer() else float(value)
+
+
+def _with_element(vector: Any, place: int, value: float) -> Any:
+    numbers = list(vector)
+    numbers[place] = value
+    if isinstance(vector, np.ndarray):
+        return np.array(numbers, vector.dtype if vector.dtype.kind == "f" else float)
+    if isinstance(vector, tuple) and hasattr(vector, "_fields"):
+        return type(vector)(*numbers)
+    return type(vector)(numbers)
+
+
+def _set(owner: Any, name: str, value: Any) -> None:
+    try:
+        setattr(owner, name, value)
+    except AttributeError:  # frozen dataclasses refuse
+        object.__setattr__(owner, name, value)
+
+
+def laboratory(owner: Any) -> Any:
+    """A copy of a simulator for trials: what its steps remember does not reach the simulator itself."""
+    if callable(getattr(owner, "with_parameters", None)):
+        return owner
+    try:
+        return copy.deepcopy(owner)
+    except Exception:  # files, locks, handles: whatever cannot be copied is shared
+        return copy.copy(owner)
+
+
+class Choice:
+    """Which parameters may be fitted, and within which bounds.
+
+    Args:
+        given: What the user said: None (any that the simulator has), names, or names with bounds.
+        found: The parameters of the simulator.
+        name: The name of the simulator, for messages.
+    """
+
+    def __init__(self, given: Any, found: Mapping[str, float], name: str):
+        self.named = given is not None
+        self.believed = dict(found) if given is None else {}
+        self._bounds: dict[str, Bounds] = {}
+        if given is None:
+            return
+        for one in given:
+            if one not in found:
+                hint = suggestion(one, found)
+                has = ", ".join(found) or "none: give it attributes, or `parameters` and with_parameters(**values)"
+                raise ValueError(f"parameters names {shown(one)}, which {name} does not have; {hint}it has {has}")
+            self.believed[one] = found[one]
+        if isinstance(given, Mapping):
+            self._bounds = {one: _check_bounds(one, bounds, found[one]) for one, bounds in given.items()}
+
+    def bounds(self, name: str) -> Bounds:
+        """The range of a parameter: the user's, or a wide one around its believed value."""
+        if name in self._bounds:
+            return self._bounds[name]
+        value = self.believed[name]
+        if value == 0.0:
+            return -np.inf, np.inf
+        ends = (value / 20.0, value * 20.0) if value > 0 else (value * 20.0, value / 20.0)
+        return (0.0, 1.0) if 0.0 < value < 1.0 and ends[1] > 1.0 and ends[0] >= 0.02 else ends
+
+    def grid(self, name: str) -> np.ndarray:
+        """Values from which a fit starts, the believed one left out."""
+        value, (low, high) = self.believed[name], self.bounds(name)
+        if name in self._bounds and np.isfinite([low, high]).all():
+            rough = np.linspace(low, high, 13)
+        elif value == 0.0:
+            rough = np.outer([0.01, 0.1, 0.3, 1.0, 3.0, 10.0], [-1.0, 1.0]).ravel()
+        else:
+            rough = value * np.array([0.125, 0.25, 0.5, 0.7, 0.85, 1.2, 1.5, 2.0, 3.0, 4.5, 7.0, 12.0])
+            if 0.0 < value < 1.0:
+                rough = np.concatenate([rough, np.linspace(0.05, 0.95, 7)])
+        inside = rough[(rough >= low) & (rough <= high) & (rough != value)]
+        return np.unique(inside)
+
+
+def _check_bounds(name: str, bounds: Any, value: float) -> Bounds:
+    remedy = f"give (low, high) with low < high around the believed value {value:g}, or a list of names"
+    if not isinstance(bounds, Sequence) or len(bounds) != 2 or not all(_is_real(end) for end in bounds):
+        raise ValueError(f"parameters gives {name!r} the bounds {shown(bounds)}; {remedy}")
+    low, high = float(bounds[0]), float(bounds[1])
+    if not low < high:
+        raise ValueError(f"parameters gives {name!r} the bounds {shown(bounds)}; {remedy}")
+    return low, high
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def check_choice(given: Any) -> None:
+    """Refuses what is neither None, a list of names, nor a dictionary of bounds."""
+    if given is None:
+        return
+    names = list(given) if isinstance(given, (Mapping, list, tuple, set, frozenset)) else None
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"parameters is {shown(given)}; give names, ['gravity'], or bounds, {{'gravity': (1, 100)}}; () fits none"
+        )

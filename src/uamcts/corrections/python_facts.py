@@ -1,0 +1,84 @@
+"""Facts about transitions of Python simulators: what was seen of one (state, action)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from uamcts.types import PyTree
+
+State: TypeAlias = PyTree
+"""A state of the user's own simulator: any object."""
+MOST_FACTS = 100_000
+"""Facts that are kept at most: those not seen for the longest time go first."""
+PATIENCE = 1000
+"""After how many transitions a fact that contradicts the model is tried again; twice as many every time it holds."""
+CHANGE = 0.02
+"""A transition has changed if its latest outcomes are less probable than this as chance."""
+RETURN = 5.0
+"""An earlier outcome that returns is chance rather than a change: it counts like so many contradictions."""
+STEP_WEIGHT = 3.0
+"""k where a deterministic model meets a world with chance: how many transitions its one outcome is worth."""
+
+
+class OutcomeCount(NamedTuple):
+    """One outcome of a transition of a Python simulator."""
+
+    following: State
+    terminal: bool
+    times: int
+    reward: float
+    """Its mean reward."""
+    varied: bool
+    """Whether its reward varied."""
+
+
+class Streak(NamedTuple):
+    """The latest outcomes of a transition that were all the same."""
+
+    kind: Hashable
+    length: int
+    chance: float
+    """How often transitions came out differently by chance, when the streak began."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """All that was seen of one (state, action)."""
+
+    state: State
+    outcomes: dict[Hashable, OutcomeCount]
+    """The latest one is the last."""
+    streak: Streak = Streak(None, 0, 1.0)
+    agrees: bool = True
+    """Whether the latest outcome is what the model predicts."""
+    last: int = 0
+    """When it was seen last."""
+    confirmed: int = 0
+    """How often it was tried again because it was old, and held."""
+    stale: bool = False
+    """Whether it is to be tried again: until then the model is believed."""
+
+    @property
+    def varied(self) -> bool:
+        return len(self.outcomes) > 1 or any(count.varied for count in self.outcomes.values())
+
+    @property
+    def due(self) -> int:
+        """When it is to be tried again, if it contradicts the model."""
+        return self.last + PATIENCE * 2 ** min(self.confirmed, 20)
+
+    def most_frequent(self) -> tuple[State, float, bool]:
+        """The most frequent outcome, the latest of equally frequent ones."""
+        best = max(reversed(self.outcomes.values()), key=lambda count: count.times)
+        return best.following, best.reward, best.terminal
+
+
+class Change(NamedTuple):
+    """A transition of the real world that is no longer what it was."""
+
+    when: int
+    """How many transitions had been seen."""
+    state: State
+    action: int
