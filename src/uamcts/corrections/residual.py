@@ -94,12 +94,12 @@ class Residual:
         scale = features.std(axis=0) if previous_scale is None else np.array(previous_scale, float)
         scale[scale <= 1e-12 * np.abs(centre)] = 0
         unit = np.where(scale > 0, scale, 1)
-        wrong = np.flatnonzero(np.abs(differences).max(axis=0) > 1e-9 * np.abs(features).max(axis=0))
-        size = np.abs(differences[:, wrong]).mean(axis=0)
+        differences = np.where(np.abs(differences) > 1e-9 * np.abs(features).max(axis=0), differences, 0)
+        wrong = np.flatnonzero(differences.any(axis=0))
         learned = False
         for action in range(num_actions):
             rows = actions == action
-            found = fit_action((features[rows] - centre) / unit, differences[np.ix_(rows, wrong)] / size)
+            found = fit_action((features[rows] - centre) / unit, differences[np.ix_(rows, wrong)])
             if found is None:
                 continue
             learned = True
@@ -108,9 +108,9 @@ class Residual:
             result.split[action] = np.where(splits, found.feature, NO_SPLIT)
             threshold = np.where(splits, found.threshold, 0) * unit[found.feature] + centre[found.feature]
             result.threshold[action] = np.where(splits, threshold, 0)
-            result.intercept[action][:, wrong] = found.coefficients[:, :, 0] * size
-            result.slope[action][:, wrong] = found.coefficients[:, :, 1:] * size[:, None] / unit
-            result.low[action][:, wrong], result.high[action][:, wrong] = found.low * size, found.high * size
+            result.intercept[action][:, wrong] = found.coefficients[:, :, 0]
+            result.slope[action][:, wrong] = found.coefficients[:, :, 1:] / unit
+            result.low[action][:, wrong], result.high[action][:, wrong] = found.low, found.high
         result.centre[:], result.scale[:] = centre, scale
         # A feature that never varied may still be rounded differently.
         result.reach[:] = np.maximum(np.maximum(2 * scale, 1e-3 * np.abs(centre)), 1e-9)

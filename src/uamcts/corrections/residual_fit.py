@@ -21,17 +21,19 @@ LEAST_ROWS = 8
 """Fewer rows of an action teach nothing, and no leaf has fewer."""
 FOLDS, BLOCKS = 4, 20
 """Consecutive rows are held out together, because neighbours in time resemble each other."""
-RIDGES = (0.03, 1e-6)
+RIDGES = (0.01, 1e-6)
 """Penalties of a squared slope in standard units, per row."""
 KINDS = 1 + len(RIDGES)
 """Models in a node, simplest first: a constant, then one linear function per penalty."""
-REWEIGHTINGS = 4
+REWEIGHTINGS = 3
 HUBER = 1.5
 """Rows whose error is above this many medians lose weight."""
 NEGLIGIBLE = 1e-3
-"""Where a linear fit leaves less than this fraction of an output, the output asks for no split."""
+"""Where a linear fit leaves less than this of an output of unit size, the output asks for no split."""
 CHANCE = 12
 """A split is not tried if it explains less than this / rows of every output: the best split of noise explains that."""
+MOST_LOSS = 5
+"""In units of the usual size of an output: larger errors are outliers."""
 CREDIBLE = 3.5
 """Standard errors by which the loss must be below that of predicting 0: there are many actions and features."""
 LEAST_GAIN = 0.05
@@ -80,10 +82,12 @@ def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
 
     Args:
         inputs: Standardised features, in the order of time.
-        outputs: Differences, of about unit size.
+        outputs: Differences. Those that are exactly 0 say nothing about their usual size.
     """
-    if len(inputs) < LEAST_ROWS:
+    if len(inputs) < LEAST_ROWS or not outputs.any():
         return None
+    sizes = np.array([np.median(np.abs(output[output != 0])) if output.any() else 1.0 for output in outputs.T])
+    outputs = outputs / sizes
     chosen = [choose(losses) for losses in np.moveaxis(held_out_losses(inputs, outputs), 2, 0)]
     if not any(chosen):
         return None
@@ -102,7 +106,7 @@ def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
                 seen = columns[place == node] @ coefficients[leaf, output]
                 if seen.size:  # there are no rows in a node that nothing is sent to
                     low[leaf, output], high[leaf, output] = seen.min(), seen.max()
-    return ActionFit(tree.feature, tree.threshold, coefficients, low, high)
+    return ActionFit(tree.feature, tree.threshold, coefficients * sizes[:, None], low * sizes, high * sizes)
 
 
 def choose(losses: Float[np.ndarray, "rows candidates"]) -> int:
@@ -128,7 +132,7 @@ def held_out_losses(inputs: Matrix, outputs: Matrix) -> Float[np.ndarray, "rows 
     """Absolute errors of all candidates on rows that they were not fitted to.
 
     Candidates, simplest first: 0, then the kinds of models at depth 0, at depth 1, and so on. Absolute errors, because
-    a few large ones must not decide.
+    a few large ones must not decide; for the same reason they are bounded.
     """
     rows = len(inputs)
     fold = np.arange(rows) * min(BLOCKS, rows) // rows % FOLDS
@@ -145,7 +149,7 @@ def held_out_losses(inputs: Matrix, outputs: Matrix) -> Float[np.ndarray, "rows 
                 predicted = np.einsum("kof,rf->rko", tree.coefficients[node], columns[there])
                 errors = np.abs(outputs[test][there, None] - predicted)
                 losses[np.flatnonzero(test)[there], 1 + depth * KINDS : 1 + (depth + 1) * KINDS] = errors
-    return losses
+    return np.minimum(losses, MOST_LOSS)
 
 
 def grow(inputs: Matrix, outputs: Matrix, depth: int) -> Tree:
@@ -166,7 +170,7 @@ def grow(inputs: Matrix, outputs: Matrix, depth: int) -> Tree:
         if node >= 2**depth - 1 or len(here) < 2 * LEAST_ROWS:
             continue
         left_over = outputs[here] - columns[here] @ tree.coefficients[node, -1].T
-        split = best_split(inputs[here], comparable(left_over, outputs[here]))
+        split = best_split(inputs[here], comparable(left_over))
         if split is not None:
             tree.feature[node], tree.threshold[node] = split
             left = inputs[here, tree.feature[node]] <= tree.threshold[node]
@@ -178,29 +182,31 @@ def fit_node(columns: Matrix, outputs: Matrix) -> Float[np.ndarray, "kinds outpu
     """A median, and linear functions by least squares with less and less weight for outliers (Huber's)."""
     rows, size = columns.shape
     products = (columns[:, :, None] * columns[:, None, :]).reshape(rows, -1)
+    slopes = np.diag(np.arange(size) > 0)
+    targets = np.ascontiguousarray(outputs.T)
     coefficients = np.zeros((KINDS, outputs.shape[1], size))
-    coefficients[0, :, 0] = np.median(outputs, axis=0)
-    penalties = np.multiply.outer(RIDGES, np.diag(np.arange(size) > 0))[:, None]
-    weights = np.ones((len(RIDGES), outputs.shape[1], rows))
-    for _ in range(REWEIGHTINGS):
-        total = weights.sum(axis=2)[..., None]
-        grams = (weights @ products / total).reshape(*weights.shape[:2], size, size) + penalties
-        moments = (weights * outputs.T) @ columns / total
-        coefficients[1:] = np.linalg.solve(grams, moments[..., None])[..., 0]
-        left_over = np.abs(outputs.T - coefficients[1:] @ columns.T)
-        usual = np.partition(left_over, rows // 2, axis=2)[:, :, rows // 2, None] + 1e-12
+    coefficients[0, :, 0] = np.median(targets, axis=1)
+    weights = np.ones_like(targets)
+    for step in range(REWEIGHTINGS + 1):
+        total = weights.sum(axis=1)[:, None]
+        grams = (weights @ products / total).reshape(-1, size, size)
+        moments = ((weights * targets) @ columns / total)[..., None]
+        for kind, ridge in enumerate(RIDGES if step == REWEIGHTINGS else RIDGES[:1], start=1):
+            coefficients[kind] = np.linalg.solve(grams + ridge * slopes, moments)[..., 0]
+        left_over = np.abs(targets - coefficients[1] @ columns.T)
+        usual = np.partition(left_over, rows // 2, axis=1)[:, rows // 2, None] + 1e-12
         weights = 1 / np.maximum(left_over / (HUBER * usual), 1)
     return coefficients
 
 
-def comparable(left_over: Matrix, outputs: Matrix) -> Matrix:
+def comparable(left_over: Matrix) -> Matrix:
     """Clips each output's outliers, centres it and divides by its spread. What is negligible becomes 0."""
     ordered = np.sort(left_over, axis=0)
     tail = len(ordered) // 25
     clipped = np.clip(left_over, ordered[tail], ordered[-1 - tail])
     clipped -= clipped.mean(axis=0)
     spread = np.sqrt(np.square(clipped).mean(axis=0))
-    return np.where(spread > NEGLIGIBLE * np.abs(outputs).mean(axis=0), clipped / np.maximum(spread, 1e-300), 0)
+    return np.where(spread > NEGLIGIBLE, clipped / np.maximum(spread, NEGLIGIBLE), 0)
 
 
 def best_split(inputs: Matrix, outputs: Matrix) -> tuple[int, float] | None:
