@@ -1,0 +1,275 @@
+"""A correction of the next state's features: real - believed, as a function of the state's features and the action.
+
+For errors that no parameter of the simulator explains. A constant wind is a constant, a wrong drag is a linear term,
+and a motor that is weak in one place is a split. Away from the data the correction fades out.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from uamcts.corrections.residual_fit import (
+    DEPTH,
+    INNER,
+    LEAST_ROWS,
+    LEAVES,
+    NO_SPLIT,
+    find_angles,
+    fit_action,
+    wrap_differences,
+)
+from uamcts.corrections.residual_text import describe
+
+__all__ = ["NO_SPLIT", "Residual", "find_angles", "wrap_differences"]
+
+
+Rows: TypeAlias = Float[np.ndarray, "rows features"]
+Vector: TypeAlias = Float[np.ndarray, " features"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """For each action a tree with a bounded linear function in each leaf. Its shapes are those of all later fits.
+
+    Methods take one state. Arrays are NumPy's, in double precision; JAX converts them where they are used.
+    """
+
+    centre: Float[np.ndarray, " features"]
+    """Features are measured from here."""
+    scale: Float[np.ndarray, " features"]
+    """Their standard deviations; pass them to the next `fit` to keep its units."""
+    reach: Float[np.ndarray, " features"]
+    """How far outside the data the correction is 0."""
+    lower: Float[np.ndarray, "actions features"]
+    """The least value of each feature where the action was seen."""
+    upper: Float[np.ndarray, "actions features"]
+    split: Int[np.ndarray, "actions inner"]
+    """The feature that a node looks at, or NO_SPLIT. Node i has the children 2 i + 1 and 2 i + 2."""
+    threshold: Float[np.ndarray, "actions inner"]
+    """A state goes left if the feature is at most this."""
+    intercept: Float[np.ndarray, "actions leaves features"]
+    slope: Float[np.ndarray, "actions leaves features inputs"]
+    low: Float[np.ndarray, "actions leaves features"]
+    """Predictions stay between `low` and `high`, the range of predictions for states that were seen."""
+    high: Float[np.ndarray, "actions leaves features"]
+
+    @classmethod
+    def zero(cls, num_actions: int, num_features: int) -> Self:
+        """Corrects nothing: what to compile with before there is a fit."""
+        shapes = _shapes(num_actions, num_features)
+        return cls(**{name: np.full(shape, *_filling(name)) for name, shape in shapes.items()})
+
+    @classmethod
+    def fit(
+        cls,
+        features: Rows,
+        actions: Int[np.ndarray, " rows"],
+        differences: Rows,
+        num_actions: int,
+        previous_scale: Vector | None = None,
+    ) -> Self | None:
+        """Fits transitions in the order of time. None if predicting 0 is as good for every action and feature.
+
+        Args:
+            features: Of the states before.
+            actions: From 0 to `num_actions` - 1.
+            differences: Real - believed features of the next state; see `wrap_differences` about angles. Rows that
+                are not finite are left out.
+            previous_scale: `scale` of an earlier fit, to be used again. By default that of these features.
+        """
+        features, actions, differences = _check_rows(features, actions, differences, num_actions, previous_scale)
+        result = cls.zero(num_actions, features.shape[1])
+        if len(features) < LEAST_ROWS:
+            return None
+        centre = features.mean(axis=0)
+        scale = features.std(axis=0) if previous_scale is None else np.array(previous_scale, float)
+        scale[scale <= 1e-12 * np.abs(centre)] = 0
+        unit = np.where(scale > 0, scale, 1)
+        differences = np.where(np.abs(differences) > 1e-9 * np.abs(features).max(axis=0), differences, 0)
+        wrong = np.flatnonzero(differences.any(axis=0))
+        learned = False
+        for action in range(num_actions):
+            rows = actions == action
+            found = fit_action((features[rows] - centre) / unit, differences[np.ix_(rows, wrong)])
+            if found is None:
+                continue
+            learned = True
+            result.lower[action], result.upper[action] = features[rows].min(axis=0), features[rows].max(axis=0)
+            splits = np.isfinite(found.threshold)
+            result.split[action] = np.where(splits, found.feature, NO_SPLIT)
+            threshold = np.where(splits, found.threshold, 0) * unit[found.feature] + centre[found.feature]
+            result.threshold[action] = np.where(splits, threshold, 0)
+            result.intercept[action][:, wrong] = found.coefficients[:, :, 0]
+            result.slope[action][:, wrong] = found.coefficients[:, :, 1:] / unit
+            result.low[action][:, wrong], result.high[action][:, wrong] = found.low, found.high
+        result.centre[:], result.scale[:] = centre, scale
+        # A feature that never varied may still be rounded differently.
+        result.reach[:] = np.maximum(np.maximum(2 * scale, 1e-3 * np.abs(centre)), 1e-9)
+        return result if learned else None
+
+    @property
+    def num_actions(self) -> int:
+        return self.lower.shape[0]
+
+    @property
+    def num_features(self) -> int:
+        return self.centre.shape[0]
+
+    def difference(self, features: Vector, action: int) -> Vector:
+        """What to add to the believed features of the next state."""
+        result = [0.0] * self.centre.size
+        table = self._tables[action]
+        if table is None:
+            return np.array(result)
+        bounds, nodes, leaves = table
+        values = features.tolist()
+        weight = 1.0
+        offsets = []
+        for value, (lower, upper, centre, reach) in zip(values, bounds, strict=True):
+            if not lower <= value <= upper:
+                weight = min(1 - (lower - value if value < lower else value - upper) / reach, weight)
+                if not weight > 0:
+                    return np.array(result)
+            offsets.append(value - centre)
+        node = 0
+        while node < INNER:
+            split, threshold = nodes[node]
+            node = 2 * node + 1 + (split >= 0 and values[split] > threshold)
+        for output, total, slopes, low, high in leaves[node - INNER]:
+            for input, slope in slopes:
+                total += slope * offsets[input]
+            result[output] = weight * (low if total < low else high if total > high else total)
+        return np.array(result)
+
+    def difference_jax(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " features"]:
+        """The same under `jit` and `vmap`."""
+        action = jnp.asarray(action)
+
+        def of_action(array: np.ndarray) -> jax.Array:
+            return jnp.asarray(array)[action]
+
+        outside = jnp.maximum(of_action(self.lower) - features, features - of_action(self.upper))
+        weight = 1 - jnp.max(jnp.maximum(outside, 0) / jnp.asarray(self.reach))
+        splits, thresholds = of_action(self.split), of_action(self.threshold)
+        node = jnp.int32(0)
+        for _ in range(DEPTH):
+            split = splits[node]
+            right = (split != NO_SPLIT) & (features[jnp.maximum(split, 0)] > thresholds[node])
+            node = 2 * node + 1 + right
+        leaf = node - INNER
+        # A sum and not a matrix product: accelerators round the factors of products.
+        total = of_action(self.intercept)[leaf] + jnp.sum(
+            of_action(self.slope)[leaf] * (features - jnp.asarray(self.centre)), axis=-1
+        )
+        bounded = jnp.clip(total, of_action(self.low)[leaf], of_action(self.high)[leaf])
+        return jnp.where(weight > 0, weight * bounded, 0)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """By name, to be saved."""
+        return {name: np.asarray(getattr(self, name)) for name in _shapes(0, 0)}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """From saved arrays.
+
+        Raises:
+            ValueError: An array is missing, unknown, of another shape or type, or holds what no fit would.
+        """
+        found = {name: np.asarray(array) for name, array in arrays.items()}
+        if set(found) != set(_shapes(0, 0)):
+            raise ValueError(f"a residual consists of the arrays {', '.join(_shapes(0, 0))}, not {', '.join(found)}")
+        num_actions, num_features = len(np.atleast_1d(found["lower"])), found["centre"].size
+        for name, shape in _shapes(num_actions, num_features).items():
+            array, kind = found[name], _filling(name)[1]
+            if array.shape != shape or array.dtype.kind != kind.kind:
+                raise ValueError(
+                    f"a residual's {name} should be {kind} of shape {shape}, not {array.dtype} of shape {array.shape}: "
+                    "the file is damaged or from another version"
+                )
+            if not np.isfinite(array).all():
+                raise ValueError(f"a residual's {name} holds numbers that are not finite: the file is damaged")
+        inside = (found["split"] >= NO_SPLIT).all() and (found["split"] < num_features).all()
+        ordered = all((found[low] <= found[high]).all() for low, high in [("lower", "upper"), ("low", "high")])
+        if not (inside and ordered and (found["scale"] >= 0).all() and (found["reach"] > 0).all()):
+            raise ValueError(
+                "a residual's `split` names features, `lower` is at most `upper`, `low` at most `high`, `scale` is not "
+                "negative and `reach` is positive; here it is not so: the file is damaged"
+            )
+        return cls(**{name: array.astype(_filling(name)[1]) for name, array in found.items()})
+
+    def describe(self, names: Sequence[str] = ()) -> str:
+        """What is corrected, in words; features without a name are numbered."""
+        return describe(self, names)
+
+    @functools.cached_property
+    def _tables(self) -> list[Any]:
+        """For each action what `difference` needs, as Python numbers: these are faster than arrays this small."""
+        tables: list[Any] = []
+        for action in range(self.num_actions):
+            bounds = np.stack([self.lower[action], self.upper[action], self.centre, self.reach], axis=1).tolist()
+            nodes = list(zip(self.split[action].tolist(), self.threshold[action].tolist(), strict=True))
+            leaves = [self._leaf_table(action, leaf) for leaf in range(LEAVES)]
+            tables.append((bounds, nodes, leaves) if any(leaves) else None)
+        return tables
+
+    def _leaf_table(self, action: int, leaf: int) -> list[Any]:
+        """Of each feature that is corrected: its number, intercept, slopes that are not 0, and bounds."""
+        intercept, slope, low, high = (
+            array[action, leaf].tolist() for array in (self.intercept, self.slope, self.low, self.high)
+        )
+        return [
+            (output, intercept[output], [(i, a) for i, a in enumerate(slope[output]) if a], low[output], high[output])
+            for output in range(self.num_features)
+            if low[output] or high[output]
+        ]
+
+
+def _shapes(num_actions: int, num_features: int) -> dict[str, tuple[int, ...]]:
+    leaves = (num_actions, LEAVES, num_features)
+    return {
+        "centre": (num_features,),
+        "scale": (num_features,),
+        "reach": (num_features,),
+        "lower": (num_actions, num_features),
+        "upper": (num_actions, num_features),
+        "split": (num_actions, INNER),
+        "threshold": (num_actions, INNER),
+        "intercept": leaves,
+        "slope": (*leaves, num_features),
+        "low": leaves,
+        "high": leaves,
+    }
+
+
+def _filling(name: str) -> tuple[int, np.dtype[Any]]:
+    """What an array holds where nothing is corrected, and its type."""
+    if name == "split":
+        return NO_SPLIT, np.dtype(np.int32)
+    return int(name == "reach"), np.dtype(np.float64)
+
+
+def _check_rows(
+    features: Any, actions: Any, differences: Any, num_actions: int, scale: Any
+) -> tuple[Rows, Int[np.ndarray, " rows"], Rows]:
+    """The rows that are finite, as arrays of numbers."""
+    features, actions, differences = np.asarray(features, float), np.asarray(actions), np.asarray(differences, float)
+    if features.ndim != 2 or differences.shape != features.shape or actions.shape != features.shape[:1]:
+        raise ValueError(
+            "features and differences should be [rows, features] and actions [rows], but their shapes are "
+            f"{features.shape}, {differences.shape} and {actions.shape}"
+        )
+    if actions.size and not (actions.dtype.kind in "iu" and actions.min() >= 0 and actions.max() < num_actions):
+        raise ValueError(f"actions should be integers from 0 to {num_actions - 1}, but they are {np.unique(actions)}")
+    if scale is not None and (np.shape(scale) != features.shape[1:] or not np.all(np.isfinite(scale) & (scale >= 0))):
+        raise ValueError(f"previous_scale should be {features.shape[1]} numbers that are at least 0, but it is {scale}")
+    finite = np.isfinite(features).all(axis=1) & np.isfinite(differences).all(axis=1)
+    return features[finite], actions[finite], differences[finite]

@@ -1,0 +1,265 @@
+"""How a `Residual` is fitted: for each action a tree of depth 0 to 3 with robust ridge regressions in its nodes.
+
+The tree is shared by all features of the next state. Each feature then chooses its own model by cross-validation:
+nothing, a constant or a linear function, over all states or separately in the nodes of some depth.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+DEPTH = 3
+INNER, LEAVES = 2**DEPTH - 1, 2**DEPTH
+"""Nodes that split and nodes that do not, in a complete tree: node i has the children 2 i + 1 and 2 i + 2."""
+NO_SPLIT = -1
+"""In place of the feature that a node looks at: every state goes left."""
+LEAST_ROWS = 8
+"""Fewer rows of an action teach nothing, and no leaf has fewer."""
+FOLDS, BLOCKS = 4, 20
+"""Consecutive rows are held out together, because neighbours in time resemble each other."""
+RIDGES = (0.01, 1e-6)
+"""Penalties of a squared slope in standard units, per row."""
+KINDS = 1 + len(RIDGES)
+"""Models in a node, simplest first: a constant, then one linear function per penalty."""
+REWEIGHTINGS = 3
+HUBER = 1.5
+"""Rows whose error is above this many medians lose weight."""
+NEGLIGIBLE = 1e-3
+"""Where a linear fit leaves less than this of an output of unit size, the output asks for no split."""
+CHANCE = 12
+"""A split is not tried if it explains less than this / rows of every output: the best split of noise explains that."""
+MOST_LOSS = 5
+"""In units of the usual size of an output: larger errors are outliers."""
+CREDIBLE = 3.5
+"""Standard errors by which the loss must be below that of predicting 0: there are many actions and features."""
+LEAST_GAIN = 0.05
+"""The loss must be below that of predicting 0 by this fraction too.
+
+Noisy sensors make errors depend on the state a little: a reading that is too high is followed by a lower one. A fit
+that explains no more than that describes the sensor and not the simulator.
+"""
+EQUAL = 0.01
+"""Losses that differ by less than this fraction of the loss of predicting 0 count as equal."""
+
+Matrix: TypeAlias = Float[np.ndarray, "rows columns"]
+
+
+class Tree(NamedTuple):
+    """The split of each inner node, and the models of all nodes."""
+
+    feature: Int[np.ndarray, " inner"]
+    threshold: Float[np.ndarray, " inner"]
+    """A row goes left if its feature is at most this; infinity where nothing is split."""
+    coefficients: Float[np.ndarray, "nodes kinds outputs columns"]
+    """Of the intercept and the inputs."""
+
+    def nodes(self, inputs: Matrix, depth: int) -> Int[np.ndarray, " rows"]:
+        """The node at a depth that each row of inputs falls into."""
+        node = np.zeros(len(inputs), int)
+        for _ in range(depth):
+            right = inputs[np.arange(len(inputs)), self.feature[node]] > self.threshold[node]
+            node = 2 * node + 1 + right
+        return node
+
+
+class ActionFit(NamedTuple):
+    """A tree and, in each leaf, what each output adds up to, in the units of the inputs and outputs given."""
+
+    feature: Int[np.ndarray, " inner"]
+    threshold: Float[np.ndarray, " inner"]
+    coefficients: Float[np.ndarray, "leaves outputs columns"]
+    low: Float[np.ndarray, "leaves outputs"]
+    """The least prediction for a row that was seen."""
+    high: Float[np.ndarray, "leaves outputs"]
+
+
+def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
+    """Fits the rows of one action. None if predicting 0 is as good for every output.
+
+    Args:
+        inputs: Standardised features, in the order of time.
+        outputs: Differences. Those that are exactly 0 say nothing about their usual size.
+    """
+    if len(inputs) < LEAST_ROWS or not outputs.any():
+        return None
+    sizes = np.array([np.median(np.abs(output[output != 0])) if output.any() else 1.0 for output in outputs.T])
+    outputs = outputs / sizes
+    chosen = [choose(losses) for losses in np.moveaxis(held_out_losses(inputs, outputs), 2, 0)]
+    if not any(chosen):
+        return None
+    depths = [(choice - 1) // KINDS if choice else 0 for choice in chosen]
+    tree = grow(inputs, outputs, max(depths))
+    columns = with_intercept(inputs)
+    leaves = np.arange(INNER, INNER + LEAVES)
+    coefficients = np.zeros((LEAVES, outputs.shape[1], columns.shape[1]))
+    low, high = np.zeros((2, LEAVES, outputs.shape[1]))
+    for output, (choice, depth) in enumerate(zip(chosen, depths, strict=True)):
+        if choice:
+            ancestors = ((leaves + 1) >> (DEPTH - depth)) - 1
+            coefficients[:, output] = tree.coefficients[ancestors, (choice - 1) % KINDS, output]
+            place = tree.nodes(inputs, depth)
+            for leaf, node in enumerate(ancestors):
+                seen = columns[place == node] @ coefficients[leaf, output]
+                if seen.size:  # there are no rows in a node that nothing is sent to
+                    low[leaf, output], high[leaf, output] = seen.min(), seen.max()
+    return ActionFit(tree.feature, tree.threshold, coefficients * sizes[:, None], low * sizes, high * sizes)
+
+
+def choose(losses: Float[np.ndarray, "rows candidates"]) -> int:
+    """The simplest candidate whose loss is within a standard error of the least; 0 unless it is credibly better."""
+    zero = losses[:, :1]
+    least = losses[:, [int(np.argmin(losses.mean(0)))]]
+    tolerance = EQUAL * zero.mean()
+    near = (losses - least).mean(0) <= np.maximum(standard_errors(losses - least), tolerance)
+    gain = (zero - losses).mean(0)
+    better = (gain > CREDIBLE * standard_errors(zero - losses)) & (gain > LEAST_GAIN * zero.mean())
+    return int(np.argmax(near & better))
+
+
+def standard_errors(values: Float[np.ndarray, "rows candidates"]) -> Float[np.ndarray, " candidates"]:
+    """Of the means, from the means of blocks of consecutive rows."""
+    blocks = min(BLOCKS, len(values))
+    starts = np.arange(blocks) * len(values) // blocks
+    sizes = np.diff(starts, append=len(values))
+    return np.std(np.add.reduceat(values, starts) / sizes[:, None], axis=0, ddof=1) / np.sqrt(blocks)
+
+
+def held_out_losses(inputs: Matrix, outputs: Matrix) -> Float[np.ndarray, "rows candidates outputs"]:
+    """Absolute errors of all candidates on rows that they were not fitted to.
+
+    Candidates, simplest first: 0, then the kinds of models at depth 0, at depth 1, and so on. Absolute errors, because
+    a few large ones must not decide; for the same reason they are bounded.
+    """
+    rows = len(inputs)
+    fold = np.arange(rows) * min(BLOCKS, rows) // rows % FOLDS
+    losses = np.empty((rows, 1 + (DEPTH + 1) * KINDS, outputs.shape[1]))
+    losses[:, 0] = np.abs(outputs)
+    for held_out in range(FOLDS):
+        test = fold == held_out
+        tree = grow(inputs[~test], outputs[~test], DEPTH)
+        columns = with_intercept(inputs[test])
+        for depth in range(DEPTH + 1):
+            place = tree.nodes(inputs[test], depth)
+            for node in np.unique(place):
+                there = place == node
+                predicted = np.einsum("kof,rf->rko", tree.coefficients[node], columns[there])
+                errors = np.abs(outputs[test][there, None] - predicted)
+                losses[np.flatnonzero(test)[there], 1 + depth * KINDS : 1 + (depth + 1) * KINDS] = errors
+    return np.minimum(losses, MOST_LOSS)
+
+
+def grow(inputs: Matrix, outputs: Matrix, depth: int) -> Tree:
+    """A tree whose splits reduce what is left of the outputs after a linear fit in each node."""
+    columns = with_intercept(inputs)
+    tree = Tree(
+        np.zeros(INNER, int),
+        np.full(INNER, np.inf),
+        np.zeros((INNER + LEAVES, KINDS, outputs.shape[1], columns.shape[1])),
+    )
+    rows = {0: np.arange(len(inputs))}
+    for node in range(INNER + LEAVES):
+        if node not in rows:  # its parent was not split, and stands for it
+            tree.coefficients[node] = tree.coefficients[(node - 1) // 2]
+            continue
+        here = rows[node]
+        tree.coefficients[node] = fit_node(columns[here], outputs[here])
+        if node >= 2**depth - 1 or len(here) < 2 * LEAST_ROWS:
+            continue
+        left_over = outputs[here] - columns[here] @ tree.coefficients[node, -1].T
+        split = best_split(inputs[here], comparable(left_over))
+        if split is not None:
+            tree.feature[node], tree.threshold[node] = split
+            left = inputs[here, tree.feature[node]] <= tree.threshold[node]
+            rows[2 * node + 1], rows[2 * node + 2] = here[left], here[~left]
+    return tree
+
+
+def fit_node(columns: Matrix, outputs: Matrix) -> Float[np.ndarray, "kinds outputs columns"]:
+    """A median, and linear functions by least squares with less and less weight for outliers (Huber's)."""
+    rows, size = columns.shape
+    products = (columns[:, :, None] * columns[:, None, :]).reshape(rows, -1)
+    slopes = np.diag(np.arange(size) > 0)
+    targets = np.ascontiguousarray(outputs.T)
+    coefficients = np.zeros((KINDS, outputs.shape[1], size))
+    coefficients[0, :, 0] = np.median(targets, axis=1)
+    weights = np.ones_like(targets)
+    for step in range(REWEIGHTINGS + 1):
+        total = weights.sum(axis=1)[:, None]
+        grams = (weights @ products / total).reshape(-1, size, size)
+        moments = ((weights * targets) @ columns / total)[..., None]
+        for kind, ridge in enumerate(RIDGES if step == REWEIGHTINGS else RIDGES[:1], start=1):
+            coefficients[kind] = np.linalg.solve(grams + ridge * slopes, moments)[..., 0]
+        left_over = np.abs(targets - coefficients[1] @ columns.T)
+        usual = np.partition(left_over, rows // 2, axis=1)[:, rows // 2, None] + 1e-12
+        weights = 1 / np.maximum(left_over / (HUBER * usual), 1)
+    return coefficients
+
+
+def comparable(left_over: Matrix) -> Matrix:
+    """Clips each output's outliers, centres it and divides by its spread. What is negligible becomes 0."""
+    ordered = np.sort(left_over, axis=0)
+    tail = len(ordered) // 25
+    clipped = np.clip(left_over, ordered[tail], ordered[-1 - tail])
+    clipped -= clipped.mean(axis=0)
+    spread = np.sqrt(np.square(clipped).mean(axis=0))
+    return np.where(spread > NEGLIGIBLE, clipped / np.maximum(spread, NEGLIGIBLE), 0)
+
+
+def best_split(inputs: Matrix, outputs: Matrix) -> tuple[int, float] | None:
+    """The feature and the threshold of the best split in two, unless it looks like chance for every output."""
+    from sklearn.tree import DecisionTreeRegressor  # slow to import, so not before it is needed
+
+    if not outputs.any():
+        return None
+    stump = DecisionTreeRegressor(max_depth=1, min_samples_leaf=LEAST_ROWS, random_state=0)
+    tree = stump.fit(inputs.astype(np.float32), outputs, check_input=False).tree_
+    if tree.node_count == 1:
+        return None
+    feature, threshold = int(tree.feature[0]), float(tree.threshold[0])
+    left = inputs[:, feature] <= threshold
+    rows, share = len(left), left.mean()
+    if not 0 < share < 1:  # the regressor rounds inputs to single precision
+        return None
+    explained = np.square(outputs[left].mean(axis=0)) * share / (1 - share)
+    return (feature, threshold) if explained.max() > min(CHANCE / rows, 0.1) else None
+
+
+def with_intercept(inputs: Matrix) -> Matrix:
+    return np.concatenate([np.ones((len(inputs), 1)), inputs], axis=1)
+
+
+TURN = 2 * math.pi
+
+
+def find_angles(differences: Matrix, before: Matrix, after: Matrix) -> Bool[np.ndarray, " columns"]:
+    """Which features are angles that jump by a whole turn at the ends of their interval.
+
+    These stay in an interval of length 2 pi and are seen to leave it at one end and to come back at the other, in the
+    real world or in the simulator; few steps are about half a turn long.
+
+    Args:
+        differences: Real - believed features of the next state.
+        before: Features of the state.
+        after: Real features of the next state.
+    """
+    if not len(before):
+        return np.zeros(before.shape[1], bool)
+    values = np.concatenate([before, after, after - differences])
+    steps = np.abs(np.concatenate([after - before, after - differences - before]))
+    # Single precision rounds pi, so an interval may be a little longer.
+    in_a_turn = np.ptp(values, axis=0) <= TURN * (1 + 1e-5)
+    jumps = (steps > 0.75 * TURN).any(axis=0)
+    halfway = ((steps > 0.25 * TURN) & (steps <= 0.75 * TURN)).mean(axis=0)
+    return np.asarray(in_a_turn & jumps & (halfway < 0.1))
+
+
+def wrap_differences(
+    differences: Matrix, before: Matrix, after: Matrix, angles: Bool[np.ndarray, " columns"] | None = None
+) -> Matrix:
+    """Differences with those of angles brought between -pi and pi; `angles` are found if not given."""
+    which = find_angles(differences, before, after) if angles is None else angles
+    return np.where(which, differences - TURN * np.round(differences / TURN), differences)

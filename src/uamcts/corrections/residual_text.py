@@ -1,0 +1,75 @@
+"""What a `Residual` corrects, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from uamcts.corrections.residual_fit import INNER, NO_SPLIT
+
+if TYPE_CHECKING:
+    from uamcts.corrections.residual import Residual
+
+NEGLIGIBLE = 0.05
+"""Terms below this fraction of the largest are not mentioned."""
+
+
+def describe(residual: Residual, names: Sequence[str] = ()) -> str:
+    """Sentences such as "x is 0.12 lower after action 1 where y > 0.02", separated by semicolons."""
+    known = [*names, *(f"feature {number}" for number in range(len(names), residual.num_features))]
+    actions: dict[tuple[str, str], list[int]] = {}
+    for action in range(residual.num_actions):
+        for output in range(residual.num_features):
+            for text, place in _regions(residual, action, output, known):
+                actions.setdefault((f"{known[output]} {text}", place), []).append(action)
+    lines = []
+    for (text, place), after in actions.items():
+        every = len(after) == residual.num_actions > 1
+        which = "every action" if every else f"action {', '.join(map(str, after))}"
+        lines.append(f"{text} after {which}{place}")
+    return "; ".join(lines)
+
+
+def _regions(
+    residual: Residual, action: int, output: int, names: Sequence[str], node: int = 0, place: str = ""
+) -> Iterator[tuple[str, str]]:
+    """The function and the place of each region below a node in which the feature is corrected."""
+    leaves = slice(*_leaves_below(node))
+    intercepts, slopes = residual.intercept[action, leaves, output], residual.slope[action, leaves, output]
+    if (intercepts == intercepts[0]).all() and (slopes == slopes[0]).all():
+        if text := _formula(residual, float(intercepts[0]), slopes[0], names):
+            yield text, place
+        return
+    split, limit = int(residual.split[action, node]), float(residual.threshold[action, node])
+    left, right = place, None
+    if split != NO_SPLIT:
+        joined = f"{place} and" if place else " where"
+        left, right = f"{joined} {names[split]} <= {limit:.2g}", f"{joined} {names[split]} > {limit:.2g}"
+    yield from _regions(residual, action, output, names, 2 * node + 1, left)
+    if right is not None:
+        yield from _regions(residual, action, output, names, 2 * node + 2, right)
+
+
+def _formula(residual: Residual, intercept: float, slopes: Float[np.ndarray, " features"], names: Sequence[str]) -> str:
+    """A function in words, without terms that hardly matter; empty if it is 0."""
+    sizes = np.abs(slopes) * residual.scale
+    matter = sizes > NEGLIGIBLE * max(sizes.max(initial=0), abs(intercept))
+    if not matter.any():
+        return f"is {abs(intercept):.2g} {'lower' if intercept < 0 else 'higher'}" if intercept else ""
+    constant = float(intercept - slopes[matter] @ residual.centre[matter])
+    terms = [f"{slopes[number]:+.2g} * {names[number]}" for number in np.flatnonzero(matter)]
+    if abs(constant) > NEGLIGIBLE * sizes.max():
+        terms.insert(0, f"{constant:+.2g}")
+    return "is off by " + re.sub(r" ([+-])", r" \1 ", " ".join(terms).removeprefix("+"))
+
+
+def _leaves_below(node: int) -> tuple[int, int]:
+    """The first leaf below a node and the one after the last."""
+    first = last = node
+    while first < INNER:
+        first, last = 2 * first + 1, 2 * last + 2
+    return first - INNER, last - INNER + 1
