@@ -10,6 +10,7 @@ from uamcts.agent.backend import Backend, FilePath, Plan, Sample, State
 from uamcts.agent.build import (
     DEFAULT,
     check_arguments,
+    check_corrections,
     make_config,
     make_guides,
     make_planner,
@@ -17,6 +18,7 @@ from uamcts.agent.build import (
     refuse_unread,
     simulator_backend,
 )
+from uamcts.agent.corrector import CORRECTIONS
 from uamcts.agent.domain_backend import DomainBackend
 from uamcts.agent.measure import PARTS, Measure
 from uamcts.agent.report import Report
@@ -121,6 +123,7 @@ class Agent:
         prior: Callable[..., Any] | None = None,
         reuse: bool | None = None,
         parameters: Any = None,
+        corrections: Sequence[str] = CORRECTIONS,
         **settings: Any,
     ):
         check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
@@ -130,6 +133,7 @@ class Agent:
             function(name, own[name], "of a state")
         function("discrepancy", discrepancy, "of two states")
         check_choice(parameters)
+        allowed, memory = check_corrections(corrections, memory)
         guides = make_guides(policy, value, prior)
         if reuse is not None:
             switch("reuse", reuse)
@@ -147,7 +151,7 @@ class Agent:
             measure = Measure(parts, discrepancy, tolerance)
             searching = Searching(chooses, config.rules == "trust" if reuse is None else bool(reuse))
             self.backend = simulator_backend(
-                planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters
+                planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters, allowed
             )
         self.last_plan: Plan = None
         """What the last search found; `print(agent.explain())` shows it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from uamcts.agent.backend import Guides
 from uamcts.agent.compiled_planner import CompiledPlanner
+from uamcts.agent.corrector import CORRECTIONS
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
@@ -47,6 +49,21 @@ def check_arguments(
         whole("minibatches", minibatches)
     if memory is not None:
         switch("memory", memory)
+
+
+def check_corrections(corrections: Any, memory: bool | None) -> tuple[tuple[str, ...], bool | None]:
+    """The corrections that may be used, and whether there is a memory."""
+    known = ", ".join(map(repr, CORRECTIONS))
+    if isinstance(corrections, str) or not isinstance(corrections, Sequence):
+        raise TypeError(f"corrections is {shown(corrections)}; give some of {known} in a tuple, or () for none")
+    for one in corrections:
+        if one not in CORRECTIONS:
+            raise ValueError(f"corrections holds {shown(one)}; there are {known}")
+    if "facts" in corrections:
+        return tuple(corrections), memory
+    if memory:
+        raise ValueError("memory is True, but corrections leaves 'facts' out; add it, or leave memory out")
+    return tuple(corrections), False
 
 
 def refuse_given(own: dict[str, Any], owner: str) -> None:
@@ -125,6 +142,7 @@ def simulator_backend(
     measure: Measure,
     searching: Searching,
     parameters: Any,
+    corrections: Sequence[str],
 ) -> SimulatorBackend:
     """A backend for a simulator, with defaults for what is not given."""
     if estimator is None and config.rules != "trust":
@@ -132,4 +150,6 @@ def simulator_backend(
     if schedule is None and estimator is not None and estimator not in AT_ONCE:
         schedule = Schedule(interval=200)
     minibatches = 2000 if minibatches is None else minibatches
-    return SimulatorBackend(planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters)
+    return SimulatorBackend(
+        planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters, corrections
+    )

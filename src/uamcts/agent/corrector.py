@@ -5,18 +5,21 @@ from __future__ import annotations
 import copy
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome
-from uamcts.arguments import real, whole
+from uamcts.arguments import real, shown, whole
 from uamcts.corrections.parameter_fit import Fit, fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual, wrap_differences
 
+CORRECTIONS = ("facts", "parameters", "residual")
+"""What an agent may correct a simulator by."""
 CANDIDATES = ("none", "parameters", "residual", "both")
 FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
@@ -34,11 +37,14 @@ class Corrector:
     Args:
         planner: The planner: it knows the simulator's parameters and builds variants of it.
         given: What the user said about parameters.
+        allowed: Which kinds of corrections may be used.
     """
 
-    def __init__(self, planner: Any, given: Any):
-        self.planner = planner
-        self.choice = Choice(given, planner.parameters(), planner.name)
+    def __init__(self, planner: Any, given: Any, allowed: Sequence[str] = CORRECTIONS):
+        self.planner, self.allowed = planner, frozenset(allowed)
+        if "parameters" not in self.allowed and given:
+            raise ValueError(f"parameters is {shown(given)}, but corrections leaves 'parameters' out; add it")
+        self.choice = Choice(given if "parameters" in self.allowed else (), planner.parameters(), planner.name)
         self.referee = Referee(CANDIDATES)
         self.fit: Fit | None = None
         self.residuals: dict[str, Residual] = {}
@@ -60,6 +66,11 @@ class Corrector:
         return twin
 
     @property
+    def active(self) -> bool:
+        """Whether there is anything that could be corrected."""
+        return bool(self.choice.believed) or ("residual" in self.allowed and self.planner.can_shift)
+
+    @property
     def candidates(self) -> list[str]:
         """Those that can be used now."""
         ready = {"none": True, "parameters": self.fit is not None, **dict.fromkeys(self.residuals, True)}
@@ -75,6 +86,8 @@ class Corrector:
 
     def judge(self, state: Any, action: Any, real: Any, outcome: Outcome, measure: Measure, scales: Any) -> None:
         """Lets every candidate predict a transition that none has learned from."""
+        if not self.active:
+            return
         scores, errors = {}, {}
         for name in self.candidates:
             scores[name], errors[name] = self.planner.score(
@@ -85,6 +98,8 @@ class Corrector:
 
     def update(self, experience: Experience, measure: Measure) -> bool:
         """Fits where that is due, and decides what to use. Returns whether the corrected model is another one now."""
+        if not self.active:
+            return False
         changed = self._notice_change(experience.steps)
         refitted = False
         if experience.steps >= self._next or changed:
@@ -142,7 +157,7 @@ class Corrector:
         """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""
         self.residuals = {}
         rows = experience.latest(RESIDUAL_ROWS, self.since)
-        if len(rows) < 8 or not self.planner.can_shift:
+        if "residual" not in self.allowed or len(rows) < 8 or not self.planner.can_shift:
             return
         columns = {name: experience.column(name)[rows] for name in ("features", "action", "real_features")}
         believed = {"residual": experience.column("believed_features")[rows]}

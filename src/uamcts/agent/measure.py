@@ -80,3 +80,26 @@ class Measure:
         parts = self.differences(actual, predicted, scales, own)
         total = float(parts @ parts)
         return min(total, GREATEST) if total > self.tolerance else 0.0
+
+    def many_differences(
+        self, actual: Sequence[Outcome], predicted: Sequence[tuple[Outcome, float] | None], scales: Scales, worst: float
+    ) -> np.ndarray:
+        """The parts of U of many transitions, [transitions, parts]; their squares sum to `worst` without a prediction."""
+        none = (Outcome(np.full(actual[0].features.shape, np.nan), np.nan, None), np.nan)
+        found = [none if one is None else one for one in predicted]
+        parts = [np.zeros((len(actual), 0))]
+        if "state" in self.parts and actual[0].features.size:
+            apart = np.stack([one.features for one in actual]) - np.stack([one.features for one, _ in found])
+            parts.append(apart / scales.features / np.sqrt(apart.shape[1]))
+            if self.own is not None:
+                parts[-1] = np.sqrt(np.array([[own] for _, own in found]))
+        if "reward" in self.parts:
+            pairs = [(real.reward, said.reward) for real, (said, _) in zip(actual, found, strict=True)]
+            parts.append(np.array([[0.0 if a is None or b is None else (a - b) / scales.reward] for a, b in pairs]))
+        if "terminal" in self.parts:
+            ends = [(real.terminal, said.terminal) for real, (said, _) in zip(actual, found, strict=True)]
+            parts.append(np.array([[0.0 if a is None or b is None else float(a) - float(b)] for a, b in ends]))
+        all_parts = np.concatenate(parts, axis=1)
+        bad = ~np.all(np.isfinite(all_parts), axis=1) | np.array([one is None for one in predicted])
+        all_parts[bad] = np.sqrt(worst / max(all_parts.shape[1], 1))
+        return np.clip(all_parts, -np.sqrt(worst), np.sqrt(worst))

@@ -97,26 +97,21 @@ class PlainTrials:
     def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray, model: Any = None) -> np.ndarray:
         """Differences for one set of values, [rows, parts]."""
         model = self._model(names, values) if model is None else model
-        return np.stack([self._differences(model, self.seen[row]) for row in rows])
+        found = [self._predict(model, self.seen[row]) for row in rows]
+        return self.measure.many_differences([self.seen[row].real for row in rows], found, self.scales, WORST)
 
     def _model(self, names: Sequence[str], vector: np.ndarray) -> PythonSimulator:
         values = dict(zip(names, np.asarray(vector, float).tolist(), strict=True))
         return self.simulator.with_parameters(values, self.laboratory)
 
-    def _differences(self, model: PythonSimulator, sight: Sighting) -> np.ndarray:
-        own = np.nan
+    def _predict(self, model: PythonSimulator, sight: Sighting) -> tuple[Outcome, float] | None:
+        """What a simulator predicts, and the user's own measure of its error; None if it cannot."""
         try:
-            following, reward, over = model.step(sight.state, sight.action)
-            predicted = Outcome(self.simulator.features(following), float(reward), bool(over))
-            if self.measure.own is not None:
-                own = float(self.measure.own(sight.following, following))
-            found = self.measure.differences(sight.real, predicted, self.scales, own)
-        except (SimulatorError, ValueError, TypeError, ArithmeticError):
-            found = np.full(1, np.nan)
-        if not np.all(np.isfinite(found)):
-            perfect = self.measure.differences(sight.real, sight.real, self.scales, 0.0)
-            return np.full(perfect.size, math.sqrt(WORST / max(perfect.size, 1)))
-        return found
+            following, reward, over = model.call(sight.state, sight.action)
+            own = np.nan if self.measure.own is None else float(self.measure.own(sight.following, following))
+            return Outcome(self.simulator.quick_features(following), float(reward), bool(over)), own
+        except Exception:  # other values than believed may break anything
+            return None
 
     def _surprise(self, model: PythonSimulator, sight: Sighting) -> float:
         real = RealOutcome(sight.following, sight.real.reward, sight.real.terminal)

@@ -64,7 +64,7 @@ class PythonSimulator:
         self.kind = "step" if owner is None else model_kind(owner)
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
         self.owner = owner
-        self.model, self._call = model, model if owner is None else getattr(owner, self.kind)
+        self.model, self.call = model, model if owner is None else getattr(owner, self.kind)
         if self.kind != "step":
             setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
         self.num_actions: Any = None if self.continuous else action_count(num_actions)
@@ -103,7 +103,7 @@ class PythonSimulator:
             return self
         owner = with_values(self.owner if laboratory is None else laboratory, values)
         twin = copy.copy(self)
-        twin._call = getattr(owner, self.kind)
+        twin.call = getattr(owner, self.kind)
         if self.kind != "step":
             setattr(twin, self.kind, {"outcomes": twin._outcomes, "sample": twin._sample}[self.kind])
         return twin
@@ -146,7 +146,7 @@ class PythonSimulator:
 
     def _ask(self, state: State, action: int, *rng: np.random.Generator) -> Any:
         try:
-            return self._call(state, action, *rng)
+            return self.call(state, action, *rng)
         except Exception as error:
             raise SimulatorError(
                 f"{self.name}: {self.kind} raised {type(error).__name__}: {error} (state {shown(state)}, action "
@@ -161,6 +161,12 @@ class PythonSimulator:
     def features(self, state: State) -> np.ndarray:
         """The numbers in which states are compared: always equally many, all finite."""
         return self._vector(self._features, state, "features")
+
+    def quick_features(self, state: State) -> np.ndarray:
+        """The features of a state, not checked: for trials, which may meet anything."""
+        if self._features is flatten and type(state) is tuple and all(type(part) is float for part in state):
+            return np.array(state)
+        return np.asarray(self._features(state), np.float64).reshape(-1)
 
     def inputs(self, state: State) -> np.ndarray:
         """The numbers that U is learned from; by default the features."""

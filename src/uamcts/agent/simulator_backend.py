@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from uamcts.agent import checkpoint
 from uamcts.agent.backend import Arrays, FilePath, Sample, all_or_nothing, counter, pad_sample, split_groups
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_planner import CompiledPlanner
-from uamcts.agent.corrector import Corrector
+from uamcts.agent.corrector import CORRECTIONS, Corrector
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.measure import Measure, Outcome
@@ -54,6 +54,7 @@ class SimulatorBackend:
         measure: Measure,
         searching: Searching,
         parameters: Any = None,
+        corrections: Sequence[str] = CORRECTIONS,
     ):
         planner.check(config)
         self.searching = searching
@@ -64,7 +65,7 @@ class SimulatorBackend:
         self.experience = Experience()
         self.returns = _returns(config)
         self.uncertainty: FittedUncertainty | Doubt | None = None
-        self.corrector = Corrector(planner, parameters)
+        self.corrector = Corrector(planner, parameters, corrections)
         self.journal = Journal()
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts = 0, 0
@@ -153,7 +154,7 @@ class SimulatorBackend:
     def _observe(self, *given: Any) -> bool:
         sample = self._compare(*given)
         self._keep(sample)
-        self.returns.add(self.planner.key(sample.state), self.planner.key(sample.following), *sample.paid)
+        self.returns.add(self.planner.key(sample.row.state), self.planner.key(sample.row.following), *sample.paid)
         self.steps += 1
         due = self.schedule is None or self.schedule.due(self.steps)
         return self._learn() if due else False
@@ -209,8 +210,7 @@ class SimulatorBackend:
         """Judges the corrections by a transition, keeps it to learn from, and as a fact if all of it is known."""
         row = sample.row
         self.planner.read_raw(self.experience)
-        place = self.experience.add(row, self.measure, self.journal)
-        del place
+        self.experience.add(row, self.measure, self.journal)
         scales = self.experience.scales
         self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
         if self.corrector.update(self.experience, self.measure):

@@ -1,13 +1,18 @@
 """Fits the fewest parameters of a simulator that explain what was seen.
 
-Forward selection: parameters join one by one, the one first that explains most, as long as each explains credibly more;
-then those that became superfluous leave. A fit is judged by the mean of log(u + u0) over transitions, u being the
-squared error: one that is exact almost everywhere beats one that is a little wrong everywhere, so that a few
-transitions that no parameter explains (a wall, a worn motor) do not bend it. SciPy does the numerics.
+Which parameters? Around the present values, differences are linear in the parameters: sets of up to three are ranked by
+what they would explain if that held everywhere, and the best few are fitted in earnest, by nonlinear least squares, from
+there. A second round starts from the first one's result. Single parameters are also tried on a grid, for those that act
+in jumps or far away. The smallest set wins that no larger one is credibly better than.
+
+A fit is judged by the mean of log(u + u0) over transitions, u being the squared error: one that is exact almost
+everywhere beats one that is a little wrong everywhere, so that a few transitions that no parameter explains (a wall, a
+worn motor) do not bend it. Where outcomes are random, it is judged by their likelihood. SciPy does the numerics.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -17,14 +22,10 @@ from scipy import optimize
 
 from uamcts.corrections.parameters import Choice
 
-MOST_FITTED = 4
-"""Parameters in a fit at most."""
-FEWEST_ROWS = 4
-"""Transitions from which parameters are fitted at least."""
-SCREENED = 32
-"""Transitions on which starting values are compared."""
-REFINED = 3
-"""How many of the most promising parameters are fitted before one of them joins."""
+MOST_FITTED, RANKED, REFINED = 3, 10, 4
+"""Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
+FEWEST_ROWS, FITTED_ROWS, SCREENED_ROWS = 4, 64, 24
+"""Transitions that a fit needs, those that it is computed from at most, and those that grids are compared on."""
 EXACT = 6.0
 """Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
 
@@ -72,83 +73,154 @@ class _Selection:
 
     def __init__(self, trials: Trials, choice: Choice, rows: np.ndarray):
         self.trials, self.choice, self.rows = trials, choice, rows
-        self.few = rows if len(rows) <= SCREENED else rows[:: -(-len(rows) // SCREENED)]
-        self.plain = self._loss({}, rows)
+        self.some, self.few = (rows[:: -(-len(rows) // most)] for most in (FITTED_ROWS, SCREENED_ROWS))
+        self.plain = self._loss({})
+        self.tried: dict[frozenset[str], tuple[float, dict[str, float]]] = {frozenset(): (self.plain, {})}
 
     def run(self, start: Fit | None) -> Fit | None:
-        chosen: dict[str, float] = {}
-        loss, instead = self.plain, ()
         if start is not None:  # what was fitted before is where a fit begins
-            again = self._refine(start.values)
-            if credible(len(self.rows), self.plain - self._loss(again, self.rows)):
-                chosen, loss = again, self._loss(again, self.rows)
-        while len(chosen) < MOST_FITTED and loss > self.plain - EXACT:
-            found = self._best_addition(chosen)
-            if found is None or not credible(len(self.rows), loss - found[0][0]):
-                break
-            (loss, chosen), others = found[0], found[1:]
-            same = [set(other) - set(chosen) for after, other in others if after < loss + 0.05]
-            instead = tuple(name for extra in same for name in extra) if len(chosen) == 1 else ()
+            self._try(start.values)
+        if self.trials.random:
+            self._try_single_values(len(self.choice.believed))
+        else:
+            for _ in range(2):
+                for values in self._promising_sets(self._best()[1]):
+                    self._try(values)
+                if self._exact():
+                    break
+            if not self._exact():
+                self._try_single_values(REFINED)
+        loss, chosen = self._best()
         if not chosen:
             return None
-        chosen = self._drop_superfluous(chosen)
-        return Fit(chosen, self._ranges(chosen), instead if len(chosen) == 1 else ())
+        return Fit(chosen, self._ranges(chosen), self._same_explanation(loss, chosen))
 
-    def _loss(self, values: dict[str, float], rows: np.ndarray) -> float:
+    def _exact(self) -> bool:
+        return self._best()[0] < self.plain - EXACT
+
+    def _loss(self, values: dict[str, float]) -> float:
         vector = np.array([list(values.values())], float).reshape(1, len(values))
-        return float(np.mean(self.trials.losses(list(values), vector, rows)))
+        return float(np.mean(self.trials.losses(list(values), vector, self.rows)))
 
-    def _best_addition(self, chosen: dict[str, float]) -> list[tuple[float, dict[str, float]]] | None:
-        """Sets of one more parameter, the best first."""
+    def _try(self, first: dict[str, float]) -> None:
+        """Fits a set of parameters from a start."""
+        values = self._refine(first)
+        found, place = (self._loss(values), values), frozenset(first)
+        if place not in self.tried or found[0] < self.tried[place][0]:
+            self.tried[place] = found
+
+    def _best(self) -> tuple[float, dict[str, float]]:
+        """The smallest set that no larger one is credibly better than."""
+        best = self.tried[frozenset()]
+        for size in range(1, MOST_FITTED + 1):
+            sets = [found for place, found in self.tried.items() if len(place) == size]
+            better = min(sets, key=lambda found: found[0], default=None)
+            if better is not None and credible(len(self.rows), (best[0] - better[0]) / max(size - len(best[1]), 1)):
+                best = better
+        return best
+
+    def _same_explanation(self, loss: float, chosen: dict[str, float]) -> tuple[str, ...]:
+        """Other single parameters that explain as much as the chosen one."""
+        if len(chosen) > 1:
+            return ()
+        others = [(place, found[0]) for place, found in self.tried.items() if len(place) == 1 and place != set(chosen)]
+        return tuple(next(iter(place)) for place, other in others if other < loss + 0.1)
+
+    def _units(self, values: dict[str, float]) -> np.ndarray:
+        """A step of each parameter that changes it by its own size."""
+        believed = self.choice.believed
+        return np.array([values.get(name, value) or 1.0 for name, value in believed.items()])
+
+    def _promising_sets(self, around: dict[str, float]) -> list[dict[str, float]]:
+        """Sets of parameters, with starting values, that would explain most if differences were linear."""
+        believed = self.choice.believed
+        names, units = list(believed), self._units(around)
+        here = np.array([around.get(name, value) for name, value in believed.items()])
+        base = self.trials.residuals(names, here, self.some)
+        usual = np.median(np.sum(base**2, axis=1)) + 1e-12
+        weights = 1.0 / np.sqrt(1.0 + np.sum(base**2, axis=1, keepdims=True) / (4.0 * usual))
+        columns = []
+        for place in range(len(names)):
+            moved = here.copy()
+            moved[place] += 1e-4 * units[place]
+            columns.append(((self.trials.residuals(names, moved, self.some) - base) * weights).ravel() / 1e-4)
+        jacobian, apart = np.stack(columns, axis=1), (base * weights).ravel()
+        home = (np.array(list(believed.values())) - here) / units  # the way back to what is believed
+        ranked = sorted(self._rank(jacobian, apart, home), key=lambda found: found[0])
+        sets = []
+        for _, chosen, steps in ranked[:REFINED]:
+            values = {}
+            for place, step in zip(chosen, steps, strict=True):
+                low, high = self.choice.bounds(names[place])
+                change = here[place] + step * units[place]
+                if here[place] != 0.0 and not 0.2 < change / here[place] < 5.0:  # a long way: as if in logarithms
+                    change = here[place] * math.exp(float(np.clip(step, -2.0, 2.0)))
+                values[names[place]] = float(np.clip(change, low, high))
+            sets.append(values)
+        return sets
+
+    @staticmethod
+    def _rank(
+        jacobian: np.ndarray, apart: np.ndarray, home: np.ndarray
+    ) -> list[tuple[float, tuple[int, ...], np.ndarray]]:
+        """What sets of parameters leave unexplained, a little more for larger ones, and by which steps."""
+        apart = apart + jacobian @ home  # with every parameter at what is believed
+        gram, slope = jacobian.T @ jacobian, jacobian.T @ apart
+        size = np.diag(gram)
+        gains = np.where(size > 1e-18, slope**2 / np.maximum(size, 1e-18), 0.0)
+        promising = [int(place) for place in np.argsort(-gains)[:RANKED] if size[place] > 1e-18]
+        total, found = float(apart @ apart), []
+        for count in range(1, MOST_FITTED + 1):
+            for chosen in itertools.combinations(promising, count):
+                part = np.ix_(chosen, chosen)
+                ridge = 1e-9 * np.diag(size[list(chosen)])
+                steps = -np.linalg.solve(gram[part] + ridge, slope[list(chosen)])
+                left = total + steps @ slope[list(chosen)]
+                found.append(
+                    (math.log(max(left, 1e-12 * total) + 1e-30) + 0.5 * count, chosen, steps + home[list(chosen)])
+                )
+        return found
+
+    def _try_single_values(self, most: int) -> None:
+        """Fits single parameters from the best of several values: for those that act in jumps, or far away."""
         starts = []
         for name in self.choice.believed:
-            grid = self.choice.grid(name) if name not in chosen else np.zeros(0)
+            grid = self.choice.grid(name)
             if grid.size:
-                fixed = np.tile(list(chosen.values()), (len(grid), 1)).reshape(len(grid), len(chosen))
-                losses = self.trials.losses([*chosen, name], np.column_stack([fixed, grid]), self.few).mean(axis=1)
+                losses = self.trials.losses([name], grid[:, None], self.few).mean(axis=1)
                 starts.append((float(losses.min()), name, float(grid[losses.argmin()])))
-        before = self._loss(chosen, self.few)
-        starts = [one for one in sorted(starts) if np.isfinite(one[0])][:REFINED]
-        if not starts or not (starts[0][0] < before or len(chosen) == 0):
-            starts = starts[:1]
-        found = []
-        for _, name, value in starts:
-            for first in (value, self._near_believed(name)):
-                values = self._refine({**chosen, name: first})
-                found.append((self._loss(values, self.rows), values))
-        unique = {tuple(sorted(values)): (loss, values) for loss, values in sorted(found, key=lambda one: -one[0])}
-        return sorted(unique.values(), key=lambda one: one[0]) or None
-
-    def _near_believed(self, name: str) -> float:
-        """A start next to the believed value: a small error is found from here, a large one from the grid."""
-        value, (low, high) = self.choice.believed[name], self.choice.bounds(name)
-        return float(np.clip(value * 1.02 if value else 1e-3, low, high))
+        before = float(np.mean(self.trials.losses([], np.zeros((1, 0)), self.few)))
+        for loss, name, value in sorted(starts)[:most]:
+            if loss < before - 1e-9:
+                self._try({name: value})
 
     def _refine(self, values: dict[str, float]) -> dict[str, float]:
         """The best values near a start."""
         names, first = list(values), np.array(list(values.values()), float)
         low, high = np.array([self.choice.bounds(name) for name in names], float).T
         first = np.clip(first, low, high)
-        scale = np.maximum(np.abs(first), 0.1 * np.array([max(abs(self.choice.believed[name]), 0.1) for name in names]))
         if self.trials.random:
             return self._refine_likelihood(names, first, low, high)
-        inside = np.clip(first, low + 1e-9 * scale, high - 1e-9 * scale)
-        best = inside
+        scale = np.maximum(np.abs(first), 0.1 * np.array([max(abs(self.choice.believed[name]), 0.1) for name in names]))
+        best = np.clip(first, low + 1e-9 * scale, high - 1e-9 * scale)
         for loss in ("linear", "cauchy"):
             try:
                 found = optimize.least_squares(
-                    lambda vector: self.trials.residuals(names, vector, self.rows).ravel(), best, bounds=(low, high),
-                    x_scale=scale, loss=loss, f_scale=self._spread(names, best), max_nfev=25, diff_step=1e-6,
+                    lambda vector: self.trials.residuals(names, vector, self.some).ravel(), best, bounds=(low, high),
+                    x_scale=scale, loss=loss, f_scale=self._spread(names, best), max_nfev=12, diff_step=1e-6,
                 ).x  # fmt: skip
             except (ValueError, np.linalg.LinAlgError):
                 break
             candidates = np.stack([best, found])
-            best = candidates[np.argmin(self.trials.losses(names, candidates, self.rows).mean(axis=1))]
+            losses = self.trials.losses(names, candidates, self.some)
+            best = candidates[np.argmin(losses.mean(axis=1))]
+            if np.median(losses[-1]) < self.plain - EXACT:  # exact: robustness would change nothing
+                break
         return dict(zip(names, best.tolist(), strict=True))
 
     def _spread(self, names: list[str], vector: np.ndarray) -> float:
         """The usual size of a difference, beyond which a robust fit believes it less."""
-        sizes = np.abs(self.trials.residuals(names, vector, self.rows))
+        sizes = np.abs(self.trials.residuals(names, vector, self.some))
         usual = float(np.median(sizes[sizes > 0])) if (sizes > 0).any() else 0.0
         return max(usual, 1e-9)
 
@@ -187,18 +259,6 @@ class _Selection:
             float(grid[np.searchsorted(total, 0.025)]),
             float(grid[min(np.searchsorted(total, 0.975), 40)]),
         )
-
-    def _drop_superfluous(self, chosen: dict[str, float]) -> dict[str, float]:
-        """Leaves out parameters that the others make superfluous."""
-        loss = self._loss(chosen, self.rows)
-        for name in list(chosen):
-            rest = {other: value for other, value in chosen.items() if other != name}
-            if rest:
-                refined = self._refine(rest)
-                without = self._loss(refined, self.rows)
-                if not credible(len(self.rows), without - loss):
-                    chosen, loss = refined, without
-        return chosen
 
     def _ranges(self, chosen: dict[str, float]) -> dict[str, tuple[float, float]]:
         """About 95 % of where each value may lie: by the curvature, or by the posterior."""
