@@ -2,6 +2,11 @@
 
 python examples/cliff_walking.py
 
+    . . . . . . . . . . . .     S  start    G  goal    ~  windy: a step ends one cell further down
+    . . . . . ~ ~ . . . . .
+    . . . . . ~ ~ . . . . .
+    S = = = = = = = = = = G     =  the cliff
+
 Uses Gymnasium's CliffWalking with different rewards: a step pays for the distance it gains, and a fall ends the
 episode. With -1 for every step and -100 for a fall, random rollouts would never see the goal and would only avoid the
 cliff.
@@ -14,6 +19,7 @@ import uamcts.gym
 
 COLUMNS, CLIFF, GOAL = 12, range(37, 47), 47
 FALL = -3
+CAUSE = "a wind in four cells that the simulator does not know of"
 WINDY = (17, 18, 29, 30)
 """States: columns 5 and 6 of the two rows next to the cliff. The upper row is sheltered."""
 
@@ -43,7 +49,7 @@ class Cliff(CliffWalkingEnv):
 def main(arguments=None):
     chosen = options(__doc__, arguments, runs=10, episodes=9, iterations=100, longest=60)
     wrong, true = uamcts.gym.Simulator(Cliff()), uamcts.gym.Simulator(Cliff(WINDY))
-    return compare(chosen, GymWorld(Cliff(WINDY), wrong), wrong, true, rollouts=5, depth=10, gamma=0.95)
+    return compare(chosen, GymWorld(Cliff(WINDY), wrong), wrong, true, cause=CAUSE, rollouts=5, depth=10, gamma=0.95)
 
 
 if __name__ == "__main__":

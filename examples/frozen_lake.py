@@ -1,6 +1,15 @@
 """A frozen lake with holes that have opened since the map was drawn.
 
 python examples/frozen_lake.py
+
+    S . . . . . . .     S  start
+    . . . . . . . .     G  goal
+    . . . . . . . .     O  a hole on the map
+    . . . O x x x .     x  a hole that has opened since
+    . . . . . . . .
+    . . . . . . . .
+    . . . . . . . .
+    . . . . . . . G
 """
 
 import gymnasium
@@ -10,6 +19,7 @@ import uamcts.gym
 
 MAP = ["SFFFFFFF", "FFFFFFFF", "FFFFFFFF", "FFFHFFFF", "FFFFFFFF", "FFFFFFFF", "FFFFFFFF", "FFFFFFFG"]
 REALLY = [*MAP[:3], "FFFHHHHF", *MAP[4:]]
+CAUSE = "a row of holes that the map does not show"
 
 
 def lake(rows):
@@ -17,9 +27,9 @@ def lake(rows):
 
 
 def main(arguments=None):
-    chosen = options(__doc__, arguments, runs=8, episodes=6, iterations=100, longest=50)
+    chosen = options(__doc__, arguments, runs=8, episodes=12, iterations=100, longest=50)
     wrong, true = uamcts.gym.Simulator(lake(MAP)), uamcts.gym.Simulator(lake(REALLY))
-    return compare(chosen, GymWorld(lake(REALLY), wrong), wrong, true, rollouts=5, depth=80, gamma=0.95)
+    return compare(chosen, GymWorld(lake(REALLY), wrong), wrong, true, cause=CAUSE, rollouts=5, depth=80, gamma=0.95)
 
 
 if __name__ == "__main__":

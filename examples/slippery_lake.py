@@ -1,71 +1,57 @@
-"""A slippery lake: every step slides to either side of where it should go with probability 1/3 each.
+"""A frozen lake that is more slippery, or less, than the simulator believes.
 
 python examples/slippery_lake.py
+python examples/slippery_lake.py --percent 90
 
-Gymnasium's FrozenLake as it is, 4 x 4 with 100 steps. The agent plans in the environment's own table of outcomes; it is
-told how many steps are left. Beside it: a search on a tree of paths with the same budget, and the exact optimum.
+    S . . .     S  start    O  hole: pays -1 and ends the episode
+    . O . O     G  goal: pays 1 and ends the episode
+    . . . O     A step goes where it should with probability p, and to either side with (1 - p) / 2 each.
+    O . . G     The simulator believes p = 0.7.
+
+Each agent lives for one episode of at most 100 steps and has to learn p on the way: `parameters=["p"]` names what may
+be off. Slipping alone is no error: only the frequency of slips tells that the simulator is wrong.
 """
 
-import argparse
+from worlds_apart import World, compare, options
 
-import gymnasium
-import numpy as np
-
-import uamcts.gym
-
-STEPS = 100
+LAKE = ("SFFF", "FHFH", "FFFH", "HFFG")
+MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
 
 
-def optimum(table, steps):
-    """The best probability of reaching the goal, by backward induction."""
-    values = np.zeros(len(table))
-    for _ in range(steps):
-        worth = [[sum(p * (r + values[s] * (not end)) for p, s, r, end in row) for row in table[state].values()]
-                 for state in range(len(table))]  # fmt: skip
-        values = np.max(worth, axis=1)
-    return values[0]
+class Lake:
+    """A state is (row, column); p is the probability that a step goes where it should."""
 
+    num_actions = 4
+    action_names = ("left", "down", "right", "up")
 
-def play(env, agent, simulator, episodes):
-    """The share of episodes that reach the goal."""
-    reached = []
-    for episode in range(episodes):
-        env.reset(seed=episode)
-        state, over, left = simulator.read(env), False, STEPS
-        while not over:
-            action = agent.act(state, steps_left=left)
-            _, reward, terminated, truncated, _ = env.step(action)
-            after = simulator.read(env)
-            agent.observe(state, action, after, reward=reward, terminal=terminated)
-            state, over, left = after, terminated or truncated, left - 1
-        reached.append(reward)
-    return float(np.mean(reached))
+    def __init__(self, p=0.7, rows=LAKE):
+        self.p, self.rows = p, rows
+
+    def outcomes(self, state, action):
+        slip = (1 - self.p) / 2
+        return [
+            (chance, self.enter(state, MOVES[(action + turn) % 4]))
+            for turn, chance in ((0, self.p), (1, slip), (-1, slip))
+            if chance > 0
+        ]
+
+    def enter(self, state, move):
+        """Where a move leads, what it pays, and whether the episode is over."""
+        row = min(max(state[0] + move[0], 0), len(self.rows) - 1)
+        column = min(max(state[1] + move[1], 0), len(self.rows[0]) - 1)
+        cell = self.rows[row][column]
+        return (row, column), {"G": 1.0, "H": -1.0}.get(cell, 0.0), cell in "GH"
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--episodes", type=int, default=200)
-    parser.add_argument("--iterations", type=int, default=50)
-    parser.add_argument("--quick", action="store_true", help="10 episodes only")
-    chosen = parser.parse_args(arguments)
-    episodes = 10 if chosen.quick else chosen.episodes
-    env = gymnasium.make("FrozenLake-v1")
-    simulator = uamcts.gym.Simulator(env)
-    budget = {"iterations": chosen.iterations, "rollouts": 2, "depth": 30, "gamma": 1.0}
-    shares = {}
-    for name, settings in (("graph (default)", {}), ("tree", {"graph": False})):
-        agent = uamcts.Agent(simulator, **budget, **settings, memory=False)
-        shares[name] = play(env, agent, simulator, episodes)
-        print(f"{name:16} {shares[name]:.2f} of {episodes} episodes reach the goal", flush=True)
-    shares["optimum"] = float(optimum(env.unwrapped.P, STEPS))
-    error = np.sqrt(shares["optimum"] * (1 - shares["optimum"]) / episodes)
-    print(f"{'optimum':16} {shares['optimum']:.2f} (the mean of {episodes} episodes varies by {error:.2f})")
-    graph, tree = shares["graph (default)"], shares["tree"]
-    print(
-        f"On a graph, where all paths to a cell share what was learned about it, {chosen.iterations} iterations reach "
-        f"the goal in {graph:.0%} of the episodes; on a tree in {tree:.0%}."
+    chosen = options(
+        __doc__, arguments, quick={"runs": 8}, runs=200, episodes=1, iterations=100, longest=100, percent=40
     )
-    return shares
+    p = chosen.percent / 100
+    return compare(
+        chosen, World(Lake(p), (0, 0)), Lake(), Lake(p), cause=f"believing p = 0.7 where it is {p:g}",
+        told=True, parameters=["p"], rollouts=1, depth=50, gamma=0.998,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -2,6 +2,12 @@
 
 python examples/taxi.py
 
+    R . | . . G     R, G, Y, B  where passengers wait and want to go
+    . . | . . .     |           a wall
+    . . x . . .     x           the closed street, between the second and the third column
+    . | . . | .
+    Y | . . B .
+
 Uses Gymnasium's Taxi. Destinations differ between episodes, so what the agent learns at the closed street must
 generalise: `inputs` makes U depend on where the taxi is, not on its passenger.
 """
@@ -12,6 +18,7 @@ from worlds_apart import GymWorld, compare, options
 
 import uamcts.gym
 
+CAUSE = "a closed street that the map shows open"
 CLOSED = {((2, 1), 2), ((2, 2), 3)}
 """Between the cells (2, 1) and (2, 2), going east (2) and going west (3). The detour takes two more steps."""
 
@@ -53,7 +60,7 @@ class Map(uamcts.gym.Simulator):
 def main(arguments=None):
     chosen = options(__doc__, arguments, runs=6, episodes=6, iterations=100, longest=40)
     wrong, true = Map(Town()), Map(Town(CLOSED))
-    return compare(chosen, GymWorld(Town(CLOSED), wrong), wrong, true, rollouts=5, depth=30, gamma=0.95)
+    return compare(chosen, GymWorld(Town(CLOSED), wrong), wrong, true, cause=CAUSE, rollouts=5, depth=30, gamma=0.95)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ PLAN = [
     ".........",
 ]
 """D is the dock, # is a shelf; 1 and 2 are the two items to bring to the dock."""
+CAUSE = "two pallets that the floor plan does not show"
 PALLETS = {(1, 4), (1, 6)}
 """In the real world, both items can only be reached from below."""
 
@@ -61,7 +62,7 @@ class Reality:
 
 def main(arguments=None):
     chosen = options(__doc__, arguments, runs=6, episodes=6, iterations=100, longest=70)
-    return compare(chosen, Reality(), Warehouse(), Warehouse(PALLETS), rollouts=3, depth=30, gamma=0.95)
+    return compare(chosen, Reality(), Warehouse(), Warehouse(PALLETS), cause=CAUSE, rollouts=3, depth=30, gamma=0.95)
 
 
 if __name__ == "__main__":
