@@ -30,19 +30,21 @@ HUBER = 1.5
 """Rows whose error is above this many medians lose weight."""
 NEGLIGIBLE = 1e-3
 """Where a linear fit leaves less than this of an output of unit size, the output asks for no split."""
-CHANCE = 12
+CHANCE = 16
 """A split is not tried if it explains less than this / rows of every output: the best split of noise explains that."""
 MOST_LOSS = 5
 """In units of the usual size of an output: larger errors are outliers."""
 CREDIBLE = 3.5
 """Standard errors by which the loss must be below that of predicting 0: there are many actions and features."""
-LEAST_GAIN = 0.05
-"""The loss must be below that of predicting 0 by this fraction too.
+LEAST_GAIN_OF_A_CONSTANT, LEAST_GAIN = 0.01, 0.1
+"""Fractions by which the loss must be below that of predicting 0 and, of other models, that of a constant too.
 
-Noisy sensors make errors depend on the state a little: a reading that is too high is followed by a lower one. A fit
-that explains no more than that describes the sensor and not the simulator.
+Noisy sensors make errors depend on the state: a reading that is too high is followed by a lower one. A model that
+explains no more than that describes the sensor and not the simulator. A constant cannot fall for it.
 """
-EQUAL = 0.01
+CLEARLY = 2
+"""Standard errors by which a model must be better than simpler ones to be preferred."""
+EQUAL = 1e-3
 """Losses that differ by less than this fraction of the loss of predicting 0 count as equal."""
 
 Matrix: TypeAlias = Float[np.ndarray, "rows columns"]
@@ -110,14 +112,18 @@ def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
 
 
 def choose(losses: Float[np.ndarray, "rows candidates"]) -> int:
-    """The simplest candidate whose loss is within a standard error of the least; 0 unless it is credibly better."""
-    zero = losses[:, :1]
-    least = losses[:, [int(np.argmin(losses.mean(0)))]]
-    tolerance = EQUAL * zero.mean()
-    near = (losses - least).mean(0) <= np.maximum(standard_errors(losses - least), tolerance)
-    gain = (zero - losses).mean(0)
-    better = (gain > CREDIBLE * standard_errors(zero - losses)) & (gain > LEAST_GAIN * zero.mean())
-    return int(np.argmax(near & better))
+    """The simplest candidate that is nearly as good as the best; 0 if none is credibly better than predicting 0."""
+    mean = losses.mean(axis=0)
+    zero, constant = mean[:2]
+    enough = mean < (1 - LEAST_GAIN) * min(zero, constant)
+    enough[:2] = [False, constant < (1 - LEAST_GAIN_OF_A_CONSTANT) * zero]
+    credible = zero - mean > CREDIBLE * standard_errors(losses[:, :1] - losses)
+    candidates = np.flatnonzero(enough & credible)
+    if not candidates.size:
+        return 0
+    best = candidates[np.argmin(mean[candidates])]
+    tolerance = np.maximum(CLEARLY * standard_errors(losses - losses[:, [best]]), EQUAL * zero)
+    return int(candidates[np.argmax((mean - mean[best] <= tolerance)[candidates])])
 
 
 def standard_errors(values: Float[np.ndarray, "rows candidates"]) -> Float[np.ndarray, " candidates"]:
@@ -210,22 +216,44 @@ def comparable(left_over: Matrix) -> Matrix:
 
 
 def best_split(inputs: Matrix, outputs: Matrix) -> tuple[int, float] | None:
-    """The feature and the threshold of the best split in two, unless it looks like chance for every output."""
-    from sklearn.tree import DecisionTreeRegressor  # slow to import, so not before it is needed
+    """The feature and the threshold that explain most, unless they look like chance for every output.
 
-    if not outputs.any():
+    Both sides are fitted by lines over the feature: a split of means would find steps, but no kinks and curves.
+    """
+    outputs = outputs[:, outputs.any(axis=0)]
+    rows = len(inputs)
+    if not outputs.size or rows < 2 * LEAST_ROWS:
         return None
-    stump = DecisionTreeRegressor(max_depth=1, min_samples_leaf=LEAST_ROWS, random_state=0)
-    tree = stump.fit(inputs.astype(np.float32), outputs, check_input=False).tree_
-    if tree.node_count == 1:
+    order = np.argsort(inputs, axis=0)
+    ordered = np.take_along_axis(inputs, order, axis=0)
+    explained = explained_by_lines(ordered, outputs[order])[LEAST_ROWS - 1 : rows - LEAST_ROWS]
+    below, above = ordered[LEAST_ROWS - 1 : rows - LEAST_ROWS], ordered[LEAST_ROWS : rows - LEAST_ROWS + 1]
+    total = np.where(below < above, explained.sum(axis=2), -1)
+    cut, feature = np.unravel_index(np.argmax(total), total.shape)
+    if total[cut, feature] <= 0 or explained[cut, feature].max() < min(CHANCE / rows, 0.1):
         return None
-    feature, threshold = int(tree.feature[0]), float(tree.threshold[0])
-    left = inputs[:, feature] <= threshold
-    rows, share = len(left), left.mean()
-    if not 0 < share < 1:  # the regressor rounds inputs to single precision
-        return None
-    explained = np.square(outputs[left].mean(axis=0)) * share / (1 - share)
-    return (feature, threshold) if explained.max() > min(CHANCE / rows, 0.1) else None
+    return int(feature), float((below[cut, feature] + above[cut, feature]) / 2)
+
+
+def explained_by_lines(
+    inputs: Float[np.ndarray, "rows features"], outputs: Float[np.ndarray, "rows features outputs"]
+) -> Float[np.ndarray, "rows_but_one features outputs"]:
+    """What two lines explain of outputs with mean 0 and variance 1, one up to each row and one for the rows after."""
+    rows = len(inputs)
+    x = inputs[:, :, None]
+    sums = [np.cumsum(values, axis=0) for values in (x, x * x, outputs, x * outputs)]
+    number = np.arange(1, rows).reshape(-1, 1, 1)
+
+    def side(count: np.ndarray, x: np.ndarray, xx: np.ndarray, y: np.ndarray, xy: np.ndarray) -> np.ndarray:
+        """The sum of squares that a line explains, from the sums over its rows."""
+        mean = x / count
+        spread = xx - x * mean
+        xy = xy - y * mean
+        return np.asarray(y * y / count + np.where(spread > 1e-9 * count, 1 / np.maximum(spread, 1e-9), 0) * xy * xy)
+
+    left = side(number, *(total[:-1] for total in sums))
+    right = side(rows - number, *(total[-1] - total[:-1] for total in sums))
+    return (left + right) / rows
 
 
 def with_intercept(inputs: Matrix) -> Matrix:
