@@ -83,18 +83,18 @@ def supported(**arguments):
 
 def plain_mcts(simulator, seed, **budget):
     """An agent that plans in the simulator as it is and learns nothing."""
-    return uamcts.Agent(simulator, "none", seed=seed, memory=False, **supported(parameters=()), **budget)
+    return uamcts.Agent(simulator, "none", seed=seed, corrections=(), **budget)
 
 
 def agents(wrong, true, budget, parameters=None):
     """The rows of the table: the simulators that the agent plans in, one after another, and what creates the agent."""
     paper = uamcts.SearchConfig(**budget, rules="released", tau=0.1)
     named = {} if parameters is None else supported(parameters=parameters)
-    off = supported(parameters=())
+    off = {"corrections": ()}
     return {
         "random": ([wrong], lambda model, seed: Random(model.num_actions, seed)),
         WRONG: ([wrong], lambda model, seed: plain_mcts(model, seed, **budget)),
-        "UA-MCTS": ([wrong], lambda model, seed: uamcts.Agent(model, config=paper, seed=seed, memory=False, **off)),
+        "UA-MCTS": ([wrong], lambda model, seed: uamcts.Agent(model, config=paper, seed=seed, **off)),
         AGENT: ([wrong], lambda model, seed: uamcts.Agent(model, seed=seed, **named, **budget)),
         TRUE: (true, lambda model, seed: plain_mcts(model, seed, **budget)),
     }

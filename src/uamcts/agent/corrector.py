@@ -102,12 +102,16 @@ class Corrector:
             return False
         changed = self._notice_change(experience.steps)
         refitted = False
-        if experience.steps >= self._next or changed:
+        if changed or (experience.steps >= self._next and not self._explained()):
             wait = math.ceil((GROWTH - 1.0) * (experience.steps - self.since))
             self._next = experience.steps + min(max(wait, 3), LONGEST_WAIT)
             refitted = self._fit(experience, measure)
         before, self.in_use = self.in_use, self._choose()
         return before != self.in_use or (refitted and self.in_use != "none")
+
+    def _explained(self) -> bool:
+        """Whether the corrected model has predicted everything lately, so that there is nothing to fit."""
+        return len(self._scores) >= 2 * RECENT and max(self._scores[-2 * RECENT :]) <= math.log(10.0 * self.floor)
 
     def _choose(self) -> str:
         """The referee's choice; parameters that the user has named are preferred until they turn out worse."""
@@ -186,7 +190,7 @@ class Corrector:
         return {"words": np.frombuffer(json.dumps(words).encode(), np.uint8), **parts, **scores}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Restores what `arrays` returned; raises a ValueError or KeyError that says what is wrong with other arrays."""
+        """Restores what `arrays` returned; raises an error that says what is wrong with other arrays."""
         if "words" not in arrays or arrays["words"].dtype != np.uint8 or arrays["words"].ndim != 1:
             raise ValueError("the corrections have no words")
         words = json.loads(arrays["words"].tobytes().decode())

@@ -11,7 +11,7 @@ import numpy as np
 from uamcts.agent.states import UnknownType, as_json, from_json
 from uamcts.arguments import flag, integer, real, shown
 from uamcts.corrections.patched_model import PatchedModel
-from uamcts.corrections.python_facts import Fact, OutcomeCount
+from uamcts.corrections.python_facts import Fact, OutcomeCount, Streak
 
 
 def pack(rows: Any) -> dict[str, np.ndarray]:
@@ -51,7 +51,7 @@ def fact_rows(patched: PatchedModel, name: str, waiting: list[Any]) -> list[Any]
 
 
 def parse_fact(row: Any, types: dict[str, type], num_actions: int) -> tuple[int, list[OutcomeCount], Fact] | None:
-    """Action, outcomes and the rest of a saved fact; None while a class in it is unknown, a ValueError if it is none."""
+    """Action, outcomes and the rest of a saved fact; None while a class in it is unknown."""
     if not isinstance(row, list) or len(row) != 4 or not isinstance(row[2], list) or not row[2]:
         raise ValueError("a fact is not (state, action, outcomes, about)")
     action = integer(row[1])
@@ -69,8 +69,7 @@ def parse_fact(row: Any, types: dict[str, type], num_actions: int) -> tuple[int,
         state = from_json(row[0], types)
     except UnknownType:
         return None
-    streak = Fact.__dataclass_fields__["streak"].default._replace(length=length, chance=chance)
-    return action, seen, Fact(state, {}, streak, agrees, last, confirmed, stale)
+    return action, seen, Fact(state, {}, Streak(None, length, chance), agrees, last, confirmed, stale)
 
 
 def _parse_outcome(found: Any, types: dict[str, type]) -> OutcomeCount:

@@ -25,7 +25,7 @@ BALLS = 64
 COMPARED = 512
 """How many of the latest correct transitions may limit a ball."""
 FACTOR, DEVIATIONS = 12.0, 3.0
-"""An error is credibly above the usual one if it exceeds this many times the median, and this many deviations of logs."""
+"""An error is above the usual one if it exceeds the median so many times, and by so many deviations of logarithms."""
 MOST_DOUBTFUL = 0.5
 """Where a larger share of transitions is doubtful, doubt has nothing to choose between."""
 ALONE = 0.02

@@ -83,7 +83,7 @@ def mix(
     """Mixes what a model predicts with counts of what was seen (`following`, `terminal`, `times`, mean `reward`).
 
     Outcomes are equal if their states and ends are; the reward of a mixed one is the mean. Where the world is known to
-    be random although the model is not (`chance`), an outcome that the model holds impossible does not speak against it.
+    be random although the model is not (`chance`), an outcome that the model holds impossible is no proof against it.
     """
     total = sum(count.times for count in counts)
     known = {(key(state), bool(over)) for probability, (state, _, over) in believed if probability > 0.0}

@@ -23,7 +23,9 @@ LONGEST_VECTOR = 6
 """Numbers in a vector whose elements count as parameters at most."""
 MOST = 40
 """Parameters that are looked at at most, in the order in which an object holds them."""
-NOT_PARAMETERS = frozenset({"num_actions", "reward_range", "np_random_seed", "_np_random_seed", "seed", "_seed"})
+NOT_PARAMETERS = frozenset({
+    "num_actions", "reward_range", "np_random_seed", "_np_random_seed", "seed", "_seed", "render_fps",
+    "screen_width", "screen_height", "screen_dim", "state", "last_u", "s", "lastaction"})  # fmt: skip
 
 Bounds = tuple[float, float]
 
@@ -56,6 +58,11 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, (int, float, np.generic, np.ndarray, list, tuple))
 
 
+def _is_vector(value: Any) -> bool:
+    plain = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    return plain and 0 < len(value) <= LONGEST_VECTOR and all(is_number(one) for one in value)
+
+
 def find_parameters(owner: Any) -> dict[str, float]:
     """The parameters of a simulator and their believed values."""
     declared = getattr(owner, "parameters", None)
@@ -67,9 +74,8 @@ def find_parameters(owner: Any) -> dict[str, float]:
             continue
         if is_number(value):
             found[name] = float(value)
-        elif isinstance(value, (list, tuple, np.ndarray)) and 0 < len(np.atleast_1d(value)) <= LONGEST_VECTOR:
-            if all(is_number(one) for one in value) and np.ndim(value) == 1:
-                found |= {f"{name}[{place}]": float(one) for place, one in enumerate(value)}
+        elif _is_vector(value):
+            found |= {f"{name}[{place}]": float(one) for place, one in enumerate(value)}
     return dict(list(found.items())[:MOST])
 
 

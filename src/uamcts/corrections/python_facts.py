@@ -50,7 +50,7 @@ class Fact:
     state: State
     outcomes: dict[Hashable, OutcomeCount]
     """The latest one is the last."""
-    streak: Streak = Streak(None, 0, 1.0)
+    streak: Streak
     agrees: bool = True
     """Whether the latest outcome is what the model predicts."""
     last: int = 0

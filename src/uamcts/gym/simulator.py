@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from gymnasium import spaces
 from uamcts import arguments
 from uamcts.agent.identity import Identity
 from uamcts.arguments import real, shown, switch, whole
+from uamcts.corrections.parameters import find_parameters
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions, env_actions
 from uamcts.gym.known_envs import Number
@@ -126,8 +128,36 @@ class Simulator:
         setattr(self, found.kind, found.call)
         self._opaque = self._is_opaque()
         self.seconds_per_step = found.seconds_per_step()
+        self._tuned, self._changing = finder.tuned, found.trial.changing
         if start is not None and set is not None:
             set(self._base, start)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The environment's numeric attributes that no step changes, such as `gravity`, and their values."""
+        if self._vectors is not None:  # steps are read from a table
+            return {}
+        found = find_parameters(self._base)
+        return {name: value for name, value in found.items() if name.partition("[")[0] not in self._changing}
+
+    def with_parameters(self, **values: float) -> Simulator:
+        """This simulator with other values of some attributes; your environment and this simulator do not change.
+
+        Args:
+            **values: New values by the names in `parameters`.
+
+        Returns:
+            A simulator of the same states.
+        """
+        twin = copy.copy(self)
+        setattr(twin, self.kind, self._tuned(self.kind, getattr(self, self.kind), values))
+        return twin
+
+    def with_features(self, state: Any, vector: np.ndarray) -> Any:
+        """A state like `state` with other features; None where features are not simply the numbers of a state."""
+        plain = self._own_features is None and self._vectors is None and type(state) is tuple
+        same = plain and len(state) == len(vector) and all(type(part) is float for part in state)
+        return tuple(np.asarray(vector, float).tolist()) if same else None
 
     def read(self, env: gymnasium.Env) -> Any:
         """Reads the state of another environment of this kind, for example the one that you act in.

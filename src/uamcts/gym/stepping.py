@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from uamcts.corrections.parameters import with_values
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions
 from uamcts.gym.known_envs import Number, candidates
@@ -81,6 +82,11 @@ class StepFinder:
     before_step: Callable[[], None] | None = field(default=None, init=False)
     """Called between restoring a state and stepping: seeds generators, some of which a restore may have replaced."""
 
+    overrides: Mapping[str, Any] = field(default_factory=dict, init=False)
+    """Attributes that are set between restoring a state and stepping: parameters with other values."""
+    _plain: bool = field(default=False, init=False)
+    """Whether steps are those of `uamcts.gym.classic`."""
+
     @property
     def env(self) -> Any:
         return self.layers.env
@@ -105,8 +111,10 @@ class StepFinder:
         accesses = candidates(self.env, get, put, attributes, plain is not None)
         problem = ""
         for access in accesses:
-            found = self._try(access, plain if access.how.endswith("plain Python") else None)
+            own = plain if access.how.endswith("plain Python") else None
+            found = self._try(access, own)
             if isinstance(found, Stepping):
+                self._plain = own is not None
                 return found
             problem = found
         tried = "; ".join(access.how for access in accesses)
@@ -200,6 +208,37 @@ class StepFinder:
         known = numbers[0] is not None and numbers[1] is not None
         return same(self._observation, step.observation) and (not known or same(*numbers))
 
+    def tuned(self, kind: str, call: Callable[..., Any], values: Mapping[str, float]) -> Callable[..., Any]:
+        """`call` with other values of attributes of the environment: a classic step is built anew with them.
+
+        Around any other step they are set for its duration. A restored state may bring the old values back with it, so
+        they are set between restoring and stepping.
+        """
+        base = self.base
+        changed = with_values(base, values)
+        roots = {name.partition("[")[0] for name in values}
+        if kind == "step" and self._plain:
+            listed = [self._inner_action(action) for action in self.actions]
+            plain = classic.plain_step(changed, listed)
+            if plain is not None:
+                return self._with_rewards(plain)
+        new = {name: getattr(changed, name) for name in roots}
+
+        def tuned_call(*arguments: Any) -> Any:
+            held = {name: base.__dict__[name] for name in roots if name in base.__dict__}
+            self.overrides = new
+            try:
+                return call(*arguments)
+            finally:
+                self.overrides = {}
+                for name in roots:
+                    if name in held:
+                        base.__dict__[name] = held[name]
+                    else:
+                        base.__dict__.pop(name, None)
+
+        return tuned_call
+
     def _with_rewards(self, plain: StepFunction) -> StepFunction:
         if not self.layers.rewards:
             return plain
@@ -236,6 +275,8 @@ class StepFinder:
 
         def step(state: Any, action: int) -> tuple[Any, float, bool]:
             restore(env, state)
+            if self.overrides:
+                base.__dict__.update(self.overrides)
             if generators_at is not None:  # it draws, to no visible effect: the same numbers every time
                 set_rng_state(base, generators_at)
             if self.before_step is not None:
