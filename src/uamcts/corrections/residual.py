@@ -118,11 +118,11 @@ class Residual:
 
     @property
     def num_actions(self) -> int:
-        return self.lower.shape[0]
+        return len(self.lower)
 
     @property
     def num_features(self) -> int:
-        return self.centre.shape[0]
+        return len(self.centre)
 
     def difference(self, features: Vector, action: int) -> Vector:
         """What to add to the believed features of the next state."""

@@ -44,6 +44,7 @@ explains no more than that describes the sensor and not the simulator. A constan
 """
 CLEARLY = 2
 """Standard errors by which a model must be better than simpler ones to be preferred."""
+TURN = 2 * math.pi
 EQUAL = 1e-3
 """Losses that differ by less than this fraction of the loss of predicting 0 count as equal."""
 
@@ -131,7 +132,8 @@ def standard_errors(values: Float[np.ndarray, "rows candidates"]) -> Float[np.nd
     blocks = min(BLOCKS, len(values))
     starts = np.arange(blocks) * len(values) // blocks
     sizes = np.diff(starts, append=len(values))
-    return np.std(np.add.reduceat(values, starts) / sizes[:, None], axis=0, ddof=1) / np.sqrt(blocks)
+    means = np.add.reduceat(values, starts) / sizes[:, None]
+    return np.asarray(means.std(axis=0, ddof=1) / np.sqrt(blocks))
 
 
 def held_out_losses(inputs: Matrix, outputs: Matrix) -> Float[np.ndarray, "rows candidates outputs"]:
@@ -194,14 +196,15 @@ def fit_node(columns: Matrix, outputs: Matrix) -> Float[np.ndarray, "kinds outpu
     coefficients[0, :, 0] = np.median(targets, axis=1)
     weights = np.ones_like(targets)
     for step in range(REWEIGHTINGS + 1):
+        if step:
+            left_over = np.abs(targets - coefficients[1] @ columns.T)
+            usual = np.partition(left_over, rows // 2, axis=1)[:, rows // 2, None] + 1e-12
+            weights = 1 / np.maximum(left_over / (HUBER * usual), 1)
         total = weights.sum(axis=1)[:, None]
         grams = (weights @ products / total).reshape(-1, size, size)
         moments = ((weights * targets) @ columns / total)[..., None]
         for kind, ridge in enumerate(RIDGES if step == REWEIGHTINGS else RIDGES[:1], start=1):
             coefficients[kind] = np.linalg.solve(grams + ridge * slopes, moments)[..., 0]
-        left_over = np.abs(targets - coefficients[1] @ columns.T)
-        usual = np.partition(left_over, rows // 2, axis=1)[:, rows // 2, None] + 1e-12
-        weights = 1 / np.maximum(left_over / (HUBER * usual), 1)
     return coefficients
 
 
@@ -253,14 +256,11 @@ def explained_by_lines(
 
     left = side(number, *(total[:-1] for total in sums))
     right = side(rows - number, *(total[-1] - total[:-1] for total in sums))
-    return (left + right) / rows
+    return np.asarray((left + right) / rows)
 
 
 def with_intercept(inputs: Matrix) -> Matrix:
     return np.concatenate([np.ones((len(inputs), 1)), inputs], axis=1)
-
-
-TURN = 2 * math.pi
 
 
 def find_angles(differences: Matrix, before: Matrix, after: Matrix) -> Bool[np.ndarray, " columns"]:

@@ -61,7 +61,7 @@ def _formula(residual: Residual, intercept: float, slopes: Float[np.ndarray, " f
     if not matter.any():
         return f"is {abs(intercept):.2g} {'lower' if intercept < 0 else 'higher'}" if intercept else ""
     constant = float(intercept - slopes[matter] @ residual.centre[matter])
-    terms = [f"{slopes[number]:+.2g} * {names[number]}" for number in np.flatnonzero(matter)]
+    terms = [f"{slopes[number]:+.2g} * {names[number]}" for number in np.flatnonzero(matter).tolist()]
     if abs(constant) > NEGLIGIBLE * sizes.max():
         terms.insert(0, f"{constant:+.2g}")
     return "is off by " + re.sub(r" ([+-])", r" \1 ", " ".join(terms).removeprefix("+"))
