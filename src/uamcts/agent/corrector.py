@@ -53,9 +53,14 @@ class Corrector:
         self.since = 0
         """The step after which the world is as it is now, as far as is known."""
         self.changes: tuple[int, ...] = ()
+        """When the world changed in a way that corrections explain."""
+        self._suspected = 0
+        """When it may have changed, as long as nothing explains that."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
-        self._next = FIRST_FIT
+        self._posterior = self.choice.named and not planner.deterministic
+        """Whether a parameter that the user has named is planned with from the first transition on."""
+        self._next = 1 if self._posterior else FIRST_FIT
         self.floor = 1e-6
         self._variants: dict[str, Any] = {}
 
@@ -104,9 +109,11 @@ class Corrector:
         refitted = False
         if changed or (experience.steps >= self._next and not self._explained()):
             wait = math.ceil((GROWTH - 1.0) * (experience.steps - self.since))
-            self._next = experience.steps + min(max(wait, 3), LONGEST_WAIT)
+            self._next = experience.steps + min(max(wait, 1 if self._posterior else 3), LONGEST_WAIT)
             refitted = self._fit(experience, measure)
         before, self.in_use = self.in_use, self._choose()
+        if self._suspected and self.in_use != "none" and (refitted or before != self.in_use):
+            self.changes, self._suspected = (*self.changes, self._suspected)[-20:], 0
         return before != self.in_use or (refitted and self.in_use != "none")
 
     def _explained(self) -> bool:
@@ -123,12 +130,12 @@ class Corrector:
 
     def _notice_change(self, step: int) -> bool:
         """Whether the latest transitions are suddenly predicted much worse than those before."""
-        if len(self._scores) < RECENT + BEFORE:
+        if not self.planner.deterministic or len(self._scores) < RECENT + BEFORE:
             return False
         late, early = np.array(self._scores[-RECENT:]), np.array(self._scores[:-RECENT])
         if np.min(late) <= np.quantile(early, 0.75) + SUDDEN:
             return False
-        self.since, self.changes, self._scores = step - RECENT, (*self.changes, step - RECENT + 1)[-20:], ()
+        self.since, self._suspected, self._scores = step - RECENT, step - RECENT + 1, ()
         self.referee.clear()
         return True
 
@@ -147,7 +154,7 @@ class Corrector:
             trials = self.planner.trials([experience.raw[row] for row in rows], experience, rows, measure, self.floor)
             if trials is not None:
                 found = fit_parameters(trials, self.choice, len(trials.seen), self.fit)
-                self.fit = found if found is not None or not self.choice.named else self.fit
+                self.fit = self._materially(found)
                 if self.fit is not None and not trials.random:
                     vector = np.array([list(self.fit.values.values())])
                     losses = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen)))
@@ -155,7 +162,21 @@ class Corrector:
         if not exact:
             self._fit_residuals(experience)
         self._variants = {}
-        return (self.fit, self.residuals) != before
+        same = self.fit is before[0] or (
+            self.fit is not None and before[0] is not None and self.fit.values == before[0].values
+        )
+        return not same or bool(self.residuals) or bool(before[1])
+
+    def _materially(self, found: Fit | None) -> Fit | None:
+        """The new fit, or the one before if it is about the same: as long as a model holds, searches go on from it."""
+        before = self.fit
+        if found is None or before is None or found.values.keys() != before.values.keys():
+            return found
+        for name, (low, high) in found.ranges.items():
+            value = found.values[name]
+            if abs(value - before.values[name]) > max(0.1 * (high - low), 1e-6 * abs(value)):
+                return found
+        return before._replace(ranges=found.ranges)
 
     def _fit_residuals(self, experience: Experience) -> None:
         """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""

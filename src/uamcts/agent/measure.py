@@ -84,7 +84,7 @@ class Measure:
     def many_differences(
         self, actual: Sequence[Outcome], predicted: Sequence[tuple[Outcome, float] | None], scales: Scales, worst: float
     ) -> np.ndarray:
-        """The parts of U of many transitions, [transitions, parts]; their squares sum to `worst` without a prediction."""
+        """The parts of U of many transitions, [transitions, parts]; where there is no prediction, U is `worst`."""
         none = (Outcome(np.full(actual[0].features.shape, np.nan), np.nan, None), np.nan)
         found = [none if one is None else one for one in predicted]
         parts = [np.zeros((len(actual), 0))]

@@ -229,6 +229,8 @@ def flatten(state: State) -> np.ndarray:
     """All numbers in a state that is made of numbers, arrays, tuples, lists, dictionaries and dataclasses."""
     if isinstance(state, (bool, int, float, np.ndarray, np.generic)):
         return np.asarray(state, np.float64).reshape(-1)
+    if type(state) is tuple and state and all(type(part) in (float, int) for part in state):
+        return np.array(state, np.float64)
     if isinstance(state, dict):
         state = [state[key] for key in sorted(state)]
     elif hasattr(state, "__dataclass_fields__"):

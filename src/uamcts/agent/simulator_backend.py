@@ -40,6 +40,14 @@ def _returns(config: SearchConfig) -> Returns:
     return Returns(float(config.gamma), config.depth, _span(config))
 
 
+def same_arrays(one: Any, other: Any) -> bool:
+    """Whether two trees of arrays are equal."""
+    if one is None or other is None or jax.tree.structure(one) != jax.tree.structure(other):
+        return one is other
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    return all(np.array_equal(first, second) for first, second in pairs)
+
+
 class SimulatorBackend:
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
@@ -67,6 +75,7 @@ class SimulatorBackend:
         self.uncertainty: FittedUncertainty | Doubt | None = None
         self.corrector = Corrector(planner, parameters, corrections)
         self.journal = Journal()
+        self._stale_doubt = True
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts = 0, 0
         self.loss: float | None = None
@@ -213,10 +222,19 @@ class SimulatorBackend:
         self.experience.add(row, self.measure, self.journal)
         scales = self.experience.scales
         self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
+        self._stale_doubt |= self._speaks_about_doubt(row)
         if self.corrector.update(self.experience, self.measure):
             self._use_corrections()
+            self._stale_doubt = True
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state)
+
+    def _speaks_about_doubt(self, row: Row) -> bool:
+        """Whether doubt may be another one after a transition: it was wrong, or right where doubt was expected."""
+        if self.chosen is not None or self.measure.error(row.real, row.used, self.experience.scales, row.own[1]) > 0:
+            return True
+        doubt = self.uncertainty
+        return isinstance(doubt, Doubt) and (doubt.covers(row.inputs, row.number) or self.steps % 50 == 0)
 
     def _use_corrections(self) -> None:
         """Plans with other corrections from now on; what was seen is judged anew by them."""
@@ -232,6 +250,7 @@ class SimulatorBackend:
             self._previous = None
 
     def learn(self) -> bool:
+        self._stale_doubt = True
         return all_or_nothing(self, lambda backend: backend._learn())
 
     def _learn(self) -> bool:
@@ -245,8 +264,9 @@ class SimulatorBackend:
 
     def _fit(self) -> None:
         """Fits U anew. A search that had to do with any U does not hold after that."""
-        if self.planner.num_actions is None:
+        if self.planner.num_actions is None or not self._stale_doubt:
             return  # U is learned for numbered actions
+        self._stale_doubt = False
         before = self.uncertainty
         errors = self.experience.uncertainties(self.measure)
         errors = np.where(self._doubtful(errors), errors, 0.0)
@@ -257,13 +277,14 @@ class SimulatorBackend:
             self.uncertainty = FittedUncertainty.fit(
                 self.chosen, self.experience, errors, key, self.planner.num_actions, self.minibatches, self.config
             )
-        if before is not None or self.uncertainty is not None:
+        if not same_arrays(before, self.uncertainty):
             self.planner.set_uncertainty(self.uncertainty)
             self._previous = None
 
     def _doubtful(self, errors: np.ndarray) -> np.ndarray:
         """Which transitions are wrong beyond what is usual in this world, as it is since its last change."""
-        rows, since = self.experience, self.planner.changed_at(self.experience.steps)
+        rows = self.experience
+        since = max(self.corrector.since, self.planner.changed_at(rows.steps))
         new = rows.column("last") > since
         usual = usual_error(errors[new], rows.slips)
         found = np.zeros(len(errors), bool)
@@ -332,6 +353,7 @@ class SimulatorBackend:
         self.tau = counter(counters, "tau", np.float64, lambda tau: tau > 0)
         self.returns = _returns(self.config)
         self.returns.least = counter(counters, "least", np.float64, lambda least: -np.inf < least <= 0)
+        self._stale_doubt = True
         self._fit()
         self._previous = None
 

@@ -114,18 +114,23 @@ class Doubt(eqx.Module):
         rows, radii = np.array([row for row, _ in balls]), np.array([radius for _, radius in balls])
         spare = BALLS - len(rows)
         return cls(
-            jnp.asarray(np.pad(points[rows], ((0, spare), (0, 0))), jnp.float32),
-            jnp.asarray(np.pad(actions[rows], (0, spare)), jnp.int32),
-            jnp.asarray(np.pad(radii, (0, spare), constant_values=-1.0), jnp.float32),
-            jnp.asarray(np.pad(errors[rows], (0, spare)), jnp.float32),
-            jnp.asarray(offset, jnp.float32),
-            jnp.asarray(scale, jnp.float32),
+            np.pad(points[rows], ((0, spare), (0, 0))).astype(np.float32),
+            np.pad(actions[rows], (0, spare)).astype(np.int32),
+            np.pad(radii, (0, spare), constant_values=-1.0).astype(np.float32),
+            np.pad(errors[rows], (0, spare)).astype(np.float32),
+            offset.astype(np.float32),
+            scale.astype(np.float32),
         )
 
     @property
     def count(self) -> int:
         """The number of balls."""
         return int(np.sum(np.asarray(self.radii) >= 0))
+
+    def covers(self, inputs: np.ndarray, action: int) -> bool:
+        """Whether a transition is doubtful."""
+        table = self.table()
+        return bool(table(np.asarray(inputs, np.float64)[None], int(action) + 1)[0][int(action)])
 
     def __call__(self, inputs: Float[Array, " inputs"], action: Int[Array, ""]) -> Float[Array, ""]:
         """U of a transition."""
@@ -159,6 +164,7 @@ class DoubtTable:
         apart = np.sum((points[:, None] - self.centres[None]) ** 2, axis=-1)
         rows, balls = np.nonzero(apart <= self.squares + 1e-9)
         found = np.zeros((len(inputs), num_actions))
-        np.maximum.at(found, (rows, self.actions[balls]), self.levels[balls])
+        known = self.actions[balls] < num_actions
+        np.maximum.at(found, (rows[known], self.actions[balls[known]]), self.levels[balls[known]])
         answer: list[list[float]] = found.tolist()
         return answer

@@ -1,9 +1,9 @@
 """Fits the fewest parameters of a simulator that explain what was seen.
 
 Which parameters? Around the present values, differences are linear in the parameters: sets of up to three are ranked by
-what they would explain if that held everywhere, and the best few are fitted in earnest, by nonlinear least squares, from
-there. A second round starts from the first one's result. Single parameters are also tried on a grid, for those that act
-in jumps or far away. The smallest set wins that no larger one is credibly better than.
+what they would explain if that held everywhere, and the best few are fitted in earnest from there, by nonlinear least
+squares. A second round starts from the first one's result. Single parameters are also tried on a grid, for those that
+act in jumps or far away. The smallest set wins that no larger one is credibly better than.
 
 A fit is judged by the mean of log(u + u0) over transitions, u being the squared error: one that is exact almost
 everywhere beats one that is a little wrong everywhere, so that a few transitions that no parameter explains (a wall, a
@@ -57,7 +57,8 @@ class Fit(NamedTuple):
 
 def fit_parameters(trials: Trials, choice: Choice, count: int, start: Fit | None = None) -> Fit | None:
     """Fits parameters to transitions 0 .. count - 1; None if none explains credibly more than the believed values."""
-    if count < FEWEST_ROWS or not choice.believed:
+    posterior = trials.random and choice.named and len(choice.believed) == 1
+    if count < (1 if posterior else FEWEST_ROWS) or not choice.believed:
         return None
     search = _Selection(trials, choice, np.arange(count))
     return search.run(start)
@@ -80,6 +81,10 @@ class _Selection:
     def run(self, start: Fit | None) -> Fit | None:
         if start is not None:  # what was fitted before is where a fit begins
             self._try(start.values)
+        if self.trials.random and self.choice.named and len(self.choice.believed) == 1:
+            name = next(iter(self.choice.believed))
+            mean, low, high = self._posterior(name, self.choice.believed[name])
+            return Fit({name: mean}, {name: (low, high)})
         if self.trials.random:
             self._try_single_values(len(self.choice.believed))
         else:
