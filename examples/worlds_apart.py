@@ -209,9 +209,8 @@ def conclusion(found, cause):
             f"{np.mean(won):+.2f} compared with MCTS in the wrong model."
         )
     share = np.mean(won) / np.mean(lost)
-    return (
-        f"{begin} costs a planner {np.mean(lost):.2f} of reward an episode; {when} the agent "
-        + (f"wins back {share:.0%} of it." if share >= 0 else f"loses another {-np.mean(won):.2f}.")
+    return f"{begin} costs a planner {np.mean(lost):.2f} of reward an episode; {when} the agent " + (
+        f"wins back {share:.0%} of it." if share >= 0 else f"loses another {-np.mean(won):.2f}."
     )
 
 
