@@ -101,12 +101,12 @@ def test_the_conclusion_follows_from_the_numbers():
         return np.array([[[reward + noise, 1.0]] * 3 for reward in rewards for noise in (-0.01, 0.01)])
 
     wrong, true = lives(0.0, 0.0), lives(2.0, 2.0)
-    for agent, words in ((1.5, "wins back 75% of it"), (-0.5, "loses another 0.50")):
+    for agent, words in ((1.5, "wins back 75 % of it"), (-0.5, "loses another 0.50")):
         found = {"MCTS, wrong model": wrong, "agent": lives(agent, agent), "MCTS, true model": true}
         assert conclusion(found, "fog").startswith("Fog costs a planner 2.00 of reward an episode; in the last")
         assert words in conclusion(found, "fog")
     found = {"MCTS, wrong model": wrong, "agent": lives(1.0, 1.0), "MCTS, true model": wrong}
-    assert "nothing that 4 agents can show; in the last 1 episodes the agent gets +1.00" in conclusion(found, "fog")
+    assert "nothing that 4 agents can show; in the last episode the agent gets +1.00" in conclusion(found, "fog")
 
 
 def test_a_world_may_change_half_way_and_the_true_planner_is_told():
