@@ -15,6 +15,7 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import Children, expand, write
 from uamcts.mcts.explain import explain
 from uamcts.mcts.leaf import estimate
+from uamcts.mcts.loops import read_once
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.reuse import move_root, set_root_visits
 from uamcts.mcts.rules import Rules, find_rules
@@ -93,10 +94,7 @@ def tree_search(
     grown = config.iterations * (1 if previous is None else 2)
     masked = problem.legal is not None or problem.prior is not None
     longest = longest_path(replace(config, iterations=grown), problem.num_actions, masked)
-    if config.worst is None and config.reads("worst"):
-        config = replace(config, worst=worst_return(seed, state, problem, config, longest))
-    if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
-        memory = problem.uncertainty.memory()
+    config, memory = fill_in(seed, state, problem, config, longest, memory)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
 
     def iteration(carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
@@ -112,15 +110,12 @@ def tree_search(
         tree = _link(write(tree, block, children), path.leaf, block, grows)
         first = _first(seed, index, children, rules)
         place = _first_place(children, first)
-        child = jax.tree.map(lambda row: row[place], children.state)
-        begin = jax.tree.map(
-            lambda a, b: jnp.where(grows, a, b), (child, children.terminal[place]), (leaf.state, leaf.terminal)
-        )
+        begin, over = _rollout_start(children, place, leaf, grows)
         if rules.follows_doubt:
             below = rules.below_doubt(below, grows & (children.keep[first] < 1.0))
         path = _extend(path, block * children.terminal.size + place.astype(jnp.int32), grows)
         left = None if horizon is None else horizon - (path.length - 1)
-        found = estimate(Start(seed, index, begin[0], begin[1], left), problem, config, below, memory)
+        found = estimate(Start(seed, index, begin, over, left), problem, config, below, memory)
         tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~grows, config)
         flags = flags | jnp.where(grows, _flags(children), 0)
         flags = flags | _flag_word(found.bad_uncertainty, found.bad_reward)
@@ -129,6 +124,17 @@ def tree_search(
     start = _plant(seed, state, problem, config, memory, previous)
     (tree, flags, memory), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
     return _result(seed, tree, flags, config)._replace(memory=memory)
+
+
+def fill_in(
+    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int, memory: PyTree
+) -> tuple[SearchConfig, PyTree]:
+    """The settings with `worst`, if the rule set reads it, and an empty prediction cache, if there is none yet."""
+    if config.worst is None and config.reads("worst"):
+        config = replace(config, worst=worst_return(seed, state, problem, config, longest))
+    if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
+        memory = problem.uncertainty.memory()
+    return config, memory
 
 
 def first_block(rules: Rules) -> int:
@@ -149,6 +155,16 @@ def _first_place(children: Children, first: Int[Array, ""]) -> Int[Array, ""]:
         return first
     slots = children.probability.size // children.exists.size
     return first * slots + jnp.argmax(children.probability.reshape(-1, slots)[first])
+
+
+def _rollout_start(
+    children: Children, place: Int[Array, ""], leaf: _Leaf, grows: Bool[Array, ""]
+) -> tuple[PyTree, Bool[Array, ""]]:
+    """The state that is rolled out, and whether the episode is over there: the new child's, or the leaf's own."""
+    child = jax.tree.map(lambda row: row[place], children.state)
+    pairs = (child, children.terminal[place]), (leaf.state, leaf.terminal)
+    begin, over = jax.tree.map(lambda new, old: jnp.where(grows, new, old), *pairs)
+    return begin, over
 
 
 def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
@@ -216,26 +232,19 @@ class _Leaf(NamedTuple):
 
 
 def _read(tree: Tree, path: Path, rules: Rules) -> _Leaf:
-    """The leaf of a path.
+    """The leaf of a path, read before the tree is written to."""
 
-    Everything is read once, before the tree is written to. Otherwise the compiler reads again wherever a value is used,
-    even after the write, and copies the whole tree in every iteration for that. It cannot recompute the result of a
-    loop, so this is a loop of one round (`graph.loops.read_once` in general).
-    """
-
-    def look(carry: tuple[Bool[Array, ""], _Leaf]) -> tuple[Bool[Array, ""], _Leaf]:
+    def look() -> _Leaf:
+        places = (tree.state, tree.terminal, None if tree.chance is None else tree.chance.visits)
         state, terminal, visits = jax.tree.map(lambda leaf: tree.entry(leaf, path.leaf), places)
         stats = tree.entry(tree.stats, tree.node_of(path.leaf))
         doubted = jnp.bool_(False)
         if rules.follows_doubt:
             keep = tree.keep.reshape(-1).at[tree.node_of(path.places)].get(mode="fill", fill_value=1.0)
             doubted = jnp.any(keep < 1.0)
-        return path.leaf >= 0, _Leaf(state, terminal, stats[VISITS], visits, doubted)
+        return _Leaf(state, terminal, stats[VISITS], visits, doubted)
 
-    places = (tree.state, tree.terminal, None if tree.chance is None else tree.chance.visits)
-    state, terminal, visits = jax.tree.map(lambda leaf: leaf[0, 0], places)
-    start = (jnp.bool_(False), _Leaf(state, terminal, tree.stats[0, 0][VISITS], visits, jnp.bool_(False)))
-    return jax.lax.while_loop(lambda carry: ~carry[0], look, start)[1]
+    return read_once(look, path.leaf >= 0)
 
 
 def _link(tree: Tree, parent: Int[Array, ""], block: Int[Array, ""], grows: Bool[Array, ""]) -> Tree:

@@ -13,8 +13,8 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import BAD_PROBABILITY_SUM
 from uamcts.mcts.expand import evaluate as evaluate_uncertainty
 from uamcts.mcts.graph.graph import END, FIRST, UNEXPANDED, UNUSED, Graph
-from uamcts.mcts.graph.loops import read_once
 from uamcts.mcts.graph.table import enter, look_up
+from uamcts.mcts.loops import read_once
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.simulate import Start, nan_if_invalid, simulate

@@ -1,8 +1,15 @@
-"""Graph search: the loop."""
+"""Graph search: the loop.
+
+An iteration descends to a node that is not expanded, expands it with all outcomes of all actions, gives each new state
+a first value, and backs up the path. The search ends with sweeps over all expanded nodes. It ends early when nothing is
+left to expand: the sweeps then give the optimum of the model.
+
+A horizon does not multiply the nodes: as many sweeps from V_0 = 0 as there are steps left give the values of a finite
+horizon on the same graph, exact on what it covers.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -13,14 +20,14 @@ from uamcts.mcts.graph.backup import back_up
 from uamcts.mcts.graph.descend import STUCK, Descent, append, descend
 from uamcts.mcts.graph.expand import Leaf, expand, grow
 from uamcts.mcts.graph.graph import ROOT, UNEXPANDED, Graph, empty_graph
-from uamcts.mcts.graph.loops import masked_while, read_once
 from uamcts.mcts.graph.reuse import move_root, same_settings
 from uamcts.mcts.graph.sweep import look_ahead, settle
 from uamcts.mcts.graph.table import enter, key_words
+from uamcts.mcts.loops import masked_while, read_once
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, worst_return
+from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, fill_in
 from uamcts.randomness import TIE, draw, pick, seed_of
-from uamcts.types import BatchedUncertainty, Number, PyTree
+from uamcts.types import Number, PyTree
 
 OTHER_SETTINGS = 16
 """A flag of a result: `previous` is the graph of a search with other settings. It was not used."""
@@ -53,24 +60,13 @@ def graph_search(
 ) -> SearchResult:
     """One search from `state` on a graph of states: pure and unbatched.
 
-    An iteration descends to a node that is not expanded, expands it with all outcomes of all actions, gives each new
-    state a first value, and backs up the path. Sweeps over all expanded nodes end the search. It ends early when
-    nothing is left to expand: the sweeps then give the optimum of the model.
-
-    `horizon` is the number of steps left. It does not multiply the nodes: as many sweeps from V_0 = 0 give the values
-    of a finite horizon on the same graph, exact on what it covers.
-
-    `previous` is the graph of an earlier search in the same model: at most `iterations` of its expanded nodes are kept,
-    with visits and values, if `state` is one of its states.
+    `horizon` is the number of steps left. `previous` is the graph of an earlier search in the same model: at most
+    `iterations` of its expanded nodes are kept, with visits and values, if `state` is one of its states.
     """
     seed = seed_of(key)
     longest = min(config.tree_depth, config.iterations + 1)
-    if config.worst is None and config.reads("worst"):
-        config = replace(config, worst=worst_return(seed, state, problem, config, longest))
-    if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
-        memory = problem.uncertainty.memory()
+    config, memory = fill_in(seed, state, problem, config, longest, memory)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
-
     outcomes = problem.num_actions * problem.slots(state)
 
     def active(carry: _Carry) -> jax.Array:
