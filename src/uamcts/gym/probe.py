@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
 
 import gymnasium
@@ -140,6 +141,16 @@ def set_global_rng_state(state: tuple[Any, Any]) -> None:
     """Puts the global generators back."""
     random.setstate(state[0])
     put_generator(np.random.mtrand._rand, state[1])
+
+
+@contextlib.contextmanager
+def preserve_global_rng() -> Iterator[None]:
+    """Leaves the global generators as they were."""
+    before = global_rng_state()
+    try:
+        yield
+    finally:
+        set_global_rng_state(before)
 
 
 def play(

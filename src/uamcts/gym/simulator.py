@@ -15,7 +15,7 @@ from uamcts.arguments import real, shown, switch, whole
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions, env_actions
 from uamcts.gym.known_envs import Number
-from uamcts.gym.probe import Trial, global_rng_state, set_global_rng_state
+from uamcts.gym.probe import Trial, preserve_global_rng
 from uamcts.gym.state_access import STATE_HOOKS, current_observation
 from uamcts.gym.stepping import StepFinder
 from uamcts.gym.wrappers import peel
@@ -114,13 +114,10 @@ class Simulator:
         """Whether it plans in the very environment that was given, because that could not be copied."""
         self._own_features, self._own_inputs = features, inputs
         start = get(self._base) if self.takes_over and get is not None else None
-        global_generators = global_rng_state()
-        try:
+        finder = StepFinder(self._layers, tried, self.name, (trial_steps, trial_seconds), truncation_ends)
+        with preserve_global_rng():
             self._env.reset(seed=0)
-            finder = StepFinder(self._layers, tried, self.name, (trial_steps, trial_seconds), truncation_ends)
             found = finder.find(get, set, attributes, determinise)
-        finally:
-            set_global_rng_state(global_generators)
         self._access, self._vectors = found.access, found.vectors
         self.kind, self.trial, self.how = found.kind, found.trial, found.access.how
         setattr(self, found.kind, found.call)

@@ -79,29 +79,19 @@ def search(
         result = uamcts.search(key, domain.reset(key), domain.model, uamcts.true_uncertainty(domain), config)
         ```
     """
-    uncertainty = no_uncertainty if uncertainty is None else uncertainty
     previous = getattr(tree, "tree", tree)
     if horizon is not None and not isinstance(horizon, jax.core.Tracer):
         horizon = whole("horizon", horizon)
+    uncertainty = no_uncertainty if uncertainty is None else uncertainty
     guides = {"policy": policy, "value": value, "prior": prior}
     problem = make_problem(model, uncertainty, num_actions, legal, samples=config.outcomes, **guides)
     if previous is not None:
         _check_previous(previous, state, problem, config)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config, horizon, previous))):
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
-    what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
-    if config.graph:
-        needed = graph_bytes(state, config, problem.num_actions, problem.slots(state))
-    else:
-        slots = problem.slots(state) if problem.is_random else 1
-        needed = search_bytes(state, config, problem.num_actions * slots)
-    refuse_beyond_memory(needed, what, "give fewer iterations or rollouts")
+    _check_size(state, problem, config)
     fixed, free = _partition(config)
-    try:
-        program = _program(problem, fixed)
-    except TypeError:  # a function that cannot be a key is compiled anew for every call
-        program = _program.__wrapped__(problem, fixed)
-    result = program(key, state, free, horizon, previous)
+    result = _find_program(problem, fixed)(key, state, free, horizon, previous)
     if not isinstance(result.flags, jax.core.Tracer):  # else the model or the uncertainty is being transformed
         raise_flags(result)
     return result
@@ -198,6 +188,25 @@ def _check_previous(previous: Any, state: PyTree, problem: Problem, config: Sear
             f"{problem.num_actions} with {problem.slots(state)}, or they differ in the form of states or in a prior; "
             "give the result of an earlier search in the same model"
         )
+
+
+def _check_size(state: PyTree, problem: Problem, config: SearchConfig) -> None:
+    """Refuses a search that needs more memory than the machine has."""
+    if config.graph:
+        needed = graph_bytes(state, config, problem.num_actions, problem.slots(state))
+    else:
+        slots = problem.slots(state) if problem.is_random else 1
+        needed = search_bytes(state, config, problem.num_actions * slots)
+    what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
+    refuse_beyond_memory(needed, what, "give fewer iterations or rollouts")
+
+
+def _find_program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult]:
+    """The program, cached if the functions of the problem can be hashed, and compiled for this call otherwise."""
+    try:
+        return _program(problem, fixed)
+    except TypeError:
+        return _program.__wrapped__(problem, fixed)
 
 
 @functools.lru_cache(maxsize=64)
