@@ -5,7 +5,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import jax
 import pytest
 
 import uamcts
@@ -96,3 +98,12 @@ def test_old_names_still_work_with_a_warning():
     with pytest.warns(DeprecationWarning, match="use alpha_schedule"):
         falling = uamcts.baselines.falling
     assert falling is uamcts.baselines.alpha_schedule
+    config = uamcts.SearchConfig(iterations=2, rollouts=1, depth=1)
+    domain = uamcts.make("two_way")
+    state = domain.reset(jax.random.key(0))
+    result = uamcts.search(jax.random.key(0), state, domain.model, None, config)
+    with pytest.warns(DeprecationWarning, match=r"use SearchResult\.cache"):
+        assert result.memory is result.cache
+    old = SimpleNamespace(memory=None, glance=None, many=None)
+    with pytest.raises(TypeError, match="rename them to empty_cache, lookup and predict_batch"):
+        uamcts.search(jax.random.key(0), state, domain.model, old, config)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 from jaxtyping import Array, Bool, Float, Int
 
 PyTree: TypeAlias = Any
-"""A nested structure of arrays. States are pytrees, and so is what an uncertainty function remembers."""
+"""A nested structure of arrays, such as a state or a prediction cache. JAX has no narrower type for it."""
 
 Number: TypeAlias = Any
 """A Python number in the plain engine; in the compiled one also an array, traced or with an axis for a batch.
@@ -76,18 +76,18 @@ class BatchedUncertainty(Protocol):
     evaluates all transitions of the rollouts in one batch afterwards.
     """
 
-    def memory(self) -> PyTree:
+    def empty_cache(self) -> PyTree:
         """An empty cache, or None if predictions are not cached."""
         ...
 
-    def glance(
-        self, memory: PyTree, state: PyTree, action: Int[Array, ""], /
+    def lookup(
+        self, cache: PyTree, state: PyTree, action: Int[Array, ""], /
     ) -> tuple[Float[Array, ""], Bool[Array, ""]]:
         """The cached prediction for one transition, and whether there is one."""
         ...
 
-    def many(
-        self, memory: PyTree, states: PyTree, actions: Int[Array, " n"], wanted: Bool[Array, " n"], /
+    def predict_batch(
+        self, cache: PyTree, states: PyTree, actions: Int[Array, " n"], wanted: Bool[Array, " n"], /
     ) -> tuple[Float[Array, " n"], PyTree]:
         """Predictions for transitions that are `wanted`, and the cache afterwards; `states` has a leading axis [n]."""
         ...

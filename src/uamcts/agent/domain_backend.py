@@ -108,7 +108,7 @@ class DomainBackend:
 
     def _fresh_memory(self) -> PyTree:
         _, uncertainty = self.knowledge.learner.planner(self.domain)
-        return uncertainty.memory() if hasattr(uncertainty, "memory") else None
+        return uncertainty.empty_cache() if hasattr(uncertainty, "empty_cache") else None
 
     @property
     def estimator(self) -> Estimator:
@@ -158,10 +158,10 @@ class DomainBackend:
         except BaseException:
             self._memory = self._fresh_memory()  # the old one was donated to the search that failed
             raise
-        self._memory = found.memory
+        self._memory = found.cache
         raise_flags(found)
         self.acts += 1
-        return found._replace(memory=None)
+        return found._replace(cache=None)
 
     def observe(
         self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from uamcts.arguments import shown
+from uamcts.arguments import short_repr
 from uamcts.gym.probe import Step, Unfit, fingerprint, same
 from uamcts.gym.simulator import Simulator, microseconds
 
@@ -99,7 +99,7 @@ def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
     """
     advice: list[str] = []
     if not isinstance(env, gymnasium.Env):
-        raise TypeError(f"env is {shown(env)}; give a gymnasium.Env (vector environments cannot be planned with)")
+        raise TypeError(f"env is {short_repr(env)}; give a gymnasium.Env (vector environments cannot be planned with)")
     name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
     try:
         simulator = Simulator(env, **options)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from uamcts.arguments import shown, switch, whole
+from uamcts.arguments import short_repr, switch, whole
 
 if TYPE_CHECKING:
     from uamcts.agent.jax_simulator import JaxSimulator
@@ -68,7 +68,7 @@ def from_gymnax(
 def _check_environment(env: Any) -> None:
     for method in ("step_env", "reset_env", "is_terminal", "default_params", "action_space"):
         if not hasattr(env, method):
-            raise TypeError(f"env is {shown(env)}, without {method}; give the environment of gymnax.make(...)")
+            raise TypeError(f"env is {short_repr(env)}, without {method}; give the environment of gymnax.make(...)")
 
 
 @dataclass(frozen=True, eq=False)

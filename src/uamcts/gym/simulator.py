@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from uamcts import arguments
 from uamcts.agent.identity import Identity
-from uamcts.arguments import real, shown, switch, whole
+from uamcts.arguments import real, short_repr, switch, whole
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions, env_actions
 from uamcts.gym.known_envs import Number
@@ -272,6 +272,10 @@ def _check_arguments(
     for name, given in (("get", get), ("set", put), ("features", features), ("inputs", inputs)):
         arguments.function(name, given, "of the bare environment")
     if isinstance(attributes, (str, bytes)) or (attributes is not None and not isinstance(attributes, Sequence)):
-        raise TypeError(f"attributes is {shown(attributes)}; give a list of names, for example attributes=['state']")
+        raise TypeError(
+            f"attributes is {short_repr(attributes)}; give a list of names, for example attributes=['state']"
+        )
     if attributes is not None and not (attributes and all(isinstance(name, str) for name in attributes)):
-        raise TypeError(f"attributes is {shown(attributes)}; give at least one name, for example attributes=['state']")
+        raise TypeError(
+            f"attributes is {short_repr(attributes)}; give at least one name, for example attributes=['state']"
+        )

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from uamcts.arguments import refuse_beyond_memory, search_bytes, shown, whole
+from uamcts.arguments import refuse_beyond_memory, search_bytes, short_repr, whole
 from uamcts.mcts.config import STATIC_FIELDS, SearchConfig
 from uamcts.mcts.graph.graph import Graph, graph_bytes
 from uamcts.mcts.graph.search import OTHER_SETTINGS, graph_search
@@ -160,14 +160,14 @@ def run_search(
     state: PyTree,
     problem: Problem,
     config: SearchConfig,
-    memory: PyTree = None,
+    cache: PyTree = None,
     horizon: Number = None,
     previous: Any = None,
 ) -> SearchResult:
     """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
     if config.graph:
-        return graph_search(key, state, problem, config, memory, horizon, previous)
-    return tree_search(key, state, problem, config, memory, horizon, previous)
+        return graph_search(key, state, problem, config, cache, horizon, previous)
+    return tree_search(key, state, problem, config, cache, horizon, previous)
 
 
 def _check_previous(previous: Any, state: PyTree, problem: Problem, config: SearchConfig) -> None:
@@ -177,8 +177,8 @@ def _check_previous(previous: Any, state: PyTree, problem: Problem, config: Sear
     if config.graph or not isinstance(previous, Tree):
         kinds = {Graph: "the graph of a search", Tree: "the tree of a search"}
         raise ValueError(
-            f"tree is {kinds.get(type(previous), shown(previous))}, and this search has graph={config.graph}; give the "
-            f"result of an earlier search with graph={config.graph}"
+            f"tree is {kinds.get(type(previous), short_repr(previous))}, and this search has graph={config.graph}; "
+            f"give the result of an earlier search with graph={config.graph}"
         )
     guided = bool(previous.prior is not None and previous.prior.shape[-1])
     sizes = (previous.num_actions, previous.slots, jax.tree.structure(previous.state), guided)

@@ -41,18 +41,18 @@ class Children(NamedTuple):
 
 def evaluate(
     uncertainty: Uncertainty | BatchedUncertainty,
-    memory: PyTree,
+    cache: PyTree,
     states: PyTree,
     actions: Int[Array, " n"],
     wanted: Bool[Array, " n"],
 ) -> tuple[Float[Array, " n"], PyTree]:
-    """The uncertainties of transitions where they are `wanted`, and what is remembered afterwards.
+    """The uncertainties of transitions where they are `wanted`, and the prediction cache afterwards.
 
     `states` has a leading axis [n].
     """
     if isinstance(uncertainty, BatchedUncertainty):
-        return uncertainty.many(memory, states, actions, wanted)
-    return jax.vmap(uncertainty)(states, actions).astype(float), memory
+        return uncertainty.predict_batch(cache, states, actions, wanted)
+    return jax.vmap(uncertainty)(states, actions).astype(float), cache
 
 
 def expand(
@@ -62,10 +62,10 @@ def expand(
     problem: Problem,
     config: SearchConfig,
     *,
-    memory: PyTree = None,
+    cache: PyTree = None,
     wanted: Bool[Array, ""] | bool = True,
 ) -> tuple[Children, PyTree]:
-    """The children of a place in `state`, and what the uncertainty remembers afterwards.
+    """The children of a place in `state`, and the prediction cache afterwards.
 
     `index` numbers the expansions of a search. The uncertainty of children that are not `wanted` is arbitrary.
     """
@@ -74,7 +74,7 @@ def expand(
     believed, probability = believe(seed, index, state, actions, problem)
     allowed = jnp.ones(num_actions, bool) if problem.legal is None else problem.legal(state)
     here = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_actions, *jnp.shape(leaf))), state)
-    doubt, memory = evaluate(problem.uncertainty, memory, here, actions, allowed & wanted)
+    doubt, cache = evaluate(problem.uncertainty, cache, here, actions, allowed & wanted)
     doubt = jnp.where(allowed, doubt, 0.0)
     exists = allowed & ~choose_deletion(seed, index, doubt, allowed, config)
     edges = rules.edges(doubt, exists, config)
@@ -88,7 +88,7 @@ def expand(
     children = Children(
         believed.state, exists, believed.terminal, reward, doubt, edges.bias, edges.keep, probability, prior
     )
-    return children, memory
+    return children, cache
 
 
 def believe(

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.arguments import action_count, shown
+from uamcts.arguments import action_count, short_repr
 from uamcts.randomness import GOLDEN, hash_word, pick, randint, uniform
 from uamcts.types import BatchedUncertainty, Legal, PyTree, Transition, Uncertainty
 
@@ -129,6 +129,11 @@ def make_problem(
     The number of actions, and which of them are legal, are the model's own unless they are given. `domain.model` of a
     domain with a random world is planned in by `domain.model_outcomes`. `fields` are other fields of `Problem`.
     """
+    if hasattr(uncertainty, "glance") and not isinstance(uncertainty, BatchedUncertainty):
+        raise TypeError(
+            f"uncertainty is {short_repr(uncertainty)}, with the methods memory, glance and many; rename them to "
+            "empty_cache, lookup and predict_batch"
+        )
     owner = getattr(model, "__self__", model)
     num_actions = getattr(owner, "num_actions", None) if num_actions is None else num_actions
     if num_actions is None:
@@ -151,7 +156,7 @@ def _form_of(model: Any) -> dict[str, Any]:
     step = model if callable(model) else getattr(model, "step", None)
     if not callable(step):
         raise TypeError(
-            f"model is {shown(model)}; give a function (state, action) -> Transition, or an object with `outcomes`, "
-            "`sample` or `step`"
+            f"model is {short_repr(model)}; give a function (state, action) -> Transition, or an object with "
+            "`outcomes`, `sample` or `step`"
         )
     return {"model": step}

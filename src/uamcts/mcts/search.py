@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
@@ -20,7 +21,7 @@ from uamcts.mcts.problem import Problem
 from uamcts.mcts.reuse import move_root, set_root_visits
 from uamcts.mcts.rules import Rules, find_rules
 from uamcts.mcts.select import Path, child_values, select
-from uamcts.mcts.simulate import Start, nan_if_invalid, roll_out
+from uamcts.mcts.simulate import Start, nan_if_invalid, worst_return
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.randomness import CHILD, TIE, Seed, draw, pick, seed_of
 from uamcts.types import BatchedUncertainty, Number, PyTree
@@ -54,8 +55,14 @@ class SearchResult(NamedTuple):
     """The search tree, or the graph (`SearchConfig.graph`)."""
     flags: Int[Array, ""]
     """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION and BAD_PROBABILITY: see `raise_flags`."""
-    memory: PyTree = None
-    """What a `BatchedUncertainty` remembers; pass it on to the next search."""
+    cache: PyTree = None
+    """The prediction cache of a `BatchedUncertainty`; pass it on to the next search."""
+
+    @property
+    def memory(self) -> PyTree:
+        """Deprecated: use `cache`."""
+        warnings.warn("SearchResult.memory is deprecated: use SearchResult.cache", DeprecationWarning, stacklevel=2)
+        return self.cache
 
     def explain(self, action_names: Sequence[str] = ()) -> str:
         """Explains the choice in words.
@@ -73,7 +80,7 @@ class SearchResult(NamedTuple):
 
 
 _Carry: TypeAlias = tuple[Tree, jax.Array, PyTree]
-"""What an iteration passes on: the tree, the flags, and what the uncertainty remembers."""
+"""What an iteration passes on: the tree, the flags and the prediction cache."""
 
 
 def tree_search(
@@ -81,7 +88,7 @@ def tree_search(
     state: PyTree,
     problem: Problem,
     config: SearchConfig,
-    memory: PyTree = None,
+    cache: PyTree = None,
     horizon: Number = None,
     previous: PyTree = None,
 ) -> SearchResult:
@@ -94,18 +101,18 @@ def tree_search(
     grown = config.iterations * (1 if previous is None else 2)
     masked = problem.legal is not None or problem.prior is not None
     longest = longest_path(replace(config, iterations=grown), problem.num_actions, masked)
-    config, memory = fill_in(seed, state, problem, config, longest, memory)
+    config, cache = fill_in(seed, state, problem, config, longest, cache)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
 
     def iteration(carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
-        tree, flags, memory = carry
+        tree, flags, cache = carry
         block = index + (first_block(rules) + grown - config.iterations)
         path = select(tree, config, longest, horizon)
         leaf = _read(tree, path, rules)
 
         ripe = (leaf.place_visits > 0) & ~leaf.terminal & (path.length <= limit)
         below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
-        children, memory = expand(seed, block, leaf.state, problem, below, memory=memory, wanted=ripe)
+        children, cache = expand(seed, block, leaf.state, problem, below, cache=cache, wanted=ripe)
         grows = ripe & jnp.any(children.exists)
         tree = _link(write(tree, block, children), path.leaf, block, grows)
         first = _first(seed, index, children, rules)
@@ -115,26 +122,26 @@ def tree_search(
             below = rules.below_doubt(below, grows & (children.keep[first] < 1.0))
         path = _extend(path, block * children.terminal.size + place.astype(jnp.int32), grows)
         left = None if horizon is None else horizon - (path.length - 1)
-        found = estimate(Start(seed, index, begin, over, left), problem, config, below, memory)
+        found = estimate(Start(seed, index, begin, over, left), problem, config, below, cache)
         tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~grows, config)
         flags = flags | jnp.where(grows, _flags(children), 0)
         flags = flags | _flag_word(found.bad_uncertainty, found.bad_reward)
-        return (tree, flags, found.memory), None
+        return (tree, flags, found.cache), None
 
-    start = _plant(seed, state, problem, config, memory, previous)
-    (tree, flags, memory), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
-    return _result(seed, tree, flags, config)._replace(memory=memory)
+    start = _plant(seed, state, problem, config, cache, previous)
+    (tree, flags, cache), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
+    return _result(seed, tree, flags, config)._replace(cache=cache)
 
 
 def fill_in(
-    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int, memory: PyTree
+    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int, cache: PyTree
 ) -> tuple[SearchConfig, PyTree]:
     """The settings with `worst`, if the rule set reads it, and an empty prediction cache, if there is none yet."""
     if config.worst is None and config.reads("worst"):
         config = replace(config, worst=worst_return(seed, state, problem, config, longest))
-    if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
-        memory = problem.uncertainty.memory()
-    return config, memory
+    if cache is None and isinstance(problem.uncertainty, BatchedUncertainty):
+        cache = problem.uncertainty.empty_cache()
+    return config, cache
 
 
 def first_block(rules: Rules) -> int:
@@ -177,25 +184,8 @@ def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
     return min(config.iterations // fewest + 2, config.tree_depth)
 
 
-def worst_return(seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int) -> Float[Array, ""]:
-    """V_min where `worst` is not given: the worst return of one simulation from the root, at most 0.
-
-    A rollout that is cut at `depth` is assumed to continue like that for as many steps as the search can look ahead.
-    """
-    index = jnp.int32(config.iterations)  # the simulations of the iterations have the numbers before
-    end = roll_out(Start(seed, index, state, jnp.bool_(False)), problem, config)
-    rest = jnp.where(end.over, 1.0, horizon_ratio(config.gamma, config.depth, config.depth + longest))
-    return jnp.minimum(0.0, jnp.min(end.returned * rest))
-
-
-def horizon_ratio(gamma: Number, depth: int, span: int) -> Float[Array, ""]:
-    """How many times more a reward of 1 at each of `span` steps is than at each of `depth` steps, discounted."""
-    counts = jnp.power(gamma, jnp.arange(span))
-    return jnp.sum(counts) / jnp.sum(counts[:depth])
-
-
 def _plant(
-    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree, previous: PyTree
+    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, cache: PyTree, previous: PyTree
 ) -> _Carry:
     """The tree before the first iteration: a root, which most rule sets expand at once, or a part of an earlier one."""
     rules = find_rules(config.rules)
@@ -205,13 +195,13 @@ def _plant(
     tree = tree._replace(exists=tree.exists.at[0, 0].set(True))
     flags = jnp.int32(0)
     if rules.expands_root:
-        children, memory = expand(seed, jnp.int32(1), state, problem, config, memory=memory)
+        children, cache = expand(seed, jnp.int32(1), state, problem, config, cache=cache)
         tree = _link(write(tree, jnp.int32(1), children), jnp.int32(ROOT), jnp.int32(1), jnp.bool_(True))
         tree = set_root_visits(tree, config.root_visits)
         flags = _flags(children)
     if previous is not None:
         tree = move_root(previous, tree, state, config.iterations, rules.follows_doubt)
-    return tree, flags, memory
+    return tree, flags, cache
 
 
 class _Leaf(NamedTuple):

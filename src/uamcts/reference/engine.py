@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from uamcts.arguments import shown, whole
+from uamcts.arguments import short_repr, whole
 from uamcts.mcts.config import SearchConfig
 from uamcts.reference.graph_search import GraphSearch
 from uamcts.reference.guides import Guides
@@ -101,7 +101,7 @@ def check_reuse(tree: Any, config: SearchConfig) -> None:
     if tree is None:
         return
     if not isinstance(tree, Result):
-        raise TypeError(f"tree is {shown(tree)}; give the result of an earlier search, or None")
+        raise TypeError(f"tree is {short_repr(tree)}; give the result of an earlier search, or None")
     for name in ("rules", "graph", "gamma"):
         before, now = getattr(tree.config, name), getattr(config, name)
         if before != now:

@@ -45,8 +45,8 @@ class _Carry(NamedTuple):
     """Of the next iteration, from 1 on."""
     graph: Graph
     flags: jax.Array
-    memory: PyTree
-    """What the uncertainty remembers."""
+    cache: PyTree
+    """The prediction cache."""
 
 
 def graph_search(
@@ -54,7 +54,7 @@ def graph_search(
     state: PyTree,
     problem: Problem,
     config: SearchConfig,
-    memory: PyTree = None,
+    cache: PyTree = None,
     horizon: Number = None,
     previous: Any = None,
 ) -> SearchResult:
@@ -65,7 +65,7 @@ def graph_search(
     """
     seed = seed_of(key)
     longest = min(config.tree_depth, config.iterations + 1)
-    config, memory = fill_in(seed, state, problem, config, longest, memory)
+    config, cache = fill_in(seed, state, problem, config, longest, cache)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
     outcomes = problem.num_actions * problem.slots(state)
 
@@ -73,11 +73,11 @@ def graph_search(
         return (carry.number <= config.iterations) & (carry.graph.open > 0)
 
     def iteration(carry: _Carry) -> _Carry:
-        number, graph, flags, memory = carry
+        number, graph, flags, cache = carry
         path = descend(graph, number, config, longest, jnp.where(graph.open > 0, limit, 0))
         graph = graph._replace(seen=path.seen)
         leaf = _read(graph, path)
-        grown = expand(graph, leaf, seed, problem, config, memory)
+        grown = expand(graph, leaf, seed, problem, config, cache)
         graph = grow(graph, grown, leaf.grows)
         path = append(path, graph.row[path.node], path.step == STUCK, outcomes)
         path = append(path, grown.number, leaf.grows, outcomes)
@@ -85,17 +85,17 @@ def graph_search(
         doubled = leaf.grows & (graph.rows >= FIRST_SWEEP) & (graph.rows & (graph.rows - 1) == 0)
         graph = settle(graph, config, doubled, SWEEPS_BETWEEN)
         flags = flags | jnp.where(leaf.grows, _flags(grown.faults), 0)
-        return _Carry(number + 1, graph, flags, grown.memory)
+        return _Carry(number + 1, graph, flags, grown.cache)
 
     graph = _plant(state, problem, config, config.iterations * (1 if previous is None else 2))
     if previous is not None:
         graph = move_root(previous, graph, state, config.iterations)
-    start = _Carry(jnp.int32(1), graph, jnp.int32(0), memory)
-    _, graph, flags, memory = masked_while(active, iteration, start)
+    start = _Carry(jnp.int32(1), graph, jnp.int32(0), cache)
+    _, graph, flags, cache = masked_while(active, iteration, start)
     graph, early = look_ahead(graph, horizon, config)
     if previous is not None:
         flags = flags | jnp.where(same_settings(previous, graph), 0, OTHER_SETTINGS)
-    return _result(seed, graph, early, flags)._replace(memory=memory)
+    return _result(seed, graph, early, flags)._replace(cache=cache)
 
 
 def _plant(state: PyTree, problem: Problem, config: SearchConfig, rows: int) -> Graph:
