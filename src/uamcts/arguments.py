@@ -127,6 +127,16 @@ def real(
     return number
 
 
+def at_least_zero(argument: str, value: Any) -> float:
+    """`value` as a finite number of at least 0."""
+    return real(argument, value, "it must be a finite number of at least 0", lambda number: number >= 0)
+
+
+def fraction(argument: str, value: Any) -> float:
+    """`value` as a number strictly between 0 and 1."""
+    return real(argument, value, "it must lie between 0 and 1, exclusive", lambda number: 0 < number < 1)
+
+
 def flag(argument: str, value: Any, remedy: str = "it must be True or False") -> bool:
     """`value` as a bool; environments and arrays may also give the numbers 0 and 1."""
     number = int(value) if isinstance(value, (bool, np.bool_)) else integer(value)

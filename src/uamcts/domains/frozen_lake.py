@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.arguments import switch
 from uamcts.domains.base import Domain
 from uamcts.domains.bits import word
-from uamcts.domains.options import flag
 from uamcts.domains.outcomes import Outcomes
 from uamcts.types import Transition
 
@@ -198,7 +198,7 @@ def make_cliff(
     `teleport`: who falls goes on from the start, instead of the episode ending. Gymnasium's own CliffWalking has
     `p=1, goal_reward=-1, hole_reward=-100, step_reward=-1, teleport=True`; where it is slippery, `p=1/3`.
     """
-    ground = _ground(map, (goal_reward, hole_reward, step_reward), flag("teleport", teleport))
+    ground = _ground(map, (goal_reward, hole_reward, step_reward), switch("teleport", teleport))
     return Cliff(Rules(_p("p", p), *ground), Rules(_p("model_p", model_p), *ground))
 
 

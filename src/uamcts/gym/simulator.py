@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from uamcts import arguments
 from uamcts.agent.identity import Identity
-from uamcts.arguments import real, short_repr, switch, whole
+from uamcts.arguments import at_least_zero, short_repr, switch, whole
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions, env_actions
 from uamcts.gym.known_envs import Number
@@ -95,7 +95,7 @@ class Simulator:
         _check_arguments(env, get, set, attributes, features, inputs, determinise)
         switch("truncation_ends", truncation_ends)
         whole("trial_steps", trial_steps)
-        real("trial_seconds", trial_seconds, "it must be a finite number of at least 0", lambda s: s >= 0)
+        at_least_zero("trial_seconds", trial_seconds)
         tried = env_actions(env.action_space, actions)
         self.actions: Any = tried
         """The environment's own actions, in the order of 0 .. num_actions - 1; None if they are continuous."""
