@@ -193,12 +193,17 @@ def _machine_memory() -> float:
         return math.inf
 
 
-def search_bytes(state: Any, config: Any, num_actions: int) -> float:
-    """An estimate of the bytes a compiled search needs: its tree, and a state for every rollout."""
+def state_bytes(state: Any) -> int:
+    """The bytes of the arrays of a state."""
     import jax
 
     leaves = jax.tree.leaves(state)
-    size = sum(np.prod(np.shape(leaf)) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
+    return sum(int(np.prod(np.shape(leaf))) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
+
+
+def search_bytes(state: Any, config: Any, num_actions: int) -> float:
+    """An estimate of the bytes a compiled search needs: its tree, and a state for every rollout."""
+    size = state_bytes(state)
     node = size + 34  # links, conditions and statistics
     return float((config.iterations + 2) * num_actions * node + config.rollouts * (size + 16))
 

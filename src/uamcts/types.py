@@ -6,9 +6,10 @@ axes in front. They are documentation at run time and checked in the tests.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 PyTree: TypeAlias = Any
 """A nested structure of arrays, such as a state or a prediction cache. JAX has no narrower type for it."""
@@ -49,6 +50,33 @@ class Model(Protocol):
             The transition that the simulator predicts.
         """
         ...
+
+
+class StepModel(Protocol):
+    """A simulator whose method is the step."""
+
+    def step(self, state: PyTree, action: Int[Array, ""], /) -> Transition: ...
+
+
+class OutcomesModel(Protocol):
+    """A random simulator that lists what can happen."""
+
+    def outcomes(self, state: PyTree, action: Int[Array, ""], /) -> tuple[Transition, Float[Array, " outcomes"]]: ...
+
+
+class SampleModel(Protocol):
+    """A random simulator that can only be drawn from."""
+
+    def sample(self, state: PyTree, action: Int[Array, ""], key: PRNGKeyArray, /) -> Transition: ...
+
+
+AnyModel: TypeAlias = Model | OutcomesModel | SampleModel | StepModel
+Policy: TypeAlias = Callable[[PyTree, PRNGKeyArray], Array]
+"""(state, key) -> an action, or probabilities [actions]."""
+Value: TypeAlias = Callable[[PyTree], Array | float]
+"""The value of a state."""
+Prior: TypeAlias = Callable[[PyTree], Array]
+"""Prior probabilities of the actions in a state, [actions]: any numbers of at least 0."""
 
 
 @runtime_checkable

@@ -18,7 +18,7 @@ from uamcts.mcts.graph.search import OTHER_SETTINGS, graph_search
 from uamcts.mcts.problem import Problem, make_problem
 from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
 from uamcts.mcts.tree import Tree
-from uamcts.types import BatchedUncertainty, Legal, Number, PyTree, Uncertainty
+from uamcts.types import AnyModel, BatchedUncertainty, Legal, Number, Policy, Prior, PyTree, Uncertainty, Value
 
 _Fixed: TypeAlias = tuple[tuple[str, Any], ...]
 """The settings that are built into a program."""
@@ -27,17 +27,17 @@ _Fixed: TypeAlias = tuple[tuple[str, Any], ...]
 def search(
     key: PRNGKeyArray,
     state: PyTree,
-    model: Any,
+    model: AnyModel,
     uncertainty: Uncertainty | BatchedUncertainty | None,
     config: SearchConfig,
     *,
     num_actions: int | None = None,
     legal: Legal | None = None,
-    policy: Callable[..., Any] | None = None,
-    value: Callable[..., Any] | None = None,
-    prior: Callable[..., Any] | None = None,
+    policy: Policy | None = None,
+    value: Value | None = None,
+    prior: Prior | None = None,
     horizon: Number = None,
-    tree: Any = None,
+    tree: SearchResult | Tree | Graph | None = None,
 ) -> SearchResult:
     """Plans one move from `state` in `model`, avoiding transitions with a high `uncertainty`.
 
@@ -79,7 +79,7 @@ def search(
         result = uamcts.search(key, domain.reset(key), domain.model, uamcts.true_uncertainty(domain), config)
         ```
     """
-    previous = getattr(tree, "tree", tree)
+    previous = tree.tree if isinstance(tree, SearchResult) else tree
     if horizon is not None and not isinstance(horizon, jax.core.Tracer):
         horizon = whole("horizon", horizon)
     uncertainty = no_uncertainty if uncertainty is None else uncertainty
@@ -162,7 +162,7 @@ def run_search(
     config: SearchConfig,
     cache: PyTree = None,
     horizon: Number = None,
-    previous: Any = None,
+    previous: Tree | Graph | None = None,
 ) -> SearchResult:
     """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
     if config.graph:
@@ -213,7 +213,9 @@ def _find_program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult
 def _program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult]:
     """The compiled program of one problem and set of built-in settings."""
 
-    def program(key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number, previous: Any) -> SearchResult:
+    def program(
+        key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number, previous: Tree | Graph | None
+    ) -> SearchResult:
         config = SearchConfig(**dict(fixed), **free)
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
 

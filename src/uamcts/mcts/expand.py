@@ -17,7 +17,7 @@ from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.tree import Tree
 from uamcts.randomness import DELETION, Seed, draw, uniform
-from uamcts.types import BatchedUncertainty, Number, PyTree, Transition, Uncertainty
+from uamcts.types import BatchedUncertainty, Model, Number, Prior, PyTree, Transition, Uncertainty
 
 BAD_PROBABILITY_SUM = 1e-4
 """By how much the probabilities of an action's outcomes may miss 1: they are numbers of 32 bits."""
@@ -96,7 +96,7 @@ def believe(
 ) -> tuple[Transition, Float[Array, " places"] | None]:
     """What the model believes of all actions: transitions [places], and their probabilities if it is random."""
     if not problem.is_random:
-        return jax.vmap(problem.model, in_axes=(None, 0))(state, actions), None
+        return jax.vmap(cast(Model, problem.model), in_axes=(None, 0))(state, actions), None
     counters = index * actions.size + actions
     after, probability = jax.vmap(problem.outcomes_of, (None, 0, None, 0))(state, actions, seed, counters)
     good = jnp.all(probability >= 0, axis=1) & (jnp.abs(jnp.sum(probability, axis=1) - 1.0) <= BAD_PROBABILITY_SUM)
@@ -106,7 +106,7 @@ def believe(
 
 def prior_of(state: PyTree, exists: Bool[Array, " actions"], problem: Problem) -> Float[Array, " actions"]:
     """Prior probabilities of the children that exist; NaN if they are none."""
-    given = jnp.asarray(cast(Any, problem.prior)(state), float)
+    given = jnp.asarray(cast(Prior, problem.prior)(state), float)
     if given.shape != exists.shape:
         raise ValueError(f"prior(state) returned an array of shape {given.shape}; return one number for each action")
     given = jnp.where(exists, given, 0.0)

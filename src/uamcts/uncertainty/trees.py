@@ -126,7 +126,7 @@ def evaluate_trees(nodes: Nodes, inputs: Float[Array, " features"], depth: int) 
     number = nodes.feature.shape[0]
     every_tree = jnp.arange(number)
 
-    def step(_: Any, place: jax.Array) -> jax.Array:
+    def step(_: jax.Array, place: jax.Array) -> jax.Array:
         at = (every_tree, place)
         goes_left = inputs[nodes.feature[at]] <= nodes.threshold[at]
         return jnp.where(goes_left, nodes.left[at], nodes.right[at])

@@ -141,7 +141,7 @@ def evaluate(
     Also whether the uncertainty and the value or reward of each was bad, and the prediction cache afterwards.
     """
     rules, count, weight = find_rules(config.rules), is_new.size, config.value_weight
-    own = jnp.zeros(count, float) if problem.value is None else jax.vmap(problem.value)(states).astype(float)
+    own = jnp.zeros(count, float) if problem.value is None else jnp.asarray(jax.vmap(problem.value)(states), float)
     if problem.value is not None and isinstance(weight, (int, float)) and weight == 1:
         return jnp.where(is_new, own, 0.0), (jnp.zeros(count, bool), ~jnp.isfinite(own)), cache
 
