@@ -131,7 +131,7 @@ def _matches(given: np.ndarray, delta: np.ndarray) -> None:
 
 
 def _pays(name: str, rewards: Any, means: np.ndarray) -> None:
-    """Refuses rewards whose means differ from the given ones by more than about 1e-4: tables approximate distributions."""
+    """Refuses rewards whose means differ from the given ones by more than about 1e-4, the error of a table."""
     if rewards is None:
         return
     shape = np.shape(rewards)
