@@ -113,7 +113,7 @@ class CompiledPlanner:
     def _fresh_memory(self) -> PyTree:
         fitted = self.uncertainty
         uncertainty: Any = None if fitted is None else fitted.uncertainty(self._compiled.numbers, self.num_actions)
-        return uncertainty.memory() if hasattr(uncertainty, "memory") else None
+        return uncertainty.empty_cache() if hasattr(uncertainty, "empty_cache") else None
 
     def remember(self, state: PyTree, action: int, following: PyTree, reward: float, terminal: bool) -> bool:
         """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""
@@ -156,8 +156,8 @@ class CompiledPlanner:
             found: SearchResult = self._compiled.search(
                 (self.uncertainty, self.outcomes), key, state, config, self._memory, left, before, iterations
             )
-            self._memory = found.memory
-            return found._replace(memory=None)
+            self._memory = found.cache
+            return found._replace(cache=None)
 
         try:
             found = search(config.iterations) if self._budget is None else self._budget.run(search)

@@ -40,7 +40,6 @@ from uamcts.uncertainty.calibration import Calibrated
 from uamcts.uncertainty.learner import AgentState, finish_on_host, fresh_learner, goes_on, observe, plan, train
 from uamcts.uncertainty.schedule import Schedule
 
-
 MEASURE = Measure(("state",), lambda real, believed: 0.0)
 """The paper's U, which is recorded with every transition."""
 
@@ -118,7 +117,7 @@ class DomainBackend:
 
     def _fresh_memory(self) -> PyTree:
         _, uncertainty = self.knowledge.learner.planner(self.domain)
-        return uncertainty.memory() if hasattr(uncertainty, "memory") else None
+        return uncertainty.empty_cache() if hasattr(uncertainty, "empty_cache") else None
 
     @property
     def estimator(self) -> Estimator:
@@ -168,10 +167,10 @@ class DomainBackend:
         except BaseException:
             self._memory = self._fresh_memory()  # the old one was donated to the search that failed
             raise
-        self._memory = found.memory
+        self._memory = found.cache
         raise_flags(found)
         self.acts += 1
-        return found._replace(memory=None)
+        return found._replace(cache=None)
 
     def observe(
         self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None

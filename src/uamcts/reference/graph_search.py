@@ -158,7 +158,7 @@ class GraphSearch:
     def expand(self, node: GraphNode, iteration: int, depth: int) -> None:
         """Gives a node `depth` steps from the root all its actions and outcomes, and new successors a first value."""
         state, uncertainty, settings = node.state, self.setup.uncertainty, self.setup.settings(node.doubted)
-        actions = self.dynamics.allowed(state)
+        actions = self.dynamics.legal_actions(state)
         doubts = [check_uncertainty(0.0 if uncertainty is None else uncertainty(state, a)) for a in actions]
         node.edges = edges = [Edge(action, doubt) for action, doubt in zip(actions, doubts, strict=True)]
         if not edges:
