@@ -38,6 +38,8 @@ NODE, WALK = 500, 200
 """Bytes of a node of the plain engine, and of a rollout, about."""
 MOST_ANSWERS = 20_000
 """Answers of the simulator that are kept, to notice one that does not repeat itself."""
+COUNTED = 200
+"""Facts, the latest ones, that parameters of a random simulator are fitted to."""
 MOST_KEPT = 20
 """A graph that has grown to so many times the iterations of a search is not gone on from: it would grow for ever."""
 
@@ -108,9 +110,22 @@ class PlainPlanner:
 
     def trials(
         self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
-    ) -> PlainTrials | None:
-        """What was seen, for fits of parameters; None if the user's object remembers what its copies do."""
-        seen = [Sighting(*one, experience.outcome("real", row)) for one, row in zip(raw, rows, strict=True) if one]
+    ) -> PlainTrials:
+        """What was seen, for fits of parameters."""
+        if self.deterministic or self.patched is None:
+            times = experience.column("times")
+            seen = [
+                Sighting(*one, experience.outcome("real", row), 1 if self.deterministic else int(times[row]))
+                for one, row in zip(raw, rows, strict=True)
+                if one
+            ]
+        else:  # every outcome counts as often as it was seen
+            facts = list(self.patched.facts.items())[-COUNTED:]
+            seen = [
+                Sighting(fact.state, place[1], one.following, Outcome(np.zeros(0), one.reward, one.terminal), one.times)
+                for place, fact in facts
+                for one in fact.outcomes.values()
+            ]
         if self._laboratory is None:
             self._laboratory = laboratory(self.simulator.owner)
         return PlainTrials(self.simulator, self._laboratory, seen, measure, experience.scales, floor)

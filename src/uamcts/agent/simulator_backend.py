@@ -24,7 +24,7 @@ from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching
 from uamcts.arguments import action_number, flag, real, shown, whole
-from uamcts.corrections.doubt import Doubt, doubtful, usual_error
+from uamcts.corrections.doubt import Doubt, doubtful
 from uamcts.corrections.journal import Journal
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
@@ -223,11 +223,11 @@ class SimulatorBackend:
         scales = self.experience.scales
         self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
         self._stale_doubt |= self._speaks_about_doubt(row)
+        if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
+            self._forget(row.state)
         if self.corrector.update(self.experience, self.measure):
             self._use_corrections()
             self._stale_doubt = True
-        if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
-            self._forget(row.state)
 
     def _speaks_about_doubt(self, row: Row) -> bool:
         """Whether doubt may be another one after a transition: it was wrong, or right where doubt was expected."""
@@ -268,11 +268,17 @@ class SimulatorBackend:
             return  # U is learned for numbered actions
         self._stale_doubt = False
         before = self.uncertainty
-        errors = self.experience.uncertainties(self.measure)
-        errors = np.where(self._doubtful(errors), errors, 0.0)
-        if self.chosen is None:
-            self.uncertainty = self._fit_doubt(errors)
+        if self.experience.count:
+            order, wrong = self._doubtful()
+        if not self.experience.count:
+            self.uncertainty = None
+        elif self.chosen is None:
+            errors = self.experience.uncertainties(self.measure)[order]
+            columns = [self.experience.column(name)[order] for name in ("inputs", "action")]
+            self.uncertainty = Doubt.fit(*columns, errors, wrong)
         else:
+            errors = np.zeros(self.experience.count)
+            errors[order[wrong]] = self.experience.uncertainties(self.measure)[order[wrong]]
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
                 self.chosen, self.experience, errors, key, self.planner.num_actions, self.minibatches, self.config
@@ -281,20 +287,11 @@ class SimulatorBackend:
             self.planner.set_uncertainty(self.uncertainty)
             self._previous = None
 
-    def _doubtful(self, errors: np.ndarray) -> np.ndarray:
-        """Which transitions are wrong beyond what is usual in this world, as it is since its last change."""
+    def _doubtful(self) -> tuple[np.ndarray, np.ndarray]:
+        """The places of transitions, the latest last, since the world has changed, and which of them are doubtful."""
         rows = self.experience
-        since = max(self.corrector.since, self.planner.changed_at(rows.steps))
-        new = rows.column("last") > since
-        usual = usual_error(errors[new], rows.slips)
-        found = np.zeros(len(errors), bool)
-        found[new] = doubtful(errors[new], rows.column("times")[new], rows.column("deviations")[new], usual)
-        return found
-
-    def _fit_doubt(self, errors: np.ndarray) -> Doubt | None:
-        order = np.argsort(self.experience.column("last"), kind="stable")
-        columns = [self.experience.column(name)[order] for name in ("inputs", "action")]
-        return Doubt.fit(*columns, errors[order], errors[order] > 0) if len(order) else None
+        order = rows.latest(rows.count, max(self.corrector.since, self.planner.changed_at(rows.steps)))
+        return order, doubtful(rows.evidence(self.measure, order), rows.slips)
 
     def preload(self, samples: Iterable[Sample]) -> int:
         """Takes in transitions that are known already; all of them or none."""
