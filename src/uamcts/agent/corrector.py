@@ -47,7 +47,7 @@ class Corrector:
         self.choice = Choice(given if "parameters" in self.allowed else (), planner.parameters(), planner.name)
         self.referee = Referee(CANDIDATES)
         self.fit: Fit | None = None
-        self.residuals: dict[str, Residual] = {}
+        self.residuals: dict[str, Residual] = {}  # replaced, never changed
         """By the candidate that it belongs to."""
         self.in_use = "none"
         self.since = 0
@@ -56,6 +56,8 @@ class Corrector:
         """When the world changed in a way that corrections explain."""
         self._suspected = 0
         """When it may have changed, as long as nothing explains that."""
+        self._unexplained = 0
+        """Transitions since the last fit that the corrected model has not predicted."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
@@ -99,6 +101,7 @@ class Corrector:
                 state, action, real, outcome, self.variant(name), measure, scales, self.floor
             )
         self.referee.add(scores, errors)
+        self._unexplained += scores[self.in_use] > math.log(10.0 * self.floor)
         self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]
 
     def update(self, experience: Experience, measure: Measure) -> bool:
@@ -107,7 +110,9 @@ class Corrector:
             return False
         step, refitted = experience.steps, False
         suspected = self._suspects_change(step)
-        if suspected or (step >= self._next and not self._explained()):
+        surprised = self._unexplained >= max(6, 0.2 * step) and self.planner.deterministic
+        if suspected or ((step >= self._next or surprised) and not self._explained()):
+            self._unexplained = 0
             lived = step - self.since
             wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
             self._next = step + min(wait, LONGEST_WAIT)
@@ -195,7 +200,8 @@ class Corrector:
 
     def _fit_residuals(self, experience: Experience) -> None:
         """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""
-        self.residuals = {}
+        if self.fit is None:
+            self.residuals = {name: one for name, one in self.residuals.items() if name != "both"}
         rows = experience.latest(RESIDUAL_ROWS, self.since)
         if "residual" not in self.allowed or len(rows) < 8 or not self.planner.can_shift:
             return
@@ -209,8 +215,8 @@ class Corrector:
                 columns["real_features"] - predicted, columns["features"], columns["real_features"]
             )
             found = Residual.fit(columns["features"], columns["action"], apart, self.planner.num_actions)
-            if found is not None:
-                self.residuals[name] = found
+            if found is not None:  # else the one before stays, as long as the referee likes it
+                self.residuals = {**self.residuals, name: found}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that was learned, to be saved."""

@@ -30,6 +30,10 @@ from uamcts.reference import PythonModel
 PythonUncertainty: TypeAlias = Callable[[State, int], float]
 
 
+CHECKED = 2000
+"""Facts, the latest ones, that are compared with another model."""
+
+
 class PatchedModel:
     """A model for `uamcts.reference.search` in which facts correct another model.
 
@@ -195,6 +199,13 @@ class PatchedModel:
     def set_model(self, model: Any) -> None:
         """Corrects another model from now on, which is of the same kind."""
         self.model, self._planned = model, {}
+        if self.kind == "step":
+            for place, fact in list(self.facts.items())[-CHECKED:]:
+                after, reward, over = model.step(fact.state, place[1])
+                said, paid, end = fact.most_frequent()
+                agrees = reward == paid and bool(over) == end and self.key(after) == self.key(said)
+                if agrees != fact.agrees:
+                    self._store(place, replace(fact, agrees=agrees))
 
     def _plan(self, place: tuple[Hashable, int]) -> Any:
         """What is planned with instead of the model; None without a fact."""
@@ -250,8 +261,13 @@ class PatchedModel:
         return self.kind == "step" and self.contradictions > 0
 
     def planned_model(self) -> Any:
-        """What to search in: this model, or, if facts about a deterministic one vary, one with `outcomes`."""
-        return Varied(self) if self.random else self
+        """What to search in: this model; if facts about a deterministic one vary, one with `outcomes`.
+
+        Where no fact says anything else than the model, that is the model itself, which need not look facts up.
+        """
+        if self.random:
+            return Varied(self)
+        return self.model if self.kind == "step" and not self._contradicting else self
 
     def _outcomes(self, state: State, action: int) -> Any:
         """All outcomes, the model's and those seen, with their probabilities."""
