@@ -56,14 +56,14 @@ def main(arguments=None):
     for name, settings in (("graph (default)", {}), ("tree", {"graph": False})):
         agent = uamcts.Agent(simulator, **budget, **settings, memory=False)
         shares[name] = play(env, agent, simulator, episodes)
-        print(f"{name:16} {shares[name]:.2f} of {episodes} episodes reach the goal", flush=True)
+        print(f"{name:16} {shares[name]:.1%} of {episodes} episodes reach the goal", flush=True)
     shares["optimum"] = float(optimum(env.unwrapped.P, STEPS))
     error = np.sqrt(shares["optimum"] * (1 - shares["optimum"]) / episodes)
-    print(f"{'optimum':16} {shares['optimum']:.2f} (the mean of {episodes} episodes varies by {error:.2f})")
+    print(f"{'optimum':16} {shares['optimum']:.1%} (standard error of {episodes} episodes: {error:.1%})")
     graph, tree = shares["graph (default)"], shares["tree"]
     print(
         f"On a graph, where all paths to a cell share what was learned about it, {chosen.iterations} iterations reach "
-        f"the goal in {graph:.0%} of the episodes; on a tree in {tree:.0%}."
+        f"the goal in {graph:.1%} of the episodes; on a tree in {tree:.1%}."
     )
     return shares
 
