@@ -6,7 +6,6 @@ what it learns. Intervals are 95 % bootstrap intervals over runs.
 
 import argparse
 import random
-import time
 
 import numpy as np
 
@@ -97,10 +96,10 @@ def compare(chosen, world, wrong, true, **budget):
     some = max(1, chosen.episodes // 3)
     print(f"{chosen.runs} agents of {chosen.episodes} episodes; mean and 95 % interval over agents")
     early, late = f"reward, first {some}", f"reward, last {some}"
-    print(f"{'':18}{early:>27}{late:>27}{'steps, last ' + str(some):>25}{'CPU ms/move':>13}")
+    print(f"{'':18}{early:>27}{late:>27}{'steps, last ' + str(some):>25}")
     found = {}
     for name, make in agents(wrong, true, {"iterations": chosen.iterations, **budget}).items():
-        start, lives = time.process_time(), []
+        lives = []
         for seed in range(chosen.seed, chosen.seed + chosen.runs):
             agent = make(seed)
             episodes = range(1000 * seed, 1000 * seed + chosen.episodes)
@@ -108,10 +107,9 @@ def compare(chosen, world, wrong, true, **budget):
             if name == "trust and memory":
                 lived = agent
         found[name] = np.array(lives)
-        pace = 1000 * (time.process_time() - start) / found[name][..., 1].sum()
         first, last = found[name][:, :some].mean(axis=1), found[name][:, -some:].mean(axis=1)
         figures = [with_interval(first[:, 0]), with_interval(last[:, 0]), with_interval(last[:, 1])]
-        print(f"{name:18}{figures[0]:>27}{figures[1]:>27}{figures[2]:>25}{pace:13.1f}", flush=True)
+        print(f"{name:18}{figures[0]:>27}{figures[1]:>27}{figures[2]:>25}", flush=True)
     if chosen.report:
         print(lived.report(5))
     return found
