@@ -478,9 +478,9 @@ def test_states_of_many_kinds():
 @pytest.mark.parametrize("kind", ["plain", "compiled"])
 def test_what_was_seen_is_planned_with(kind, tmp_path):
     """A wall in the way of (3, 2): the agent knows it from one bump, also after it was saved and loaded."""
+    model = Corridors() if kind == "plain" else jax_corridors()
 
     def fresh(memory=True):
-        model = Corridors() if kind == "plain" else jax_corridors()
         return uamcts.Agent(model, config=uamcts.SearchConfig(**BUDGET, rules="trust", worst=-1.0), memory=memory)
 
     state = (3, 2) if kind == "plain" else jnp.array((3, 2), jnp.int32)
