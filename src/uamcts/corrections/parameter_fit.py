@@ -74,8 +74,13 @@ class _Selection:
 
     def __init__(self, trials: Trials, choice: Choice, rows: np.ndarray):
         self.trials, self.choice, self.rows = trials, choice, rows
-        self.some, self.few = (rows[:: -(-len(rows) // most)] for most in (FITTED_ROWS, SCREENED_ROWS))
-        self.plain = self._loss({})
+        losses = trials.losses([], np.zeros((1, 0)), rows)[0]
+        self.plain = float(np.mean(losses))
+        order = rows[np.argsort(losses, kind="stable")]  # from the best predicted to the worst
+        self.some = rows[:: -(-len(rows) // FITTED_ROWS)]
+        self.few = order[np.unique(np.linspace(0, len(rows) - 1, SCREENED_ROWS).astype(int))]
+        worst = order[-SCREENED_ROWS // 2 :]
+        self.few = np.unique(np.concatenate([self.few, worst]))
         self.tried: dict[frozenset[str], tuple[float, dict[str, float]]] = {frozenset(): (self.plain, {})}
 
     def run(self, start: Fit | None) -> Fit | None:
@@ -189,15 +194,26 @@ class _Selection:
     def _try_single_values(self, most: int) -> None:
         """Fits single parameters from the best of several values: for those that act in jumps, or far away."""
         starts = []
+        before = float(np.mean(self.trials.losses([], np.zeros((1, 0)), self.few)))
         for name in self.choice.believed:
             grid = self.choice.grid(name)
             if grid.size:
                 losses = self.trials.losses([name], grid[:, None], self.few).mean(axis=1)
-                starts.append((float(losses.min()), name, float(grid[losses.argmin()])))
-        before = float(np.mean(self.trials.losses([], np.zeros((1, 0)), self.few)))
-        for loss, name, value in sorted(starts)[:most]:
+                starts.append((float(losses.min()), name, float(grid[losses.argmin()]), grid))
+        for loss, name, value, grid in sorted(starts, key=lambda start: start[0])[:most]:
             if loss < before - 1e-9:
-                self._try({name: value})
+                self._try({name: value if self.trials.random else self._scan(name, value, grid)})
+
+    def _scan(self, name: str, value: float, grid: np.ndarray) -> float:
+        """A better value between the neighbours of one on a grid: where there is no slope, only trying helps."""
+        ends = np.unique(np.append(grid, self.choice.believed[name]))
+        for _ in range(2):
+            place = int(np.searchsorted(ends, value))
+            near = np.linspace(ends[max(place - 1, 0)], ends[min(place + 1, len(ends) - 1)], 11)
+            losses = self.trials.losses([name], near[:, None], self.rows).mean(axis=1)
+            best = np.flatnonzero(losses <= losses.min() + 1e-12)
+            value, ends = float(near[best[len(best) // 2]]), near
+        return value
 
     def _refine(self, values: dict[str, float]) -> dict[str, float]:
         """The best values near a start."""
