@@ -44,8 +44,9 @@ class Job(NamedTuple):
 
 
 def make_agent(row: str, simulator: Any, entry: Entry, seed: int) -> Any:
-    import uamcts
     from worlds_apart import plain_mcts, supported
+
+    import uamcts
 
     if row != "agent":
         return plain_mcts(simulator, seed, **entry.budget)
@@ -154,7 +155,10 @@ def summarise(name: str, results: list[dict[str, Any]]) -> dict[str, Any]:
         found["difference"], found["difference_interval"] = float((agent - wrong).mean()), bounds(mean, agent - wrong)
         found["gap"], found["gap_interval"] = float((true - wrong).mean()), bounds(mean, true - wrong)
         if found["gap_interval"][0] > 0:
-            found["closed"], found["closed_interval"] = float(share(wrong, agent, true)), bounds(share, wrong, agent, true)
+            found["closed"], found["closed_interval"] = (
+                float(share(wrong, agent, true)),
+                bounds(share, wrong, agent, true),
+            )
         rows = found["rows"]
         found["act_ratio"] = rows["agent"]["act_ms"] / rows["wrong"]["act_ms"]
     return found

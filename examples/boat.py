@@ -2,13 +2,15 @@
 
 python examples/boat.py
 
-     bank    -----------------------------------
-     y = 6            ___        D (dock)
-             current /rock\\      .
-             <-----  \\____/   .
-     y = 0   B (start)   .  .
-     bank    -----------------------------------
-             x = 0                        x = 10
+    y = 6   ------------ bank -------------
+            .  .  .  .  .  .  .  .  D  .  .      D  dock
+            .  .  .  .  .  .  .  .  .  .  .      *  rock
+            .  .  .  .  *  .  .  .  .  .  .      B  start
+            .  .  .  .  .  .  *  .  .  .  .
+            .  .  .  .  .  .  .  .  .  .  .      current: to the left and upwards
+    y = 0   B  .  .  .  .  .  .  .  .  .  .
+            ------------ bank -------------
+            x = 0                    x = 10
 
 The simulator has the attributes `current_x` and `current_y`, both 0. The agent is not told that they are wrong: it
 finds out by itself which attributes explain where the boat really goes.
@@ -48,12 +50,12 @@ def judge(before, after):
 
 
 def main(arguments=None):
-    chosen = options(__doc__, arguments, runs=10, episodes=6, iterations=100, longest=50)
+    chosen = options(__doc__, arguments, runs=10, episodes=6, iterations=60, longest=50)
     true = Boat(current_x=-0.2, current_y=0.25)
     world = World(true, lambda rng: (rng.uniform(0, 1), rng.uniform(0, 1)))
     return compare(
         chosen, world, Boat(), true, cause="a current that the simulator does not know of",
-        rollouts=2, depth=25, gamma=0.97,
+        rollouts=1, depth=25, gamma=0.97,
     )  # fmt: skip
 
 

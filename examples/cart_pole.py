@@ -48,7 +48,16 @@ class Track:
 def main(arguments=None):
     chosen = options(__doc__, arguments, runs=5, episodes=6, iterations=50, longest=100)
     wrong, true = uamcts.gym.from_gymnax(CartPole()), uamcts.gym.from_gymnax(WornMotor())
-    return compare(chosen, Track(), wrong, true, cause="a motor that is worn on half of the track", rollouts=4, depth=30, gamma=0.99)
+    return compare(
+        chosen,
+        Track(),
+        wrong,
+        true,
+        cause="a motor that is worn on half of the track",
+        rollouts=4,
+        depth=30,
+        gamma=0.99,
+    )
 
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ def conclusion(found, cause):
     some = max(1, found[AGENT].shape[1] // 3)
     late = {name: found[name][:, -some:, 0].mean(axis=1) for name in (WRONG, AGENT, TRUE)}
     lost, won = late[TRUE] - late[WRONG], late[AGENT] - late[WRONG]
-    when = f"in the last {some} episodes" if found[AGENT].shape[1] > 1 else "in one episode"
+    when = f"in the last {some} episodes" if some > 1 else "in the last episode"
     low = interval(mean, lost)[0] if len(lost) > 1 else np.nan
     begin = f"{cause[0].upper()}{cause[1:]}"
     if not low > 0:
@@ -209,9 +209,8 @@ def conclusion(found, cause):
             f"{np.mean(won):+.2f} compared with MCTS in the wrong model."
         )
     share = np.mean(won) / np.mean(lost)
-    return (
-        f"{begin} costs a planner {np.mean(lost):.2f} of reward an episode; {when} the agent "
-        + (f"wins back {share:.0%} of it." if share >= 0 else f"loses another {-np.mean(won):.2f}.")
+    return f"{begin} costs a planner {np.mean(lost):.2f} of reward an episode; {when} the agent " + (
+        f"wins back {100 * share:.0f} % of it." if share >= 0 else f"loses another {-np.mean(won):.2f}."
     )
 
 

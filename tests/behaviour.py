@@ -146,7 +146,7 @@ def learner(name):
         model, u = learner.planner(world)
         steps = jax.vmap(model)(states, actions)
         if isinstance(u, BatchedUncertainty):
-            return steps, u.many(u.memory(), states, actions, jnp.ones(len(actions), bool))[0]
+            return steps, u.predict_batch(u.empty_cache(), states, actions, jnp.ones(len(actions), bool))[0]
         return steps, jax.vmap(u)(states, actions)
 
     steps, doubts = ask(learner)

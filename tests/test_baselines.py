@@ -201,7 +201,7 @@ def test_on_ice_one_moves_to_the_right_hand_side():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("hidden_obstacles", {"size": 3}, "size is 3; it must be a whole number between 4"),
+        ("hidden_obstacles", {"size": 3}, "size is 3; it must be a whole number from 4"),
         ("hidden_obstacles", {"density": 0.7}, "density is 0.7: in none of 1000 worlds of size 12"),
         ("hidden_obstacles", {"density": 1}, "density is 1: in none"),
         ("slippery", {"density": 1e-9}, "density is 1e-09: in none"),

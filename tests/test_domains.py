@@ -176,7 +176,7 @@ def test_features_lie_within_their_bounds(domain):
         (lambda: uamcts.make("two_way", broken=3), ["broken is 3", "broken=[[0, 2]]"]),
         (lambda: uamcts.make("two_way", ice=((2,),)), ["ice holds (2,)", "(row, column)"]),
         (lambda: uamcts.make("two_way", ice=(("a", 1),)), ["ice is ('a',)"]),
-        (lambda: uamcts.make("slippery", size=float("inf")), ["size is inf", "between 4 and 1000"]),
+        (lambda: uamcts.make("slippery", size=float("inf")), ["size is inf", "from 4 to 1000"]),
         (lambda: uamcts.make("slippery", density="x"), ["density is 'x'", "between 0 and 1"]),
         (lambda: uamcts.make("slippery", belt=3), ["belt is 3", "True or False"]),
         (lambda: uamcts.make("shortcut", door="no"), ["door is 'no'", "True or False"]),

@@ -9,8 +9,17 @@ import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
-EXAMPLES = ("frozen_lake", "cliff_walking", "taxi", "cart_pole", "warehouse")
-ROWS = ("random", "MCTS, wrong model", "UA-MCTS", "trust", "trust and memory", "MCTS, true model")
+EXAMPLES = (
+    "frozen_lake",
+    "cliff_walking",
+    "taxi",
+    "cart_pole",
+    "warehouse",
+    "boat",
+    "heavy_pendulum",
+    "closing_street",
+)
+ROWS = ("random", "MCTS, wrong model", "UA-MCTS", "agent", "MCTS, true model")
 REDUCED = ["--runs", "2", "--episodes", "2", "--iterations", "4", "--longest", "4", "--report"]
 
 
@@ -37,7 +46,8 @@ def test_an_example_in_a_reduced_form(name, capsys):
         assert line.startswith(row)
         assert "nan" not in line
         assert f"{found[row][:, -1, 0].mean():.2f} [" in line
-    assert printed[8].startswith("the simulator was wrong in")
+    assert len(printed) > 8  # the report
+    assert " costs a planner " in printed[-1]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -73,10 +83,44 @@ def test_the_detour_in_a_reduced_form(monkeypatch, capsys):
 
 
 def test_a_slippery_lake_in_a_reduced_form(capsys):
-    shares = importlib.import_module("slippery_lake").main(["--episodes", "2", "--iterations", "5"])
-    assert shares["optimum"] == pytest.approx(0.744, abs=0.001)
-    assert all(0 <= share <= 1 for share in shares.values())
-    assert "iterations reach" in capsys.readouterr().out.splitlines()[-1]
+    lake = importlib.import_module("slippery_lake")
+    chances, outcomes = zip(*lake.Lake(0.4).outcomes((2, 2), 1), strict=True)  # down
+    assert chances == pytest.approx((0.4, 0.3, 0.3))
+    assert outcomes == (((3, 2), 0.0, False), ((2, 3), -1.0, True), ((2, 1), 0.0, False))
+    assert lake.Lake(1.0).outcomes((2, 2), 2) == [(1.0, ((2, 3), -1.0, True))]
+    found = lake.main(["--runs", "2", "--iterations", "5", "--percent", "90"])
+    assert tuple(found) == ROWS
+    assert all(rewards.shape == (2, 1, 2) for rewards in found.values())
+    assert capsys.readouterr().out.splitlines()[-1].startswith("Believing p = 0.7 where it is 0.9 costs a planner")
+
+
+def test_the_conclusion_follows_from_the_numbers():
+    conclusion = importlib.import_module("worlds_apart").conclusion
+
+    def lives(*rewards):
+        return np.array([[[reward + noise, 1.0]] * 3 for reward in rewards for noise in (-0.01, 0.01)])
+
+    wrong, true = lives(0.0, 0.0), lives(2.0, 2.0)
+    for agent, words in ((1.5, "wins back 75 % of it"), (-0.5, "loses another 0.50")):
+        found = {"MCTS, wrong model": wrong, "agent": lives(agent, agent), "MCTS, true model": true}
+        assert conclusion(found, "fog").startswith("Fog costs a planner 2.00 of reward an episode; in the last")
+        assert words in conclusion(found, "fog")
+    found = {"MCTS, wrong model": wrong, "agent": lives(1.0, 1.0), "MCTS, true model": wrong}
+    assert "nothing that 4 agents can show; in the last episode the agent gets +1.00" in conclusion(found, "fog")
+
+
+def test_a_world_may_change_half_way_and_the_true_planner_is_told():
+    apart, street = (importlib.import_module(name) for name in ("worlds_apart", "closing_street"))
+    chosen = apart.options("", ["--runs", "1"], runs=1, episodes=4, iterations=40, longest=30)
+    before, after = street.Streets(), street.Streets({street.CLOSED})
+    worlds = [apart.World(simulator, street.START) for simulator in (before, after)]
+
+    def make(model, seed):
+        return apart.plain_mcts(model, seed, iterations=40, depth=20, gamma=0.95)
+
+    lengths = [steps for _, steps in apart.live_through([before, after], make, worlds, 0, chosen, False)[0]]
+    assert lengths == [6, 6, 10, 10]
+    assert [steps for _, steps in apart.live_through([before], make, worlds, 0, chosen, False)[0]][2:] == [30, 30]
 
 
 def test_a_trained_policy_halves_the_iterations():

@@ -162,8 +162,8 @@ def test_facts_override_the_model_and_its_doubt_where_they_were_seen_and_nowhere
         model, doubt = learner.planner(domain)
         if not many:
             return jax.vmap(model)(states, actions), jax.vmap(doubt)(states, actions)
-        found, table = doubt.many(doubt.memory(), states, actions, actions >= 0)
-        again, known = jax.vmap(doubt.glance, (None, 0, 0))(table, states, actions)
+        found, table = doubt.predict_batch(doubt.empty_cache(), states, actions, actions >= 0)
+        again, known = jax.vmap(doubt.lookup, (None, 0, 0))(table, states, actions)
         one = jax.vmap(doubt)(states, actions)
         return jax.vmap(model)(states, actions), jnp.where(known & (found == again) & (one == found), found, jnp.nan)
 

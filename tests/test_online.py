@@ -424,5 +424,5 @@ def test_searches_with_and_without_memory_agree():
         np.testing.assert_allclose(with_memory.uncertainty, without.uncertainty, rtol=1e-5)
         pointwise = jax.jit(lambda state, key: uamcts.search(key, state, domain.model, predict, config))(state, key)
         np.testing.assert_array_equal(with_memory.visits, pointwise.visits)
-        assert with_memory.memory is not None
-        assert without.memory is None
+        assert with_memory.cache is not None
+        assert without.cache is None

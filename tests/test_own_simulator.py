@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 
 import uamcts
 from uamcts.agent import python_simulator, simulator_probe
-from uamcts.agent.experience import Experience, Measure, Outcome, Returns
+from uamcts.agent.experience import Experience, Row
+from uamcts.agent.measure import Measure, Outcome
+from uamcts.agent.returns import Returns
+from uamcts.corrections.journal import Journal
 from uamcts.agent.report import Report
 from uamcts.agent.states import as_json, from_json
 
@@ -86,6 +89,12 @@ def outcome(features, reward=0.0, terminal=False):
     return Outcome(np.array(features, float), reward, terminal)
 
 
+def add(experience, here, action, believed, real):
+    """Adds a transition that the simulator alone has predicted."""
+    row = Row(None, action, None, here, here.astype(np.float32), action, real, believed, believed, (np.nan, np.nan))
+    experience.add(row, Measure(), Journal())
+
+
 def test_discrepancy_by_hand():
     """Two features: one in [0, 1000], one in [0, 1]. Standardised, an error of one deviation counts alike in both."""
     experience = Experience()
@@ -94,11 +103,10 @@ def test_discrepancy_by_hand():
         ((0, 1), (1000, 1), (500, 1)),
         ((0, 0), (0, 1), (0, 0.5)),
     ):
-        experience.add(np.array(here, float), np.array(here, np.float32), len(experience.rows), outcome(believed),
-                       outcome(after), np.nan)  # fmt: skip
+        add(experience, np.array(here, float), experience.count, outcome(believed), outcome(after))
     # The six real states have 0, 1000, 0, 1000, 0, 0 and 0, 0, 1, 1, 0, 1.
     scales = np.array([np.std([0, 1000, 0, 1000, 0, 0]), np.std([0, 0, 1, 1, 0, 1])])
-    np.testing.assert_allclose(experience.scales, scales)
+    np.testing.assert_allclose(experience.scales.features, scales)
     expected = [0.0, (500 / scales[0]) ** 2 / 2, (0.5 / scales[1]) ** 2 / 2]
     np.testing.assert_allclose(experience.uncertainties(Measure()), expected)
     np.testing.assert_allclose(experience.uncertainties(Measure(("reward", "terminal"))), 0.0)
@@ -112,7 +120,7 @@ def test_rewards_and_ends_count_where_wanted():
         (1, (2.0, False), (2.0, True)),
         (2, (0.0, True), (None, None)),
     ):
-        experience.add(same, same, action, Outcome(same, *believed), Outcome(same, *real), np.nan)
+        add(experience, same, action, Outcome(same, *believed), Outcome(same, *real))
     np.testing.assert_allclose(experience.uncertainties(Measure()), [1.0, 1.0, 0.0])  # 4 is the whole spread of rewards
     np.testing.assert_allclose(experience.uncertainties(Measure(("reward",))), [1.0, 0.0, 0.0])
     np.testing.assert_allclose(experience.uncertainties(Measure(("terminal",))), [0.0, 1.0, 0.0])
@@ -123,13 +131,13 @@ def test_what_is_seen_twice_is_one_transition():
     """A world with chance: once as the simulator says, twice not: two thirds of the error."""
     experience = Experience()
     for after in (0.0, 1.0, 1.0):
-        experience.add(np.zeros(1), np.zeros(1), 0, outcome([0.0]), outcome([after]), np.nan)
+        add(experience, np.zeros(1), 0, outcome([0.0]), outcome([after]))
     assert experience.count == 1
     assert experience.column("times") == [3]
     variance = np.var([0, 0, 0, 1, 0, 1])
     np.testing.assert_allclose(experience.uncertainties(Measure()), 2 / 3 / variance)
     again = Experience.of(experience.arrays(), 1)
-    again.add(np.zeros(1), np.zeros(1), 0, outcome([0.0]), outcome([0.0]), np.nan)
+    add(again, np.zeros(1), 0, outcome([0.0]), outcome([0.0]))
     assert again.column("times") == [4]
     assert experience.column("times") == [3]
 

@@ -1,10 +1,13 @@
 """The package as a whole: its names, its versions, what an import does."""
 
+import ast
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import jax
 import pytest
 
 import uamcts
@@ -35,6 +38,31 @@ def test_nothing_is_unpickled_or_evaluated():
     for path in (ROOT / "src").rglob("*.py"):
         source = path.read_text()
         assert not re.search(r"\bpickle\b|allow_pickle=True|\beval\(|\bexec\(", source), path
+
+
+LONG_DOCSTRINGS = {"mcts/api.py search", "reference/engine.py search"}
+"""The public functions with a dozen documented arguments each: their docstrings do not count as lines."""
+
+
+def lines_of(function):
+    doc = function.body[0]
+    documented = isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant) and isinstance(doc.value.value, str)
+    return function.end_lineno - function.lineno + 1, doc.end_lineno - doc.lineno + 1 if documented else 0
+
+
+def test_no_file_has_over_300_lines_and_no_function_over_50():
+    home, long = ROOT / "src" / "uamcts", {}
+    for path in sorted(home.rglob("*.py")):
+        source, name = path.read_text(), path.relative_to(home).as_posix()
+        if source.count("\n") > 300:
+            long[name] = source.count("\n")
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                (lines, docstring), place = lines_of(node), f"{name} {node.name}"
+                lines -= docstring if place in LONG_DOCSTRINGS else 0
+                if lines > 50:
+                    long[place] = lines
+    assert not long
 
 
 @pytest.mark.parametrize("imports", ["uamcts", "uamcts.agent", "uamcts.agent.agent"])
@@ -70,3 +98,12 @@ def test_old_names_still_work_with_a_warning():
     with pytest.warns(DeprecationWarning, match="use alpha_schedule"):
         falling = uamcts.baselines.falling
     assert falling is uamcts.baselines.alpha_schedule
+    config = uamcts.SearchConfig(iterations=2, rollouts=1, depth=1)
+    domain = uamcts.make("two_way")
+    state = domain.reset(jax.random.key(0))
+    result = uamcts.search(jax.random.key(0), state, domain.model, None, config)
+    with pytest.warns(DeprecationWarning, match=r"use SearchResult\.cache"):
+        assert result.memory is result.cache
+    old = SimpleNamespace(memory=None, glance=None, many=None)
+    with pytest.raises(TypeError, match="rename them to empty_cache, lookup and predict_batch"):
+        uamcts.search(jax.random.key(0), state, domain.model, old, config)

@@ -58,7 +58,7 @@ SIBLINGS = {
 
 def test_scores_as_released():
     """Values 3, 5, 4 become 0, 1, 0.5; the whole score is damped."""
-    found = select.scores(uamcts.SearchConfig(c=2.0), **SIBLINGS)
+    found = select.scores(select.Siblings(**SIBLINGS), uamcts.SearchConfig(c=2.0))
     log = math.log(10)
     expected = [0.5 * (0 + 2 * math.sqrt(log / 2)), 0.25 * (1 + 2 * math.sqrt(log / 4)), 0.5 + 2 * math.sqrt(log / 4)]
     np.testing.assert_allclose(np.asarray(found)[[0, 1, 3]], expected, rtol=1e-6)
@@ -66,7 +66,7 @@ def test_scores_as_released():
 
 def test_scores_as_printed():
     """Raw values; only the exploration is damped."""
-    found = select.scores(uamcts.SearchConfig(c=2.0, rules="pseudocode"), **SIBLINGS)
+    found = select.scores(select.Siblings(**SIBLINGS), uamcts.SearchConfig(c=2.0, rules="pseudocode"))
     log = math.log(10)
     expected = [3 + 0.5 * 2 * math.sqrt(log / 2), 5 + 0.25 * 2 * math.sqrt(log / 4), 4 + 2 * math.sqrt(log / 4)]
     np.testing.assert_allclose(np.asarray(found)[[0, 1, 3]], expected, rtol=1e-6)

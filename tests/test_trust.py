@@ -79,9 +79,9 @@ def test_a_doubtful_childs_score_is_lowered():
     """Values 3, 5, 4 become 0, 1, 0.5, equal ones 0.5; the second child is doubtful."""
     config, log = replace(TRUST, c=2.0), math.log(10)
     exploration = [2 * math.sqrt(log / 2), 2 * math.sqrt(log / 4), 2 * math.sqrt(log / 4)]
-    differing = select.scores(config, values=jnp.array([3.0, 5.0, 99.0, 4.0]), **SIBLINGS)
+    differing = select.scores(select.Siblings(values=jnp.array([3.0, 5.0, 99.0, 4.0]), **SIBLINGS), config)
     np.testing.assert_allclose(np.asarray(differing)[[0, 1, 3]], np.add([0.0, -1.0, 0.5], exploration), atol=1e-6)
-    same = select.scores(config, values=jnp.array([3.0, 3.0, 99.0, 3.0]), **SIBLINGS)
+    same = select.scores(select.Siblings(values=jnp.array([3.0, 3.0, 99.0, 3.0]), **SIBLINGS), config)
     np.testing.assert_allclose(np.asarray(same)[[0, 1, 3]], np.add([0.5, -1.5, 0.5], exploration), atol=1e-6)
 
 

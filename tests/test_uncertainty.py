@@ -288,15 +288,15 @@ def test_recalled_answers_are_the_networks(name):
     actions = jnp.arange(320) % domain.num_actions
     recall = PredictionCache(predict, domain.num_actions, remember=True)
     plain = PredictionCache(predict, domain.num_actions, remember=False)
-    expected, nothing = plain.many(plain.memory(), states, actions, jnp.ones(320, bool))
+    expected, nothing = plain.predict_batch(plain.empty_cache(), states, actions, jnp.ones(320, bool))
     assert nothing is None
     wanted = jnp.arange(320) % 5 != 0
-    many = jax.jit(recall.many)
-    found, memory = many(recall.memory(), states, actions, wanted)
+    many = jax.jit(recall.predict_batch)
+    found, memory = many(recall.empty_cache(), states, actions, wanted)
     np.testing.assert_allclose(found[wanted], expected[wanted], rtol=1e-6)
     again, memory = many(memory, states, actions, jnp.ones(320, bool))
     np.testing.assert_allclose(again, expected, rtol=1e-6)
-    answers, known = jax.vmap(recall.glance, (None, 0, 0))(memory, states, actions)
+    answers, known = jax.vmap(recall.lookup, (None, 0, 0))(memory, states, actions)
     assert np.mean(known) > 0.99
     np.testing.assert_allclose(np.asarray(answers)[known], np.asarray(again)[known], rtol=1e-6)
 
@@ -307,8 +307,8 @@ def test_the_memory_answers_and_not_the_network():
     states, actions = walked(domain, 10, 2), jnp.zeros(20, jnp.int32)
     first = PredictionCache(lambda state, action: jnp.float32(0.25), 3, remember=True)
     second = PredictionCache(lambda state, action: jnp.float32(0.75), 3, remember=True)
-    _, memory = first.many(first.memory(), states, actions, jnp.ones(20, bool))
-    assert set(second.many(memory, states, actions, jnp.ones(20, bool))[0].tolist()) == {0.25}
+    _, memory = first.predict_batch(first.empty_cache(), states, actions, jnp.ones(20, bool))
+    assert set(second.predict_batch(memory, states, actions, jnp.ones(20, bool))[0].tolist()) == {0.25}
 
 
 def test_a_crowded_table_still_answers_rightly():
@@ -319,11 +319,11 @@ def test_a_crowded_table_still_answers_rightly():
     first, _ = jax.vmap(fingerprint)(jnp.asarray(numbers))
     crowd = jnp.asarray(numbers[np.asarray(first) % SETS == 7][: 3 * WAYS])
     assert crowd.size == 3 * WAYS
-    memory = recall.memory()
+    memory = recall.empty_cache()
     for _ in range(3):
         for action in (0, 1):
             asked = jnp.full(crowd.size, action)
-            found, memory = recall.many(memory, crowd, asked, jnp.ones(crowd.size, bool))
+            found, memory = recall.predict_batch(memory, crowd, asked, jnp.ones(crowd.size, bool))
             np.testing.assert_array_equal(found, np.asarray(crowd, np.float32) + action)
 
 
@@ -408,8 +408,8 @@ def test_a_fingerprint_does_not_depend_on_how_words_are_mixed(monkeypatch):
 def test_the_memory_keeps_one_hot_states_apart():
     """3,936 one-hot states asked for one after the other: each gets its own answer."""
     recall = PredictionCache(lambda state, action: jnp.argmax(state).astype(jnp.float32), 1, remember=True)
-    states, memory = jnp.eye(3936), recall.memory()
-    many = jax.jit(recall.many)
+    states, memory = jnp.eye(3936), recall.empty_cache()
+    many = jax.jit(recall.predict_batch)
     for start in range(0, 3936, 984):
         rows = states[start : start + 984]
         found, memory = many(memory, rows, jnp.zeros(984, jnp.int32), jnp.ones(984, bool))

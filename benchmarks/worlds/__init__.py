@@ -1,5 +1,10 @@
 """A zoo of worlds that differ from the simulator in one way or another: `ZOO` has them by name."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))  # some worlds are those of the examples
+
 from worlds import chance, drift, examples, grids, pendulums, points, poles
 from worlds.zoo import ZOO, Entry, Setting
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from slippery_lake import LAKE, MOVES, Lake
+
 from worlds.grids import Grid
 from worlds.zoo import Setting, setting, world
-
-from slippery_lake import LAKE, MOVES, Lake  # isort: skip
 
 CLIFF = ("FFFFFFFFFFFF", "FFFFFFFFFFFF", "FFFFFFFFFFFF", "SHHHHHHHHHHG")
 ONE_LIFE = {"episodes": 1, "longest": 100, "told": True, "parameters": ["p"], "lives": 10, "iterations": 100}

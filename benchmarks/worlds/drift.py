@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from closing_street import CLOSED, START, Streets
+from heavy_pendulum import Pendulum
+
 from worlds.pendulums import BUDGET as SWING
 from worlds.pendulums import start as hanging
 from worlds.poles import BUDGET as BALANCE
 from worlds.poles import CartPole
 from worlds.poles import start as upright
 from worlds.zoo import Setting, setting, world
-
-from closing_street import CLOSED, START, Streets  # isort: skip
-from heavy_pendulum import Pendulum  # isort: skip
 
 VAN = {"iterations": 50, "rollouts": 2, "depth": 20, "gamma": 0.95, "episodes": 12, "longest": 40}
 UPPER, LOWER = (0, 3), (4, 3)

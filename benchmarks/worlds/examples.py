@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from worlds.zoo import Setting, setting, world
 from worlds_apart import GymWorld
+
+from worlds.zoo import Setting, setting, world
 
 
 @world("cliff", "wind in four cells beside a cliff", iterations=100, rollouts=5, depth=10, gamma=0.95)

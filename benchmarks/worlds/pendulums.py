@@ -6,16 +6,16 @@ import math
 import random
 from typing import Any
 
-from worlds.zoo import Setting, setting, world
+from heavy_pendulum import Pendulum, wrap
 from worlds_apart import GymWorld
 
-from heavy_pendulum import Pendulum, wrap  # isort: skip
+from worlds.zoo import Setting, setting, world
 
-BUDGET = {"iterations": 60, "rollouts": 1, "depth": 25, "gamma": 0.98, "episodes": 6, "longest": 60}
+BUDGET = {"iterations": 60, "rollouts": 1, "depth": 10, "gamma": 0.98, "episodes": 6, "longest": 30}
 
 
 def start(rng: random.Random) -> Any:
-    return wrap(math.pi + rng.uniform(-0.5, 0.5)), rng.uniform(-0.5, 0.5)
+    return wrap(math.pi + rng.uniform(-0.2, 0.2)), rng.uniform(-0.2, 0.2)
 
 
 @world("pendulum_mass", "a pendulum of 1.4 times the mass", **BUDGET)
@@ -28,7 +28,9 @@ def pendulum_mass_length() -> Setting:
     return setting(Pendulum(), Pendulum(m=0.8, l=1.4), start)
 
 
-@world("gym_pendulum", "Gymnasium's Pendulum of 1.4 times the mass, five torques", **{**BUDGET, "longest": 100})
+@world(
+    "gym_pendulum", "Gymnasium's Pendulum of 1.4 times the mass, five torques", **{**BUDGET, "depth": 20, "longest": 80}
+)
 def gym_pendulum() -> Setting:
     import gymnasium
 

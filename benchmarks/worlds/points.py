@@ -6,9 +6,9 @@ import math
 import random
 from typing import Any
 
-from worlds.zoo import Setting, setting, world
+from boat import Boat, judge
 
-from boat import Boat, judge  # isort: skip (the examples are on the path once worlds.zoo is imported)
+from worlds.zoo import Setting, setting, world
 
 BUDGET = {"iterations": 60, "rollouts": 1, "depth": 15, "gamma": 0.97}
 PIT = (1.0, 0.9)
@@ -42,11 +42,21 @@ class Point:
 
 
 class Dragged(Point):
-    """Drag grows with the square of the speed, and a side wind blows in the north."""
+    """Drag grows with the square of the speed."""
 
     def force(self, vx: float, vy: float, action: int) -> tuple[float, float]:
         fx, fy = super().force(vx, vy, action)
         return fx - 1.2 * vx * abs(vx) - 0.5 * vx, fy - 1.2 * vy * abs(vy) - 0.5 * vy
+
+
+class Drawn(Point):
+    """A magnet in the pit draws the robot, the more the nearer it is."""
+
+    def step(self, state: Any, action: int) -> Any:
+        x, y, vx, vy = state
+        away = max(0.5, math.dist((x, y), PIT)) ** 3
+        pulled = vx + self.dt * (PIT[0] - x) / away, vy + self.dt * (PIT[1] - y) / away
+        return super().step((x, y, *pulled), action)
 
 
 class Carried(Boat):
@@ -81,7 +91,9 @@ def noise_point() -> Setting:
     return setting(Point(), Point(), start, blur)
 
 
-@world("noise_boat", "a boat without a current, with sensor noise of 0.02", iterations=60, depth=25, gamma=0.97, longest=50)
+@world(
+    "noise_boat", "a boat without a current, with sensor noise of 0.02", iterations=60, depth=25, gamma=0.97, longest=50
+)
 def noise_boat() -> Setting:
     return setting(Boat(), Boat(), quay, blur)
 
@@ -91,11 +103,18 @@ def drag() -> Setting:
     return setting(Point(), Dragged(), start)
 
 
+@world("magnet", "a point robot drawn to the pit by a magnet that the simulator lacks", **BUDGET)
+def magnet() -> Setting:
+    return setting(Point(), Drawn(), start)
+
+
 @world("boat", "a constant current, believed to be 0", iterations=60, rollouts=1, depth=25, gamma=0.97, longest=50)
 def boat() -> Setting:
     return setting(Boat(), Boat(-0.2, 0.25), quay)
 
 
-@world("boat_no_attribute", "a current that is no attribute", iterations=60, rollouts=1, depth=25, gamma=0.97, longest=50)
+@world(
+    "boat_no_attribute", "a current that is no attribute", iterations=60, rollouts=1, depth=25, gamma=0.97, longest=50
+)
 def boat_no_attribute() -> Setting:
     return setting(Boat(), Carried(), quay)

@@ -6,8 +6,9 @@ import math
 import random
 from typing import Any
 
-from worlds.zoo import Setting, setting, world
 from worlds_apart import GymWorld
+
+from worlds.zoo import Setting, setting, world
 
 BUDGET = {"iterations": 40, "rollouts": 1, "depth": 15, "gamma": 0.99, "episodes": 6, "longest": 200}
 

@@ -21,13 +21,17 @@ MOST_ACTIONS = 100_000
 """The largest number of actions: a node of a search tree has room for one child per action."""
 
 
-def shown(thing: Any) -> str:
+def short_repr(thing: Any) -> str:
     """The `repr` of a value for an error message, shortened if it is long."""
     try:
         words = repr(thing)
     except Exception as error:  # somebody's own __repr__
         words = f"a {type(thing).__name__} whose repr raises {type(error).__name__}"
     return shorten(words, 80)
+
+
+shown = short_repr
+"""An alias."""
 
 
 def shorten(text: str, longest: int) -> str:
@@ -64,7 +68,7 @@ def whole(argument: str, value: Any, least: int = 1, most: int | None = None) ->
     number = integer(value)
     if number is None or number < least or (most is not None and number > most):
         limits = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{argument} is {shown(value)}; it must be a whole number {limits}")
+        raise ValueError(f"{argument} is {short_repr(value)}; it must be a whole number {limits}")
     return number
 
 
@@ -73,7 +77,7 @@ def action_number(value: Any, num_actions: int, owner: str, argument: str = "act
     number = integer(value)
     if number is None:
         raise ValueError(
-            f"{argument} is {shown(value)} (a {type(value).__name__}); give a whole number from 0 to "
+            f"{argument} is {short_repr(value)} (a {type(value).__name__}); give a whole number from 0 to "
             f"{num_actions - 1}, without rounding"
         )
     if not 0 <= number < num_actions:
@@ -90,7 +94,7 @@ def seed_number(value: Any) -> int:
     """`value` as a seed: a whole number of at most 64 bits."""
     number = integer(value)
     if number is None or not -(2**63) <= number < 2**63:
-        raise ValueError(f"seed is {shown(value)}; it must be a whole number of at most 64 bits (up to 2**63 - 1)")
+        raise ValueError(f"seed is {short_repr(value)}; it must be a whole number of at most 64 bits (up to 2**63 - 1)")
     return number
 
 
@@ -119,8 +123,18 @@ def real(
             number = float(value)
     if not abs(number) <= LARGEST or (good is not None and not good(number)):
         large = " and at most 3.4e38 in size" if math.isfinite(number) and abs(number) > LARGEST else ""
-        raise ValueError(f"{argument} {verb} {shown(value)}; {remedy}{large}")
+        raise ValueError(f"{argument} {verb} {short_repr(value)}; {remedy}{large}")
     return number
+
+
+def at_least_zero(argument: str, value: Any) -> float:
+    """`value` as a finite number of at least 0."""
+    return real(argument, value, "it must be a finite number of at least 0", lambda number: number >= 0)
+
+
+def fraction(argument: str, value: Any) -> float:
+    """`value` as a number strictly between 0 and 1."""
+    return real(argument, value, "it must lie between 0 and 1, exclusive", lambda number: 0 < number < 1)
 
 
 def flag(argument: str, value: Any, remedy: str = "it must be True or False") -> bool:
@@ -129,30 +143,30 @@ def flag(argument: str, value: Any, remedy: str = "it must be True or False") ->
     if getattr(value, "ndim", 1) == 0 and getattr(value, "dtype", None) == np.bool_:
         number = int(value)
     if number not in (0, 1):
-        raise ValueError(f"{argument} is {shown(value)}; {remedy}")
+        raise ValueError(f"{argument} is {short_repr(value)}; {remedy}")
     return bool(value)
 
 
 def switch(argument: str, value: Any) -> bool:
     """`value` as a bool, where numbers are not accepted."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{argument} is {shown(value)}; it must be True or False")
+        raise ValueError(f"{argument} is {short_repr(value)}; it must be True or False")
     return bool(value)
 
 
 def function(argument: str, value: Any, form: str) -> None:
     """Raises a TypeError if `value` cannot be called; None means that the argument was not given."""
     if value is not None and not callable(value):
-        raise TypeError(f"{argument} is {shown(value)}; give a function {form}")
+        raise TypeError(f"{argument} is {short_repr(value)}; give a function {form}")
 
 
 def names(argument: str, value: Any, count: int) -> tuple[str, ...]:
     """`value` as a tuple of `count` names, or an empty one."""
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-        raise ValueError(f"{argument} is {shown(value)}; give one name for each of the {count} actions, or none")
+        raise ValueError(f"{argument} is {short_repr(value)}; give one name for each of the {count} actions, or none")
     found = tuple(value)
     if found and (len(found) != count or not all(isinstance(name, str) for name in found)):
-        raise ValueError(f"{argument} is {shown(found)}; give one name for each of the {count} actions, or none")
+        raise ValueError(f"{argument} is {short_repr(found)}; give one name for each of the {count} actions, or none")
     return found
 
 
@@ -179,12 +193,17 @@ def _machine_memory() -> float:
         return math.inf
 
 
-def search_bytes(state: Any, config: Any, num_actions: int) -> float:
-    """An estimate of the bytes a compiled search needs: its tree, and a state for every rollout."""
+def state_bytes(state: Any) -> int:
+    """The bytes of the arrays of a state."""
     import jax
 
     leaves = jax.tree.leaves(state)
-    size = sum(np.prod(np.shape(leaf)) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
+    return sum(int(np.prod(np.shape(leaf))) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
+
+
+def search_bytes(state: Any, config: Any, num_actions: int) -> float:
+    """An estimate of the bytes a compiled search needs: its tree, and a state for every rollout."""
+    size = state_bytes(state)
     node = size + 34  # links, conditions and statistics
     return float((config.iterations + 2) * num_actions * node + config.rollouts * (size + 16))
 
@@ -204,7 +223,7 @@ def legal_actions(allowed: Any, num_actions: int) -> list[int]:
     else:
         numbers = _action_numbers(allowed, num_actions)
     if len(set(numbers)) < len(numbers):
-        raise ValueError(f"legal_actions gave {shown(allowed)}, which names an action twice; name each one once")
+        raise ValueError(f"legal_actions gave {short_repr(allowed)}, which names an action twice; name each one once")
     if numbers and not (min(numbers) >= 0 and max(numbers) < num_actions):
         odd = next(number for number in numbers if not 0 <= number < num_actions)
         raise ValueError(f"legal_actions gave {odd!r}; actions are 0 to {num_actions - 1}")
@@ -215,18 +234,18 @@ def _action_numbers(allowed: Any, num_actions: int) -> list[int]:
     """The actions in a sequence, an array, a set or a mask, in the order given."""
     flat = isinstance(allowed, Iterable) and getattr(allowed, "ndim", 1) == 1
     if not flat or isinstance(allowed, (str, bytes, dict)):
-        raise ValueError(f"legal_actions gave {shown(allowed)}; it must give a list of actions, or a mask")
+        raise ValueError(f"legal_actions gave {short_repr(allowed)}; it must give a list of actions, or a mask")
     given = list(allowed)
     conditions = [isinstance(one, (bool, np.bool_)) or getattr(one, "dtype", None) == np.bool_ for one in given]
     if given and all(conditions):
         if len(given) != num_actions:
             raise ValueError(
-                f"legal_actions gave {shown(allowed)}, conditions for {len(given)} actions where there are "
+                f"legal_actions gave {short_repr(allowed)}, conditions for {len(given)} actions where there are "
                 f"{num_actions}; give one for each action, or a list of the legal actions"
             )
         return [action for action, condition in enumerate(given) if condition]
     numbers = [integer(one) for one in given]
     if None in numbers:
         odd = given[numbers.index(None)]
-        raise ValueError(f"legal_actions gave {shown(odd)}; actions are whole numbers, 0 to {num_actions - 1}")
+        raise ValueError(f"legal_actions gave {short_repr(odd)}; actions are whole numbers, 0 to {num_actions - 1}")
     return [number for number in numbers if number is not None]

@@ -6,12 +6,13 @@ axes in front. They are documentation at run time and checked in the tests.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 PyTree: TypeAlias = Any
-"""A nested structure of arrays. States are pytrees, and so is what an uncertainty function remembers."""
+"""A nested structure of arrays, such as a state or a prediction cache. JAX has no narrower type for it."""
 
 Number: TypeAlias = Any
 """A Python number in the plain engine; in the compiled one also an array, traced or with an axis for a batch.
@@ -51,6 +52,33 @@ class Model(Protocol):
         ...
 
 
+class StepModel(Protocol):
+    """A simulator whose method is the step."""
+
+    def step(self, state: PyTree, action: Int[Array, ""], /) -> Transition: ...
+
+
+class OutcomesModel(Protocol):
+    """A random simulator that lists what can happen."""
+
+    def outcomes(self, state: PyTree, action: Int[Array, ""], /) -> tuple[Transition, Float[Array, " outcomes"]]: ...
+
+
+class SampleModel(Protocol):
+    """A random simulator that can only be drawn from."""
+
+    def sample(self, state: PyTree, action: Int[Array, ""], key: PRNGKeyArray, /) -> Transition: ...
+
+
+AnyModel: TypeAlias = Model | OutcomesModel | SampleModel | StepModel
+Policy: TypeAlias = Callable[[PyTree, PRNGKeyArray], Array]
+"""(state, key) -> an action, or probabilities [actions]."""
+Value: TypeAlias = Callable[[PyTree], Array | float]
+"""The value of a state."""
+Prior: TypeAlias = Callable[[PyTree], Array]
+"""Prior probabilities of the actions in a state, [actions]: any numbers of at least 0."""
+
+
 @runtime_checkable
 class Uncertainty(Protocol):
     """How wrong the model is about one transition: 0 where it is right, larger where it is more wrong."""
@@ -76,18 +104,18 @@ class BatchedUncertainty(Protocol):
     evaluates all transitions of the rollouts in one batch afterwards.
     """
 
-    def memory(self) -> PyTree:
+    def empty_cache(self) -> PyTree:
         """An empty cache, or None if predictions are not cached."""
         ...
 
-    def glance(
-        self, memory: PyTree, state: PyTree, action: Int[Array, ""], /
+    def lookup(
+        self, cache: PyTree, state: PyTree, action: Int[Array, ""], /
     ) -> tuple[Float[Array, ""], Bool[Array, ""]]:
         """The cached prediction for one transition, and whether there is one."""
         ...
 
-    def many(
-        self, memory: PyTree, states: PyTree, actions: Int[Array, " n"], wanted: Bool[Array, " n"], /
+    def predict_batch(
+        self, cache: PyTree, states: PyTree, actions: Int[Array, " n"], wanted: Bool[Array, " n"], /
     ) -> tuple[Float[Array, " n"], PyTree]:
         """Predictions for transitions that are `wanted`, and the cache afterwards; `states` has a leading axis [n]."""
         ...

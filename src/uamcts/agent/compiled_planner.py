@@ -123,7 +123,7 @@ class CompiledPlanner(CompiledModel):
     def _fresh_memory(self) -> PyTree:
         fitted = self.uncertainty
         uncertainty: Any = None if fitted is None else fitted.uncertainty(self._compiled.numbers, self.num_actions)
-        return uncertainty.memory() if hasattr(uncertainty, "memory") else None
+        return uncertainty.empty_cache() if hasattr(uncertainty, "empty_cache") else None
 
     def remember(self, state: PyTree, action: int, following: PyTree, reward: float, terminal: bool) -> bool:
         """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""
@@ -204,8 +204,8 @@ class CompiledPlanner(CompiledModel):
             found: SearchResult = self._compiled.search(
                 known, key, state, config, self._memory, left, before, iterations, self._varied and self._used_facts
             )
-            self._memory = found.memory
-            return found._replace(memory=None)
+            self._memory = found.cache
+            return found._replace(cache=None)
 
         try:
             found = search(config.iterations) if self._budget is None else self._budget.run(search)

@@ -232,6 +232,10 @@ class Corrector:
             for name in words["residuals"]
             if name in CANDIDATES
         }
+        wanted = {"words", *(f"referee.{name}" for name in self.referee.arrays())}
+        wanted |= {f"{name}.{part}" for name, residual in residuals.items() for part in residual.arrays()}
+        if wanted != arrays.keys():
+            raise ValueError(f"{min(wanted ^ arrays.keys())} is missing or not part of it")
         referee = Referee(CANDIDATES)
         referee.restore(
             {name.removeprefix("referee."): array for name, array in arrays.items() if name.startswith("referee.")}

@@ -23,10 +23,12 @@ from uamcts.agent.backend import (
     split_groups,
 )
 from uamcts.agent.domain_transitions import compare, infer_terminal, state_bytes
-from uamcts.agent.experience import Experience, Measure, Outcome
+from uamcts.agent.experience import Experience, Row
+from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.report import Report, build_report
 from uamcts.arguments import action_number, flag, real, refuse_beyond_memory, search_bytes
 from uamcts.corrections.facts import Patched, identity_of
+from uamcts.corrections.journal import Journal
 from uamcts.domains.base import Domain
 from uamcts.mcts.api import raise_flags
 from uamcts.mcts.config import SearchConfig
@@ -37,6 +39,9 @@ from uamcts.uncertainty import Estimator, make_estimator
 from uamcts.uncertainty.calibration import Calibrated
 from uamcts.uncertainty.learner import AgentState, finish_on_host, fresh_learner, goes_on, observe, plan, train
 from uamcts.uncertainty.schedule import Schedule
+
+MEASURE = Measure(("state",), lambda real, believed: 0.0)
+"""The paper's U, which is recorded with every transition."""
 
 
 class DomainBackend:
@@ -79,7 +84,7 @@ class DomainBackend:
         if memory:
             learner = Patched.fresh(start, learner, self.schedule.interval, identity_of(domain)(start))
         self.knowledge = AgentState.fresh(learner, self.schedule)
-        self.experience = Experience()
+        self.experience, self.journal = Experience(), Journal()
         self.acts = 0
         self._compile()
 
@@ -103,12 +108,16 @@ class DomainBackend:
     def twin(self) -> DomainBackend:
         """A copy that learns on its own."""
         twin = copy.copy(self)
-        twin.experience = self.experience.copy()
+        twin.experience, twin.journal = self.experience.copy(), Journal()
         return twin
+
+    def undo(self) -> None:
+        """Takes back what this copy has changed in what it shares."""
+        self.journal.undo()
 
     def _fresh_memory(self) -> PyTree:
         _, uncertainty = self.knowledge.learner.planner(self.domain)
-        return uncertainty.memory() if hasattr(uncertainty, "memory") else None
+        return uncertainty.empty_cache() if hasattr(uncertainty, "empty_cache") else None
 
     @property
     def estimator(self) -> Estimator:
@@ -158,10 +167,10 @@ class DomainBackend:
         except BaseException:
             self._memory = self._fresh_memory()  # the old one was donated to the search that failed
             raise
-        self._memory = found.memory
+        self._memory = found.cache
         raise_flags(found)
         self.acts += 1
-        return found._replace(memory=None)
+        return found._replace(cache=None)
 
     def observe(
         self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None
@@ -197,7 +206,11 @@ class DomainBackend:
         inputs = state_bytes(state)
         predicted = Outcome(believed, float(compared.reward), bool(compared.terminal))
         unscaled = float(np.mean((after - believed) ** 2))
-        self.experience.add(here, inputs, int(action), predicted, Outcome(after, reward, terminal), unscaled)
+        row = Row(
+            None, action, None, here, inputs, int(action), Outcome(after, reward, terminal), predicted, predicted,
+            (unscaled, unscaled),
+        )  # fmt: skip
+        self.experience.add(row, MEASURE, self.journal)
 
     def learn(self) -> bool:
         return all_or_nothing(self, lambda backend: backend._learn())
@@ -221,9 +234,8 @@ class DomainBackend:
         return count
 
     def report(self, most: int) -> Report:
-        measure = Measure(("state",), lambda real, believed: 0.0)  # the paper's U, noted with every transition
         memory = self.knowledge.learner.facts.recurrence() if self._remembers else None
-        return build_report(self.experience, measure, self._predict, most, self.steps, self.action_names, memory)
+        return build_report(self.experience, MEASURE, self._predict, most, self.steps, self.action_names, memory)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
         """U-hat of some of the transitions."""

@@ -208,18 +208,10 @@ class PlainPlanner:
         return bool(old[1:] != new[1:] or self.key(old[0]) != self.key(new[0]))
 
     def forget_node(self, plan: reference.Result, state: Any) -> bool:
-        """Drops from a graph what depends on the outcomes of one state. Returns False if that cannot be done.
-
-        The node keeps its value and is expanded again when a search comes to it.
-        """
-        graph = plan.tree
-        if not isinstance(graph, reference.Graph):
+        """Has the next search on this graph look at one state anew. Returns False for a tree, where that cannot be."""
+        if not isinstance(plan.tree, reference.Graph):
             return False
-        for doubted in (False, True):
-            node = graph.nodes.get((self.key(state), doubted))
-            if node is not None and node.edges is not None:
-                node.edges, node.successors, node.reach = None, [], 1.0
-                graph.expanded = [one for one in graph.expanded if one is not node]
+        plan.tree.forget(self.key(state))
         return True
 
     def facts(self) -> dict[str, np.ndarray]:

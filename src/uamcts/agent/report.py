@@ -112,11 +112,10 @@ class Report:
             return
         if memory.varied:
             yield (
-                f"{memory.varied} of {memory.facts} remembered transitions had several outcomes: the agent plans with "
-                "the most frequent one and its mean reward; in a world with much chance leave the memory out "
-                "(memory=False)"
+                f"{memory.varied} of {memory.facts} remembered transitions had several outcomes: they are planned with "
+                "in proportion to how often each was seen"
             )
-        if memory.facts >= ENOUGH and memory.times == memory.facts:
+        if memory.facts >= ENOUGH and memory.times == memory.facts and not self.corrections and self.wrong:
             yield (
                 f"none of the {memory.facts} remembered transitions was ever met again, so the memory was of no use; "
                 "if a state holds a clock or a counter, say what tells states apart with identity="

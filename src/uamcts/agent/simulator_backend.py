@@ -319,6 +319,8 @@ class SimulatorBackend:
         return np.array([float(predict(jnp.asarray(rows["inputs"][p]), jnp.int32(rows["action"][p]))) for p in places])
 
     def save(self, path: FilePath) -> None:
+        self._stale_doubt = True
+        self._fit()
         counters = {"steps": np.int64(self.steps), "acts": np.int64(self.acts), "tau": np.float64(self.tau)}
         counters["least"] = np.float64(self.returns.least)
         tree = {

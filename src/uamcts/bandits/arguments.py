@@ -1,4 +1,4 @@
-"""What the runs are given, looked at and brought into the form that the compiled programs take."""
+"""Validates the arguments of the runs and converts them for the compiled programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uamcts import arguments
 from uamcts.bandits.arms import Bandit
 
 MOST = 2**24
-"""Steps, pairs, runs: up to here counts are exact in the float32 of the scores, and sums of rewards fit their word."""
+"""The most steps, pairs or runs: up to here counts are exact in float32, and sums of rewards fit into 32 bits."""
 
 
 class Arms(NamedTuple):

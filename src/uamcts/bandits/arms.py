@@ -1,4 +1,4 @@
-"""Corrupted K-armed bandits: what is seen of each arm, and what it is really worth."""
+"""Corrupted K-armed bandits: the observed and the real rewards of each arm."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ BETA_REWARDS = 1024
 class Bandit:
     """K arms. Arm i pays from the observed distribution (mean mu^_i); regret counts its real mean mu_i.
 
-    `observed`, `real` and `delta` [K]: mu^, mu and delta_i = |mu^_i - mu_i|. A `delta` that is given must say the same.
-    `observed_rewards` and `real_rewards` [K, Q]: rewards of which one is drawn, all as likely; None is Bernoulli.
+    `observed`, `real` and `delta` [K]: mu^, mu and delta_i = |mu^_i - mu_i|. If you give `delta`, it must agree with
+    the means. `observed_rewards` and `real_rewards` [K, Q]: equally likely rewards, one of which is drawn; None:
+    Bernoulli.
     """
 
     observed: Any
@@ -65,16 +66,16 @@ class Bandit:
 
 
 def bernoulli(observed: Any, real: Any, delta: Any = None) -> Bandit:
-    """Arms that pay 1 with probability `observed` [K] and else 0, and in reality with probability `real` [K]."""
+    """Arms that pay 1 with probability `observed` [K], in reality with probability `real` [K], and otherwise 0."""
     return Bandit(observed, real, delta)
 
 
 def beta(observed: Any, real: Any, concentration: float = 4.0, delta: Any = None) -> Bandit:
     """Arms that pay Beta(m v, (1 - m) v) with means m = `observed` and, in reality, `real`; v is the concentration.
 
-    Each distribution is cut into 1,024 equally likely pieces and drawn as the mean of one of them: its mean is kept,
-    of its variance the part inside the pieces (about a millionth) is lost. A pull costs one look-up more than a
-    Bernoulli one.
+    Each distribution is cut into 1,024 equally likely pieces and a draw is the mean of one of them. This keeps the
+    mean and loses the variance within the pieces, about a millionth of the whole. A pull costs one lookup more than a
+    Bernoulli pull.
     """
     if not 0 < concentration < np.inf:
         raise ValueError(f"concentration is {concentration!r}; it must be a finite number above 0")
@@ -89,9 +90,9 @@ def beta(observed: Any, real: Any, concentration: float = 4.0, delta: Any = None
 
 
 def from_rewards(observed: Any, real: Any, delta: Any = None) -> Bandit:
-    """Arms of one's own: `observed` [K, Q] and `real` [K, Q'] list rewards in [0, 1], all equally likely.
+    """Arms with given rewards: `observed` [K, Q] and `real` [K, Q'] list rewards in [0, 1], all equally likely.
 
-    They may be samples, quantiles or, with Q = 1, a reward that is always the same. The means are theirs.
+    They may be samples, quantiles or, with Q = 1, constant rewards. They determine the means.
     """
     tables = {}
     for name, value in (("observed", observed), ("real", real)):
@@ -130,7 +131,7 @@ def _matches(given: np.ndarray, delta: np.ndarray) -> None:
 
 
 def _pays(name: str, rewards: Any, means: np.ndarray) -> None:
-    """Refuses rewards that do not have the means; to one in ten thousand, for tables are cut from distributions."""
+    """Refuses rewards whose means differ from the given ones by more than about 1e-4, the error of a table."""
     if rewards is None:
         return
     shape = np.shape(rewards)

@@ -61,7 +61,7 @@ def score(mean: jax.Array, count: jax.Array, t: jax.Array, weight: jax.Array) ->
 
 
 def ucb(key: jax.Array, bandit: Bandit, steps: int, runs: int, c: float = 2**0.5, checkpoints: Any = None) -> Regret:
-    """Runs that take the observed rewards at their word."""
+    """UCB runs, which believe the observed rewards."""
     return play(key, bandit, steps, runs, c, 0.0, checkpoints)
 
 
@@ -74,10 +74,10 @@ def ua_ucb(
     checkpoints: Any = None,
     pairs: int | None = None,
 ) -> Regret:
-    """Runs that explore an arm the less, the more is known to be wrong with it.
+    """UA-UCB runs, which explore an arm less the more its observed rewards are known to be wrong.
 
-    With `pairs` delta is not known: each run estimates it before its first pull from as many paired samples of every
-    arm (see `estimate_delta`). Neither they nor their regret are counted.
+    With `pairs`, delta is unknown: before its first pull, each run estimates it from this many paired samples of every
+    arm (see `estimate_delta`). These count neither as pulls nor as regret.
     """
     if pairs is None:
         return play(key, bandit, steps, runs, c, bandit.delta, checkpoints)
@@ -97,7 +97,7 @@ def play(
     """`runs` runs of `steps` pulls with any `delta`: a number, [K] or [runs, K]. Right or wrong, it damps exploration.
 
     `checkpoints` are the pulls after which regret is noted: ascending, from K to `steps`; by default about fifty,
-    evenly spread over the logarithm. Run r draws the same words for its pulls in every call with the same key.
+    evenly spaced on a logarithmic scale. Run r draws the same words for its pulls in every call with the same key.
     """
     steps, runs = enough_steps(steps, bandit), whole("runs", runs)
     notes = notes_at(checkpoints, bandit.arms, steps)
@@ -109,7 +109,7 @@ def play(
 def arms_pulled(
     key: jax.Array, bandit: Bandit, steps: int, runs: int, c: float = 2**0.5, delta: Any = 0.0
 ) -> np.ndarray:
-    """Which arm each pull of the same runs took, [runs, steps]: to look at, with memory for every pull."""
+    """The arm of every pull of the same runs, [runs, steps], for inspection. Takes memory for every pull."""
     steps, runs = enough_steps(steps, bandit), whole("runs", runs)
     weight = exploration(c, delta, bandit, runs)
     later = np.asarray(_pulls(seed_of(key), observed_arms(bandit, steps), weight, runs, steps)).T
@@ -117,7 +117,7 @@ def arms_pulled(
 
 
 def estimate_delta(key: jax.Array, bandit: Bandit, pairs: int, runs: int) -> np.ndarray:
-    """delta estimated from `pairs` paired samples of every arm, anew for each run, [runs, K].
+    """Estimates delta from `pairs` paired samples of every arm, separately for each run, [runs, K].
 
     A pair is one observed and one real reward of the same arm, drawn independently. The estimate is what
     `delta_from_pairs` makes of them: its expectation is at least delta, and at delta = 0 it is of the order

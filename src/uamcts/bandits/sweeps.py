@@ -15,14 +15,14 @@ from uamcts.bandits.runs import Regret, ua_ucb, ucb
 from uamcts.bandits.theorem import bound, threshold
 
 FAMILIES = ("shifted", "misleading")
-"""Ways in which an instance follows delta: see `regret_against_delta`."""
+"""How the instances depend on delta: see `regret_against_delta`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """One bandit played by both strategies; the bounds [T] are not a number where Theorem 1 does not hold.
 
-    `estimated` is UA-UCB with a delta that each run estimates from paired samples, if that was asked for.
+    `estimated` is UA-UCB with a delta that each run estimates from paired samples, if requested.
     """
 
     bandit: Bandit
@@ -39,7 +39,7 @@ class Growth:
     """How regret grows: least squares of a + b ln t and of a + b t, and the power of t between the ends."""
 
     logarithmic_error: float
-    """Root mean square of what a + b ln t leaves, as a share of the regret's own spread."""
+    """Root mean square residual of a + b ln t, relative to the standard deviation of the regret."""
     linear_error: float
     exponent: float
     """ln of the ratio of the last regret to the first over ln of the ratio of their times: 1 if linear, towards 0 if
@@ -116,7 +116,7 @@ def regret_over_time(
 def losing_case(
     key: jax.Array, steps: int = 10_000, runs: int = 2_000, c: float = 2**0.5, pairs: int | None = 20
 ) -> Case:
-    """UA-UCB loses: the corrupted arm is really the best, looks only a little better, and is explored the less for it.
+    """A case that UA-UCB loses: the corrupted arm is the best, looks only slightly better, and is explored less.
 
     delta = 0.4 lies below the threshold of 0.5 for the default c: both bounds hold.
     """
@@ -134,9 +134,10 @@ def regret_against_delta(
     """Both strategies for each of `deltas`, on two arms.
 
     "shifted": both arms look better than they are by delta, (0.9, 0.8) against (0.9 - delta, 0.8 - delta). Their order
-    and what is observed stay the same, so UCB does too; UA-UCB is UCB with c (1 - delta), at last too little.
+    and what is observed stay the same, so UCB's regret does too; UA-UCB is UCB with c (1 - delta), which is too
+    little in the end.
     "misleading": the best arm, worth 0.9, looks worse by delta; the other is worth 0.9 - threshold(c) and looks it. At
-    the threshold the observed order turns round, and beyond it the wrong arm looks best to both.
+    the threshold the observed order flips; beyond it, the wrong arm looks best to both.
     """
     if family not in FAMILIES:
         raise ValueError(f"family is {family!r}; there are {', '.join(map(repr, FAMILIES))}")
@@ -169,8 +170,8 @@ def worst_case(
 ) -> list[SweepRow]:
     """For every delta, gap, K and c the instance with the most regret, for each strategy.
 
-    The real means are 0.5 + gap / 2 once and 0.5 - gap / 2 else. One arm is corrupted by delta: the best or another
-    one, looking better or worse, wherever the observed mean stays in [0, 1].
+    The real means are 0.5 + gap / 2 for one arm and 0.5 - gap / 2 for the others. One arm is corrupted by delta: the
+    best or another one, looking better or worse, wherever the observed mean stays in [0, 1].
     """
     rows = []
     for count, gap, c, delta in itertools.product(arms, gaps, cs, deltas):
@@ -214,7 +215,7 @@ def _row(case: Case, algorithm: str, corrupted: str, delta: float, gap: float) -
 
 
 def _bound_or_nan(bandit: Bandit, checkpoints: np.ndarray, c: float, adapted: bool) -> np.ndarray:
-    """The bound at the checkpoints, not a number where it is refused."""
+    """The bound at the checkpoints; NaN where it does not hold."""
     values = np.full(len(checkpoints), np.nan)
     covered = checkpoints >= max(bandit.arms, 3)
     try:

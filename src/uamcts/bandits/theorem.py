@@ -1,4 +1,4 @@
-"""Theorem 1: how much regret UA-UCB can have at most.
+"""Theorem 1: an upper bound on the regret of UA-UCB.
 
 R_n <= sum_i [4 beta_i ln(n - 1) / Delta^_i^2 + sum_{t=K+1..n} (4 (t - 1)^(-2 beta_i) + 4 (t - 1)^(-2 beta_{i^*}))]
              (Delta^_i + delta_i + mu_{i*} - mu^_{i^*})
@@ -29,9 +29,9 @@ def exploration_weights(delta: Any, c: float = 2**0.5) -> np.ndarray:
 
 
 def linear_rate(bandit: Bandit) -> float:
-    """What a pull costs in the long run, real mean of i* minus that of i^*: where it is not 0, regret is linear.
+    """The regret per pull in the long run, real mean of i* minus that of i^*: if it is not 0, regret is linear.
 
-    Both strategies settle on the arm that is best in what they observe, whatever delta and c.
+    Both strategies settle on the arm with the highest observed mean, whatever delta and c are.
     """
     return float(bandit.gaps[bandit.best_observed])
 

@@ -1,4 +1,4 @@
-"""Planning with wrong models as in other papers: CMAX, CMAX++ and A-CMAX++, and ports of such ideas into MCTS.
+"""Other papers' methods for planning with wrong models: CMAX, CMAX++, A-CMAX++, and ports of these ideas to MCTS.
 
 Example:
     ```python

@@ -24,7 +24,7 @@ import numpy as np
 from uamcts.baselines.problem import Problem
 
 NOWHERE = -1
-"""Instead of a state: the transition is not followed, its cost is all there is to pay."""
+"""Stands for a state: the transition is not followed, and its cost is the whole cost to go."""
 Edges = Callable[[int], Iterator[tuple[int, int, float]]]
 """The transitions out of a state as a search sees them: action, next state or NOWHERE, cost."""
 
@@ -135,7 +135,7 @@ class Cmax:
 
 
 class CmaxPlus:
-    """CMAX++: transitions seen to be wrong have a learned value. It needs no more than a way to the goal.
+    """CMAX++: transitions seen to be wrong have a learned value. It only needs some way to the goal to exist.
 
     Over repetitions the cost falls to the optimum if the model is optimistic: whatever part of X has been found, no
     state must look further from the goal than it is. An unknown transition that is better than the model predicts may
@@ -186,12 +186,12 @@ def alpha_schedule(start: float = 10.0, factor: float = 0.5) -> Callable[[int], 
 
 
 class AdaptiveCmaxPlus:
-    """A-CMAX++: acts like CMAX while its way seems not much longer, and like CMAX++ otherwise.
+    """A-CMAX++: acts like CMAX as long as its path is not much longer, and like CMAX++ otherwise.
 
     Args:
         problem: The problem to solve.
         expansions: States expanded before each real step.
-        alpha: How much longer CMAX's way may be in repetition i, as a factor of at least 1. By default
+        alpha: By what factor, at least 1, CMAX's path may be longer in repetition i. By default
             `alpha_schedule()`.
     """
 

@@ -1,4 +1,4 @@
-"""Ideas of other papers as learners for MCTS in reward tasks. Ports: the algorithms themselves are in `cmax`.
+"""Ideas from other papers, ported to MCTS for tasks with rewards. The original algorithms are in `cmax`.
 
 CMAX      a transition that was seen to be wrong is avoided: in planning it ends the episode at the worst value
 CMAX++    it is worth a learned Q(s, a) = r + V(s'), whatever the model says comes after it
@@ -25,11 +25,11 @@ from uamcts.types import Model, PyTree, Transition, Uncertainty
 from uamcts.uncertainty.learner import Learner
 
 WORST = -1.0
-"""The value of a transition that is avoided: no episode of a domain here comes to less than 0."""
+"""The value of a transition that is avoided: no episode of these domains returns less than 0."""
 LOOK = SearchConfig(iterations=1, rollouts=32, depth=50)
-"""The rollouts that V(s') of CMAX++-MCTS is the mean return of."""
+"""The number of rollouts whose mean return is V(s') of CMAX++-MCTS."""
 NEIGHBOURS = 512
-"""Transitions that a nearest-residual model keeps: each of them is looked at in each step that is planned."""
+"""The most transitions that a nearest-residual model keeps: every simulated step compares with all of them."""
 
 
 class NoTraining(eqx.Module):
@@ -168,11 +168,11 @@ class Seen(NamedTuple):
 
 
 class NearestResidual(NoTraining):
-    """Plain MCTS in the given model, corrected where something like it was seen.
+    """Plain MCTS in the given model, corrected where a similar transition was observed.
 
     M^(s, a) plus the residual of the seen transition of the same action whose features are nearest to those of s, if
-    they are no further than `radius` away (Euclidean); rounded, within the bounds of the features. Repetitions are kept
-    once; of more than `NEIGHBOURS` different transitions the first are kept.
+    they are no further than `radius` away (Euclidean); rounded, within the bounds of the features. Duplicates
+    are kept once, and only the first `NEIGHBOURS` different transitions are kept.
     """
 
     facts: Facts
@@ -225,6 +225,6 @@ def cut_off(believed: Transition, wrong: jax.Array, value: jax.Array) -> Transit
 
 
 def differ(real: Transition, believed: Transition) -> jax.Array:
-    """Whether a transition led elsewhere than it was believed to, or ended where it should not, or did not end."""
+    """Whether a transition led to another state than predicted, or differs in whether it ended the episode."""
     same = jax.tree.map(lambda a, b: jnp.all(a == b), real.state, believed.state)
     return ~jnp.all(jnp.stack(jax.tree.leaves(same))) | (real.terminal != believed.terminal)

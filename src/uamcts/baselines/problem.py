@@ -1,4 +1,4 @@
-"""Deterministic shortest-path problems as tables: what CMAX and its relatives are made for."""
+"""Deterministic shortest-path problems as tables, for which CMAX and its variants were designed."""
 
 from __future__ import annotations
 

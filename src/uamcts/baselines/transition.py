@@ -1,4 +1,4 @@
-"""The other way: learn the transition function instead of where the given one is wrong, and plan in that.
+"""The alternative: learn the transition function, instead of where the given one is wrong, and plan with it.
 
 The paper's comparison on 2-Way GridWorld: a network predicts the features of the next state; plain MCTS plans with it.
 """
@@ -42,7 +42,7 @@ class TransitionLearner(eqx.Module):
         minibatches: int = 5000,
         most_copies: int = 1,
     ) -> Self:
-        """Nothing learned yet."""
+        """A learner before training."""
         state = domain.reset(key)
         features = domain.features(state)
         network = PlainNetwork(key, features.size, hidden, outputs=features.size)
@@ -53,7 +53,7 @@ class TransitionLearner(eqx.Module):
         return lambda state, action: self.predict(domain, state, action), no_uncertainty
 
     def predict(self, domain: Domain, state: PyTree, action: jax.Array) -> Transition:
-        """One step in the learned model: the network's answer, rounded, within the bounds of the features."""
+        """One step in the learned model: the network's output, rounded and clipped to the bounds of the features."""
         given = domain.model(state, action)
         answer = self.regression(state, action)
         if self.residual:

@@ -1,7 +1,7 @@
-"""Benchmarks: our speed next to that of peers, in one process. `uamcts bench` runs them.
+"""Benchmarks of this package and of comparable ones, in one process. `uamcts bench` runs them.
 
-Absolute times differ from machine to machine, ratios less. `timing.py` is how all benchmarks measure, including the
-scripts in the repository's folder `benchmarks/`, which need more than this package to run.
+Absolute times vary between machines, ratios less so. All benchmarks measure with `timing.py`, including the scripts in
+the repository's folder `benchmarks/`, which need more than this package to run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BENCHMARKS = ("random_play", "rollouts", "moves", "growth", "reference", "online
 
 
 def run(names: list[str], batch: int, steps: int, search_batches: list[int], seconds: float) -> dict[str, Any]:
-    """Runs the benchmarks `names` and returns their results and where they ran.
+    """Runs the benchmarks `names`. Returns their results and a description of the machine.
 
     Args:
         names: Some of `BENCHMARKS`.

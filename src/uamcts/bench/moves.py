@@ -1,4 +1,4 @@
-"""Moves in Breakout: our search next to mctx with as many simulations and rollouts."""
+"""Moves in Breakout: our search and mctx with the same number of simulations and rollouts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def our_move(domain: Domain, config: SearchConfig, batch: int, plain: bool) -> P
 
 
 def mctx_move(domain: Domain, config: SearchConfig, batch: int, our_rollouts: bool) -> Program:
-    """The same in mctx: as many simulations and rollouts; `recurrent_fn` has our rollouts or those its users write."""
+    """The same in mctx, with as many simulations and rollouts. `recurrent_fn` uses our rollouts, or typical ones."""
     import mctx
 
     def rollout_value(key: jax.Array, state: PyTree, terminal: jax.Array) -> jax.Array:

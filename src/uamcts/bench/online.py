@@ -1,4 +1,4 @@
-"""The online scenario: a real step of many runs next to the offline step, and a round of training."""
+"""The online scenario: a real step of many runs compared with the offline step, and a round of training."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def uncertainty_at(state: tuple[int, int], action: int) -> float:
 
 
 def _search(uncertainty: Uncertainty | None, config: SearchConfig) -> Callable[[int], Any]:
-    """A function that searches; it gets the number of the call, which is not used."""
+    """A function that runs one search. It ignores its argument, the number of the call."""
     return lambda number: reference.search(0, (0, 0), Grid(), uncertainty, config)
 
 

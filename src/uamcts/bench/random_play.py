@@ -1,4 +1,4 @@
-"""Random play: steps per second in every domain, next to gymnax's versions of the three games."""
+"""Random play: steps per second in every domain, compared with gymnax's versions of the three games."""
 
 from __future__ import annotations
 

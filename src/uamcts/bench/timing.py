@@ -1,4 +1,4 @@
-"""How benchmarks measure: on one core, as the median of several stretches of time. Needs the standard library only."""
+"""How benchmarks measure time: on one core, the median of several intervals. Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Timing(NamedTuple):
     """How long a call takes."""
 
     seconds: float
-    """Seconds of one call, the median of several stretches."""
+    """Seconds per call, the median over several intervals."""
     first: float
     """Seconds of the first call, which may include compilation."""
 
@@ -25,9 +25,9 @@ def time_calls(call: Callable[[int], Any], seconds: float, clock: Callable[[], f
     """Times `call(number)` for about `seconds`, after a first call that is timed by itself.
 
     Args:
-        call: What to measure; it gets the number of the call and must block until its result is there.
+        call: What to measure. It is given the number of the call and must block until its result is ready.
         seconds: How long to measure.
-        clock: `time.process_time` counts only the time that this process had a core.
+        clock: `time.process_time` counts only the time in which this process had a core.
     """
     start = clock()
     call(0)
@@ -43,7 +43,7 @@ def time_calls(call: Callable[[int], Any], seconds: float, clock: Callable[[], f
 
 
 def use_one_core() -> None:
-    """Keeps this process on one core. Call it before JAX starts its threads.
+    """Pins this process to one core. Call it before JAX starts its threads.
 
     Raises:
         RuntimeError: If JAX is loaded already.

@@ -95,11 +95,11 @@ def bench(
 
 def _batch_sizes(text: str) -> list[int]:
     """The numbers in a text like `1,128`."""
-    from uamcts.arguments import shown
+    from uamcts.arguments import short_repr
 
     numbers = text.split(",")
     if not all(number.isdecimal() and len(number) < 10 and int(number) for number in numbers):
-        raise ValueError(f"search_batch is {shown(text)}; give whole numbers of at least 1, like 1,128")
+        raise ValueError(f"search_batch is {short_repr(text)}; give whole numbers of at least 1, like 1,128")
     return [int(number) for number in numbers]
 
 

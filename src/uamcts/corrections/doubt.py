@@ -26,6 +26,8 @@ COMPARED = 512
 """How many of the latest correct transitions may limit a ball."""
 FACTOR, DEVIATIONS = 12.0, 3.0
 """An error is above the usual one if it exceeds the median so many times, and by so many deviations of logarithms."""
+FEWEST = 6
+"""Transitions from which one can tell what is usual."""
 MOST_DOUBTFUL = 0.5
 """Where a larger share of transitions is doubtful, doubt has nothing to choose between."""
 ALONE = 0.02
@@ -43,7 +45,7 @@ class Usual(NamedTuple):
 
 def usual_error(errors: np.ndarray, slips: float = 0.0) -> Usual:
     """The error up to which a transition counts as usual, by all errors seen; exactly 0 where most of them are 0."""
-    if len(errors) == 0 or np.median(errors) <= 0.0:
+    if len(errors) < FEWEST or np.median(errors) <= 0.0:
         return Usual(0.0, slips)
     logs = np.log(np.maximum(errors, 1e-12))
     middle = float(np.median(logs))

@@ -201,17 +201,17 @@ class PatchedUncertainty:
     def __call__(self, state: PyTree, action: Action) -> Scalar:
         return jnp.where(self.find(state, action)[1], 0.0, self.uncertainty(state, action))
 
-    def memory(self) -> PyTree:
-        return self.uncertainty.memory()
+    def empty_cache(self) -> PyTree:
+        return self.uncertainty.empty_cache()
 
-    def glance(self, memory: PyTree, state: PyTree, action: Action) -> tuple[Scalar, Bool[Array, ""]]:
+    def lookup(self, cache: PyTree, state: PyTree, action: Action) -> tuple[Scalar, Bool[Array, ""]]:
         fact = self.find(state, action)[1]
-        found, known = self.uncertainty.glance(memory, state, action)
+        found, known = self.uncertainty.lookup(cache, state, action)
         return jnp.where(fact, 0.0, found), fact | known
 
-    def many(
-        self, memory: PyTree, states: PyTree, actions: Int[Array, " batch"], wanted: Bool[Array, " batch"]
+    def predict_batch(
+        self, cache: PyTree, states: PyTree, actions: Int[Array, " batch"], wanted: Bool[Array, " batch"]
     ) -> tuple[Float[Array, " batch"], PyTree]:
         fact = jax.vmap(self.find)(states, actions)[1]
-        found, memory = self.uncertainty.many(memory, states, actions, wanted & ~fact)
-        return jnp.where(fact, 0.0, found), memory
+        found, cache = self.uncertainty.predict_batch(cache, states, actions, wanted & ~fact)
+        return jnp.where(fact, 0.0, found), cache

@@ -156,7 +156,7 @@ class PatchedModel:
     def _has_changed(self, fact: Fact) -> bool:
         """Whether the latest outcomes are improbable as chance."""
         kind, length, chance = fact.streak
-        only_now = fact.outcomes[kind].times == length
+        only_now = fact.outcomes[kind].times == length >= 2
         return self.kind == "step" and len(fact.outcomes) > 1 and only_now and chance**length < CHANGE
 
     def _make_stale(self, besides: Any, before: int) -> None:

@@ -90,7 +90,7 @@ class Referee:
         """Takes over what `arrays` returned; raises a ValueError if it does not fit."""
         for name, before in self.arrays().items():
             found = arrays.get(name)
-            if found is None or found.shape != before.shape or not np.isfinite(found).all():
+            if found is None or found.shape != before.shape or found.dtype != float or not np.isfinite(found).all():
                 raise ValueError(f"the referee's {name} are missing or do not fit")
         for name in self.arrays():
             setattr(self, name, np.array(arrays[name], float))

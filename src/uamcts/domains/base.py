@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.arguments import integer, shown
+from uamcts.arguments import integer, short_repr
 from uamcts.domains import pictures
 from uamcts.domains.outcomes import Outcomes, certain, distance, draw_outcome
 from uamcts.types import PyTree, Transition
@@ -222,7 +222,7 @@ class Domain:
             return jnp.asarray(action, dtype=jnp.int32)
         number = integer(action)
         if number is None:
-            raise ValueError(f"action is {shown(action)}; give a whole number from 0 to {self.num_actions - 1}")
+            raise ValueError(f"action is {short_repr(action)}; give a whole number from 0 to {self.num_actions - 1}")
         if not 0 <= number < self.num_actions:
             names = ", ".join(f"{index} {name}" for index, name in enumerate(self.action_names))
             raise ValueError(f"action is {action}; {self.name} has the actions {names}")

@@ -125,7 +125,7 @@ def tabulate(domain: Domain, start: PyTree | None = None, limit: int = LIMIT) ->
         states = jax.tree.unflatten(structure, [np.stack(leaf) for leaf in zip(*padded, strict=True)])
         legal = np.asarray(jax.vmap(domain.legal)(states)) if hasattr(domain, "legal") else None
         parts.append(tuple(_part(outcomes, legal, len(some), found) for outcomes in _expand(domain, states)))
-    world, model = (_joined([part[place] for part in parts]) for place in (0, 1))
+    world, model = (_join([part[place] for part in parts]) for place in (0, 1))
     leaves = [np.stack(leaf) for leaf in zip(*found.states, strict=True)]
     return Tables(world, model, jax.tree.unflatten(structure, leaves))
 
@@ -164,11 +164,11 @@ class _Numbers:
     def __init__(self, limit: int, start: list[np.ndarray]):
         self.limit = limit
         self.states = [start]
-        self._numbers = {self._packed(start): 0}
+        self._numbers = {self._pack(start): 0}
 
     def of(self, leaves: list[np.ndarray]) -> int:
         """The number of a state, which is a new one if the state is new."""
-        packed = self._packed(leaves)
+        packed = self._pack(leaves)
         if packed not in self._numbers:
             _check_room(len(self.states), self.limit)
             self._numbers[packed] = len(self.states)
@@ -176,7 +176,7 @@ class _Numbers:
         return self._numbers[packed]
 
     @staticmethod
-    def _packed(leaves: list[np.ndarray]) -> bytes:
+    def _pack(leaves: list[np.ndarray]) -> bytes:
         return b"".join(leaf.tobytes() for leaf in leaves)
 
 
@@ -202,7 +202,7 @@ def _part(outcomes: Any, legal: np.ndarray | None, count: int, found: _Numbers) 
     return Table(following, probability, transitions.reward.astype(float), transitions.terminal, legal)
 
 
-def _joined(parts: list[Table]) -> Table:
+def _join(parts: list[Table]) -> Table:
     return Table(*(np.concatenate(arrays) for arrays in zip(*(vars(part).values() for part in parts), strict=True)))
 
 

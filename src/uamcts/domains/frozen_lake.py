@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.arguments import switch
 from uamcts.domains.base import Domain
 from uamcts.domains.bits import word
-from uamcts.domains.options import flag
 from uamcts.domains.outcomes import Outcomes
 from uamcts.types import Transition
 
@@ -96,11 +96,11 @@ class SlipperyGrid(Domain):
         paid = jnp.where(ended, 0.0, jnp.asarray(rules.rewards)[found]).astype(jnp.float32)
         falls = holes[entered] & jnp.asarray(rules.teleport)
         following = State(word(jnp.where(falls, rules.start, entered)))
-        p = self.intended(rules, cell)
+        p = self.success_probability(rules, cell)
         probabilities = jnp.stack([p, (1 - p) / 2, (1 - p) / 2])
         return Transition(following, paid, goals[entered] | (holes[entered] & ~falls)), probabilities
 
-    def intended(self, rules: Rules, cell: jax.Array) -> jax.Array:
+    def success_probability(self, rules: Rules, cell: jax.Array) -> jax.Array:
         """The probability that a move from `cell` goes where it should."""
         del cell
         return jnp.asarray(rules.p, jnp.float32)
@@ -121,7 +121,7 @@ class SlipperyGrid(Domain):
 
     def wrong_cells(self) -> np.ndarray:
         cells = jnp.arange(np.prod(self.shape))
-        known = [np.broadcast_to(self.intended(rules, cells), cells.shape) for rules in self._both()]
+        known = [np.broadcast_to(self.success_probability(rules, cells), cells.shape) for rules in self._both()]
         safe = ~(np.asarray(self.world_rules.holes) | np.asarray(self.world_rules.goals))
         return np.asarray((known[0] != known[1]).reshape(self.shape) & safe)
 
@@ -162,7 +162,7 @@ class Bridge(SlipperyGrid):
     name = "bridge"
     summary = "two goals, the nearer one behind a narrow bridge; a move slips more often than the planner believes"
 
-    def intended(self, rules: Rules, cell: jax.Array) -> jax.Array:
+    def success_probability(self, rules: Rules, cell: jax.Array) -> jax.Array:
         right = cell % self.shape[1] >= self.shape[1] // 2
         return jnp.asarray(rules.p, jnp.float32)[right.astype(int)]
 
@@ -198,7 +198,7 @@ def make_cliff(
     `teleport`: who falls goes on from the start, instead of the episode ending. Gymnasium's own CliffWalking has
     `p=1, goal_reward=-1, hole_reward=-100, step_reward=-1, teleport=True`; where it is slippery, `p=1/3`.
     """
-    ground = _ground(map, (goal_reward, hole_reward, step_reward), flag("teleport", teleport))
+    ground = _ground(map, (goal_reward, hole_reward, step_reward), switch("teleport", teleport))
     return Cliff(Rules(_p("p", p), *ground), Rules(_p("model_p", model_p), *ground))
 
 

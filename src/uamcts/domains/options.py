@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from uamcts.arguments import real, whole
+
 
 def line(argument: str, values: Iterable[int], length: int) -> tuple[int, ...]:
     """`values` as distinct places 0 .. length - 1, or an error that names the argument."""
@@ -23,41 +25,14 @@ def line(argument: str, values: Iterable[int], length: int) -> tuple[int, ...]:
     return tuple(sorted(set(places)))
 
 
-def whole_number(argument: str, value: Any, least: int, greatest: int | None = None) -> int:
-    """`value` as an integer within its limits, or an error that names the argument."""
-    limits = f"of at least {least}" if greatest is None else f"between {least} and {greatest}"
-    remedy = f"{argument} is {value!r}; it must be a whole number {limits}"
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(remedy) from None
-    if isinstance(value, bool):
-        raise TypeError(remedy)
-    if number < least or (greatest is not None and number > greatest):
-        raise ValueError(remedy)
-    return number
-
-
 def share(argument: str, value: Any, of: str) -> float:
-    """`value` as a number between 0 and 1, or an error that names the argument."""
-    remedy = f"{argument} is {value!r}; it is a share of {of}, a number between 0 and 1"
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(remedy)
-    if not 0 <= value <= 1:
-        raise ValueError(remedy)
-    return float(value)
-
-
-def flag(argument: str, value: Any) -> bool:
-    """`value` as a condition, or an error that names the argument."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{argument} is {value!r}; it must be True or False")
-    return bool(value)
+    """`value` as a number from 0 to 1, or an error that names the argument."""
+    return real(argument, value, f"it is a share of {of}, a number between 0 and 1", lambda number: 0 <= number <= 1)
 
 
 def generator(seed: int) -> np.random.Generator:
     """NumPy's generator of a `seed` that is a whole number, so that the same call draws the same world."""
-    return np.random.default_rng(whole_number("seed", seed, 0))
+    return np.random.default_rng(whole("seed", seed, 0))
 
 
 def broken_places(

@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.arguments import switch, whole
 from uamcts.domains.base import Domain
 from uamcts.domains.bits import word
 from uamcts.domains.gridworld import DOWN, LEFT, REWARD, RIGHT, UP
-from uamcts.domains.options import flag, generator, share, whole_number
+from uamcts.domains.options import generator, share
 from uamcts.types import Transition
 
 LEAST, GREATEST = 4, 1000
@@ -191,7 +192,7 @@ def make_slippery(size: int = 12, density: float = 0.3, seed: int = 0, belt: boo
     size = _check_size(size)
     nothing = np.zeros((size, size), bool)
     middle = nothing.copy()
-    middle[:, [(size - 1) // 2, size // 2]] = flag("belt", belt)
+    middle[:, [(size - 1) // 2, size // 2]] = switch("belt", belt)
     draws = (ice | middle for ice in _draws(size, density, seed))
     ice = next(ice for ice in draws if density == 0 or ice[size // 2].any())
     return Slippery(Rules(nothing, ice), Rules(nothing, nothing))
@@ -204,18 +205,18 @@ def make_shortcut(size: int = 12, door: bool = True, trap: bool = False) -> Shor
     everything. `trap`: what is there takes one back to the start, and the way around is the only one after all.
     """
     size = _check_size(size)
-    if flag("trap", trap) and not flag("door", door):
+    if switch("trap", trap) and not switch("door", door):
         raise ValueError("trap is True and door is False; a trap stands in the door's place: give trap with door=True")
     nothing = np.zeros((size, size), bool)
     believed, place = nothing.copy(), nothing.copy()
     believed[:-1, size // 2] = True
-    place[size // 2, size // 2] = flag("door", door)
+    place[size // 2, size // 2] = switch("door", door)
     traps = place if trap else nothing
     return Shortcut(ShortcutRules(believed & ~place, nothing, traps), ShortcutRules(believed, nothing, nothing))
 
 
 def _check_size(size: int) -> int:
-    return whole_number("size", size, LEAST, GREATEST)
+    return whole("size", size, LEAST, GREATEST)
 
 
 def _draws(size: int, density: float, seed: int) -> Iterator[np.ndarray]:

@@ -96,13 +96,13 @@ def step(
     )
     true = jax.vmap(true_uncertainty(domain), (None, 0))(run.state, jnp.arange(domain.num_actions))
     said = Step(reward, length, ended, after.terminal, found.flags, found.uncertainty, true)
-    return following, found.memory, said
+    return following, found.cache, said
 
 
 def empty_memory(run: Run, domain: Domain) -> PyTree:
     """What a run's searches share, before the first one and after every round of training."""
     _, uncertainty = run.knowledge.learner.planner(domain)
-    return uncertainty.memory() if hasattr(uncertainty, "memory") else None
+    return uncertainty.empty_cache() if hasattr(uncertainty, "empty_cache") else None
 
 
 def advance(

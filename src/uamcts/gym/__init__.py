@@ -1,8 +1,8 @@
-"""Gymnasium both ways: the worlds of this package as environments, and other people's environments to plan with.
+"""Gymnasium both ways: the worlds of this package as environments, and existing environments as simulators.
 
 `import uamcts.gym` registers the worlds: `gymnasium.make("uamcts/Breakout-v0")`. `Simulator(env)` turns an environment
-into a simulator, `check_simulator(env)` says whether it can be one, and `from_gymnax` brings gymnax's environments to
-the compiled search.
+into a simulator, `check_simulator(env)` checks whether that works, and `from_gymnax` makes gymnax's environments
+available to the compiled search.
 """
 
 from uamcts.errors import SimulatorError

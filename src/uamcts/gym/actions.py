@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from uamcts.arguments import integer, shown
+from uamcts.arguments import integer, short_repr
 from uamcts.gym.probe import Unfit
 
 MOST_ACTIONS = 4096
@@ -41,13 +41,13 @@ def env_actions(space: Any, actions: Sequence[Any] | None) -> list[Any]:
     """The actions to choose from."""
     if actions is not None:
         if isinstance(actions, (str, bytes, dict)) or not hasattr(actions, "__iter__"):
-            raise Unfit("actions", f"actions is {shown(actions)}; give a list of actions of the space {space}")
+            raise Unfit("actions", f"actions is {short_repr(actions)}; give a list of actions of the space {space}")
         chosen = list(actions)
         bad = next((action for action in chosen if not space.contains(action)), None)
         if not chosen:
             raise Unfit("actions", "actions is empty; give at least one action")
         if bad is not None:
-            raise Unfit("actions", f"actions has {shown(bad)}; every one must lie in the action space {space}")
+            raise Unfit("actions", f"actions has {short_repr(bad)}; every one must lie in the action space {space}")
         return chosen
     if isinstance(space, spaces.Discrete):
         if int(space.n) > MOST_ACTIONS:
@@ -105,7 +105,7 @@ def grid(space: spaces.Box, points: int | Sequence[int]) -> list[np.ndarray]:
     counts = [integer(point) or 0 for point in given]
     if len(counts) != len(low) or min(counts) < 1 or math.prod(counts) > MOST_ACTIONS:
         raise ValueError(
-            f"points is {shown(points)}; give a whole number of at least 1 for each of {len(low)} dimensions, "
+            f"points is {short_repr(points)}; give a whole number of at least 1 for each of {len(low)} dimensions, "
             f"{MOST_ACTIONS} actions in all at most"
         )
     lines = [

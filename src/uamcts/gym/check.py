@@ -1,4 +1,4 @@
-"""`check_simulator`: whether an environment can be planned with, found out by trying it."""
+"""`check_simulator`: tries an environment to find out whether you can plan with it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from uamcts.arguments import shown
+from uamcts.arguments import short_repr
 from uamcts.gym.probe import Step, Unfit, fingerprint, same
 from uamcts.gym.simulator import Simulator, microseconds
 
 ROUNDING = 1e-4
-"""An observation of 32 bits says the state up to about this much a step later."""
+"""A 32-bit observation determines the state to about this precision one step later."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What `check_simulator` found. None means that it could not be tried. Print it for a summary."""
+    """What `check_simulator` found. None means that it was not possible to check. Print it for a summary."""
 
     name: str
     num_actions: int | None = None
@@ -31,7 +31,7 @@ class Report:
     observation_is_state: bool | None = None
     """Whether an observation determines the state, so that planning from it predicts what really happens."""
     exact_observation: bool = False
-    """Whether it determines the state bit for bit, not up to rounding."""
+    """Whether it does so bit for bit, and not just up to rounding."""
     finite_rewards: bool | None = None
     steps: int = 0
     terminals: int = 0
@@ -42,7 +42,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether it can be planned with."""
+        """Whether you can plan with it."""
         return bool(self.restorable and self.kind and self.finite_rewards)
 
     def __str__(self) -> str:
@@ -80,14 +80,14 @@ class Report:
 
 
 def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
-    """Checks whether an environment can be planned with, by trying it on random episodes.
+    """Checks whether you can plan with an environment, by trying it on random episodes.
 
     Args:
         env: The environment.
         **options: Options of `uamcts.gym.Simulator`.
 
     Returns:
-        A report: `report.ok` says whether it can, `print(report)` why not and what to do.
+        A report: `report.ok` says whether you can; `print(report)` says why not, and what to do about it.
 
     Raises:
         TypeError: `env` is not a Gymnasium environment.
@@ -99,7 +99,7 @@ def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
     """
     advice: list[str] = []
     if not isinstance(env, gymnasium.Env):
-        raise TypeError(f"env is {shown(env)}; give a gymnasium.Env (vector environments cannot be planned with)")
+        raise TypeError(f"env is {short_repr(env)}; give a gymnasium.Env (vector environments cannot be planned with)")
     name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
     try:
         simulator = Simulator(env, **options)
@@ -113,7 +113,7 @@ def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
 
 
 def _report(simulator: Simulator, name: str, advice: list[str]) -> Report:
-    """What can be said of a simulator that repeats its trial."""
+    """The properties of a simulator that reproduces its trial."""
     trial = simulator.trial
     finite = bool(np.isfinite([step.reward for step in trial.steps]).all())
     if not finite:
@@ -144,7 +144,7 @@ def _report(simulator: Simulator, name: str, advice: list[str]) -> Report:
 
 
 def _observation_is_state(simulator: Simulator) -> tuple[bool | None, bool]:
-    """Whether planning from observations predicts the trial's steps, and whether the states were the very same."""
+    """Whether planning from observations predicts the trial's steps, and whether the states are identical."""
     steps, exact, compared = simulator.trial.steps, True, 0
     for earlier, step in itertools.pairwise(steps):
         if earlier.terminal or not _follows(simulator, earlier, step):
@@ -170,7 +170,7 @@ def _observation_is_state(simulator: Simulator) -> tuple[bool | None, bool]:
 
 
 def _follows(simulator: Simulator, earlier: Step, step: Step) -> bool:
-    """Whether no reset lies between two steps of the trial."""
+    """Whether two steps of the trial follow each other without a reset."""
     if simulator._access.whole:
         return same(earlier.after, step.before)
     return fingerprint(getattr(earlier.after, "data", earlier.after)) == fingerprint(

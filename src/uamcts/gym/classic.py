@@ -1,7 +1,7 @@
 """Classic control in plain Python: the same numbers as Gymnasium's environments, without their arrays.
 
-A state is a tuple of floats. `plain_step` gives a step or None; the simulator compares it with the environment bit for
-bit before it relies on it, and steps the environment itself where they differ.
+A state is a tuple of floats. `plain_step` returns a step function or None. The simulator compares it with the
+environment bit for bit before relying on it, and steps the environment itself if they differ.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ACTION_NAMES = {
 
 
 def plain_step(env: Any, actions: Sequence[Any]) -> PlainStep | None:
-    """A step of `env` in plain Python, `actions` being what the environment calls its actions; None: there is none."""
+    """A step of `env` in plain Python, or None if there is none; `actions` are the environment's own actions."""
     makers: dict[Any, Any] = {
         CartPoleEnv: cart_pole,
         AcrobotEnv: acrobot,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from uamcts.arguments import shown, switch, whole
+from uamcts.arguments import short_repr, switch, whole
 
 if TYPE_CHECKING:
     from uamcts.agent.jax_simulator import JaxSimulator
@@ -22,30 +22,30 @@ def from_gymnax(
     time_limit: bool = False,
     trial_steps: int = 50,
 ) -> JaxSimulator:
-    """A gymnax environment as a simulator for `uamcts.search` and `uamcts.Agent`. States are gymnax's own.
+    """Turns a gymnax environment into a simulator for `uamcts.search` and `uamcts.Agent`.
+
+    States are gymnax's own. An environment that turns out to be random has `sample` instead of `step`.
 
     Args:
         env: The environment.
-        params: Its rules. Other rules are another world, or a wrong model of it. By default `env.default_params`. Its
-            numbers, but not `max_steps_in_episode`, are the parameters that an agent may correct.
-        actions: The actions to choose from, where the action space is continuous.
+        params: Its parameters, `env.default_params` by default. Other parameters make another world, or a wrong model.
+            An agent may correct its numbers, except `max_steps_in_episode`.
+        actions: The actions to choose from, if the action space is continuous.
         time_limit: Whether `max_steps_in_episode` is part of the model.
-        trial_steps: Random steps from 16 starts on which it is tried; 0 skips the trial.
+        trial_steps: Length of each of the 16 random episodes that it is tried on. 0 skips them: it is then taken to be
+            deterministic.
 
     Returns:
         The simulator, absorbing in terminal states.
 
     Raises:
         TypeError: `env` is not a gymnax environment.
-        ValueError: Its actions are continuous, or an end does not show in its state.
-
-    An environment that is random in the trial is planned in by `sample`; without a trial it counts as deterministic.
+        ValueError: Its actions are continuous, or an episode can end in a state that `is_terminal` does not recognise.
 
     Example:
         ```python
         env, params = gymnax.make("CartPole-v1")
-        simulator = uamcts.gym.from_gymnax(env, params)
-        agent = uamcts.Agent(simulator)
+        agent = uamcts.Agent(uamcts.gym.from_gymnax(env, params))
         ```
     """
     import jax
@@ -53,9 +53,7 @@ def from_gymnax(
 
     from uamcts.agent.jax_simulator import JaxSimulator
 
-    for method in ("step_env", "reset_env", "is_terminal", "default_params", "action_space"):
-        if not hasattr(env, method):
-            raise TypeError(f"env is {shown(env)}, without {method}; give the environment of gymnax.make(...)")
+    _check_environment(env)
     switch("time_limit", time_limit)
     whole("trial_steps", trial_steps, 0)
     params = env.default_params if params is None else params
@@ -69,6 +67,12 @@ def from_gymnax(
         identity=made.identity, sample=made.sample if random else None, params=made.numbers(example),
         terminal=made.is_over,
     )  # fmt: skip
+
+
+def _check_environment(env: Any) -> None:
+    for method in ("step_env", "reset_env", "is_terminal", "default_params", "action_space"):
+        if not hasattr(env, method):
+            raise TypeError(f"env is {short_repr(env)}, without {method}; give the environment of gymnax.make(...)")
 
 
 @dataclass(frozen=True, eq=False)

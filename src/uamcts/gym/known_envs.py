@@ -1,4 +1,4 @@
-"""How the state is read and put back in the families of environments that are known: the cheapest way that is right."""
+"""How to read and restore the state of known families of environments, in the cheapest way that is exact."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Classic(StateAccess):
 
 
 class ClassicArray(Classic):
-    """The same for an environment that computes in the kind of number that its state has: that is kept."""
+    """The same for an environment whose arithmetic depends on the dtype of its state, which is preserved."""
 
     whole = False
 
@@ -98,7 +98,7 @@ class ClassicArray(Classic):
 
 
 class Mujoco(StateAccess):
-    """MuJoCo's own vector of the state, with what was computed from it where a step reads that before it is renewed."""
+    """MuJoCo's state vector, plus derived quantities if a step reads them before it recomputes them."""
 
     DERIVED = ("xpos", "xquat", "xipos", "cvel", "cinert", "subtree_com", "cfrc_ext", "qfrc_actuator", "site_xpos")
 
@@ -150,7 +150,7 @@ class MujocoData(StateAccess):
 
 
 class Atari(StateAccess):
-    """The emulator's own clone of its state; the 128 bytes of memory stand for it where numbers are wanted."""
+    """The emulator's clone of its state. As a vector, the state is the 128 bytes of RAM."""
 
     how = "the emulator's clone of its state"
 
@@ -165,7 +165,7 @@ class Atari(StateAccess):
 
 
 def candidates(env: Any, get: Any, put: Any, attributes: Sequence[str] | None, plain: bool) -> list[StateAccess]:
-    """The ways to try, best first."""
+    """The kinds of state access to try, best first."""
     base = env.unwrapped
     if get is not None:
         return [Hooks(get, put, "the functions get and set that were given")]

@@ -1,12 +1,13 @@
-"""Trying an environment out: does it come back to a saved state, and does the same step give the same again?"""
+"""Tries an environment: can a saved state be restored, and does repeating a step give the same result?"""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
 
 import gymnasium
@@ -18,7 +19,7 @@ GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 class Unfit(SimulatorError):
-    """An environment that cannot be planned with as it is; `kind` says in one word why."""
+    """An environment that you cannot plan with as it is; `kind` says why in one word."""
 
     def __init__(self, kind: str, message: str):
         super().__init__(message)
@@ -30,7 +31,7 @@ class Step(NamedTuple):
 
     before: Any
     rng_state: dict[str, Any]
-    """Where the random generators stood before the step."""
+    """The state of the random generators before the step."""
     action: int
     observation: Any
     reward: float
@@ -55,13 +56,13 @@ class Trial(NamedTuple):
 GLOBAL = ("random", "numpy.random")
 """The names of Python's and NumPy's global generators."""
 DEEPEST, LARGEST = 4, 64
-"""How deep generators are looked for inside the attributes of an environment, and in containers of how many things."""
+"""How deeply, and in containers of at most what size, an environment is searched for random generators."""
 NO_STATE = ("action_space", "observation_space", "spec", "metadata")
-"""Attributes in which no generator is looked for: steps do not draw from them."""
+"""Attributes that are not searched: steps do not draw from their generators."""
 
 
 def generators(env: Any) -> dict[str, Any]:
-    """Every source of random numbers in sight, by name: all in an environment, Python's and NumPy's global ones."""
+    """All random generators by name: those inside the environment, and the global ones of Python and NumPy."""
     found: dict[str, Any] = {}
     for name, value in vars(env).items():
         if name not in NO_STATE:
@@ -87,7 +88,7 @@ def _collect_generators(value: Any, name: str, found: dict[str, Any], above: set
 
 
 def rng_state(env: Any) -> dict[str, Any]:
-    """Where the random generators stand."""
+    """The state of the random generators."""
     return {name: _where(source) for name, source in generators(env).items()}
 
 
@@ -104,14 +105,14 @@ def _legacy(source: np.random.RandomState) -> tuple:
 
 
 def set_rng_state(env: Any, states: dict[str, Any]) -> None:
-    """Puts the generators that are named back to where they stood."""
+    """Restores the state of the generators in `states`."""
     for name, source in generators(env).items():
         if name in states:
             put_generator(source, states[name])
 
 
 def put_generator(source: Any, state: Any) -> None:
-    """Puts one generator back to where it stood."""
+    """Restores the state of one generator."""
     if isinstance(source, np.random.Generator):
         source.bit_generator.state = state
     elif isinstance(source, random.Random):
@@ -121,7 +122,7 @@ def put_generator(source: Any, state: Any) -> None:
 
 
 def reseed(env: Any, seed: int, global_too: bool = True) -> None:
-    """Puts the random generators anywhere else."""
+    """Reseeds the random generators."""
     for name, source in generators(env).items():
         if name in GLOBAL and not global_too:
             continue
@@ -132,14 +133,24 @@ def reseed(env: Any, seed: int, global_too: bool = True) -> None:
 
 
 def global_rng_state() -> tuple[Any, Any]:
-    """Where the global generators stand."""
+    """The state of the global generators."""
     return random.getstate(), _legacy(np.random.mtrand._rand)
 
 
 def set_global_rng_state(state: tuple[Any, Any]) -> None:
-    """Puts the global generators back."""
+    """Restores the state of the global generators."""
     random.setstate(state[0])
     put_generator(np.random.mtrand._rand, state[1])
+
+
+@contextlib.contextmanager
+def preserve_global_rng() -> Iterator[None]:
+    """Leaves the global generators as they were."""
+    before = global_rng_state()
+    try:
+        yield
+    finally:
+        set_global_rng_state(before)
 
 
 def play(
@@ -147,7 +158,7 @@ def play(
 ) -> Trial:
     """Random episodes of `env` itself: `size` is the most steps and, after the first twenty, the most seconds.
 
-    With `look` it notes which attributes change.
+    With `look`, it records which attributes change.
     """
     steps, seconds = size
     rng, base = random.Random(0), env.unwrapped  # noqa: S311

@@ -12,12 +12,12 @@ from gymnasium import spaces
 
 from uamcts import arguments
 from uamcts.agent.identity import Identity
-from uamcts.arguments import real, shown, switch, whole
+from uamcts.arguments import at_least_zero, short_repr, switch, whole
 from uamcts.corrections.parameters import find_parameters
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions, env_actions
 from uamcts.gym.known_envs import Number
-from uamcts.gym.probe import Trial, global_rng_state, set_global_rng_state
+from uamcts.gym.probe import Trial, preserve_global_rng
 from uamcts.gym.state_access import STATE_HOOKS, current_observation
 from uamcts.gym.stepping import StepFinder
 from uamcts.gym.wrappers import peel
@@ -97,7 +97,7 @@ class Simulator:
         _check_arguments(env, get, set, attributes, features, inputs, determinise)
         switch("truncation_ends", truncation_ends)
         whole("trial_steps", trial_steps)
-        real("trial_seconds", trial_seconds, "it must be a finite number of at least 0", lambda s: s >= 0)
+        at_least_zero("trial_seconds", trial_seconds)
         tried = env_actions(env.action_space, actions)
         self.actions: Any = tried
         """The environment's own actions, in the order of 0 .. num_actions - 1; None if they are continuous."""
@@ -116,13 +116,10 @@ class Simulator:
         """Whether it plans in the very environment that was given, because that could not be copied."""
         self._own_features, self._own_inputs = features, inputs
         start = get(self._base) if self.takes_over and get is not None else None
-        global_generators = global_rng_state()
-        try:
+        finder = StepFinder(self._layers, tried, self.name, (trial_steps, trial_seconds), truncation_ends)
+        with preserve_global_rng():
             self._env.reset(seed=0)
-            finder = StepFinder(self._layers, tried, self.name, (trial_steps, trial_seconds), truncation_ends)
             found = finder.find(get, set, attributes, determinise)
-        finally:
-            set_global_rng_state(global_generators)
         self._access, self._vectors = found.access, found.vectors
         self.kind, self.trial, self.how = found.kind, found.trial, found.access.how
         setattr(self, found.kind, found.call)
@@ -305,6 +302,10 @@ def _check_arguments(
     for name, given in (("get", get), ("set", put), ("features", features), ("inputs", inputs)):
         arguments.function(name, given, "of the bare environment")
     if isinstance(attributes, (str, bytes)) or (attributes is not None and not isinstance(attributes, Sequence)):
-        raise TypeError(f"attributes is {shown(attributes)}; give a list of names, for example attributes=['state']")
+        raise TypeError(
+            f"attributes is {short_repr(attributes)}; give a list of names, for example attributes=['state']"
+        )
     if attributes is not None and not (attributes and all(isinstance(name, str) for name in attributes)):
-        raise TypeError(f"attributes is {shown(attributes)}; give at least one name, for example attributes=['state']")
+        raise TypeError(
+            f"attributes is {short_repr(attributes)}; give at least one name, for example attributes=['state']"
+        )

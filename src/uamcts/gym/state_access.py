@@ -1,4 +1,4 @@
-"""How the state of an environment is read and put back, where nothing is known of its family."""
+"""How to read and restore the state of an environment that belongs to no known family."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 from uamcts.gym.probe import GENERATORS, fingerprint
 
 STATE_HOOKS = ("uamcts_state", "uamcts_restore")
-"""Methods that an environment may offer: its state, and the way back to it."""
+"""Methods that an environment may offer to return its state and to restore it."""
 OBSERVERS = ("_get_obs", "_get_ob", "_observe")
-"""Names that environments give to the method that makes their observation."""
+"""Common names of the method that returns an observation."""
 
 
 class Saved:
-    """A state that cannot be looked into: what brings the environment back, and the observation that came with it."""
+    """An opaque state: what restores the environment, and the observation that came with it."""
 
     __slots__ = ("data", "observation")
 
@@ -31,12 +31,12 @@ class Saved:
 class StateAccess:
     """Reads and restores the state of environments of one kind.
 
-    `save` copies. `take` may keep what the environment holds, if the next thing that happens to it is a `restore`.
+    `save` copies. `take` may share data with the environment, because a `restore` follows before anything else.
     """
 
     how: str
     whole = False
-    """Whether states say everything and can be compared with =="""
+    """Whether states are complete and can be compared with =="""
 
     def save(self, env: Any, observation: Any = None) -> Any:
         raise NotImplementedError
@@ -51,21 +51,21 @@ class StateAccess:
         return isinstance(thing, Saved)
 
     def from_observation(self, observation: Any) -> Any:
-        """The state that an observation is, None if it is not."""
+        """The state that an observation determines; None if it does not determine one."""
         return None
 
     def numbers(self, env: Any, state: Any) -> np.ndarray | None:
-        """The state as a vector, None if it is not known as one."""
+        """The state as a vector; None if it is not numeric."""
         return None
 
     def identity(self, env: Any, state: Any) -> Any:
-        """What tells a state from others."""
+        """What distinguishes a state from others."""
         numbers = None if self.whole else self.numbers(env, state)
         return getattr(state, "data", state) if numbers is None else numbers
 
 
 class Hooks(StateAccess):
-    """Functions of the user's, or the environment's own methods."""
+    """The user's functions, or the environment's own methods."""
 
     def __init__(self, get: Callable[[Any], Any], put: Callable[[Any, Any], None], how: str):
         self.get, self.put, self.how = get, put, how
@@ -91,7 +91,7 @@ class Hooks(StateAccess):
 
 
 class Attributes(StateAccess):
-    """The attributes that the user names."""
+    """The attributes that the user lists."""
 
     def __init__(self, env: Any, names: Sequence[str]):
         missing = [name for name in names if not hasattr(env.unwrapped, name)]
@@ -118,7 +118,7 @@ class Attributes(StateAccess):
 
 
 class DeepCopy(StateAccess):
-    """A deep copy of all attributes: for environments that nothing is known of."""
+    """A deep copy of all attributes, for unknown environments."""
 
     how = "a deep copy of its attributes"
     SKIPPED = ("action_space", "observation_space", "spec", "metadata", "render_mode", "_np_random", "_np_random_seed")
@@ -128,10 +128,10 @@ class DeepCopy(StateAccess):
         self.home: Any = None
         self.warned = False
         self.fixed = False
-        """Whether what changes is a vector of one length, which then stands for the state."""
+        """Whether the changing attributes form a vector of fixed length, which then represents the state."""
 
     def learn(self, home: Any, changing: frozenset[str], states: Sequence[Saved]) -> None:
-        """Takes over what a trial has shown."""
+        """Learns from a trial which attributes change."""
         self.home, self.changing, self.fixed = home, changing, True
         vectors = [self.numbers(home, state) for state in states]
         self.fixed = len({None if vector is None else len(vector) for vector in vectors}) == 1
@@ -148,7 +148,7 @@ class DeepCopy(StateAccess):
         return Saved(copy.deepcopy(held, {id(base): self.home or base}), observation)
 
     def _translate(self, theirs: dict[str, Any]) -> dict[str, Any]:
-        """Somebody else's state with our parameters: an attribute that was never seen to change is a parameter."""
+        """Another environment's state with our parameters, which are the attributes that no trial step changed."""
         ours = self._attributes(self.home)
         other = [n for n in ours if n in theirs and n not in self.changing]
         other = [name for name in other if fingerprint(ours[name]) != fingerprint(theirs[name])]
@@ -176,7 +176,7 @@ class DeepCopy(StateAccess):
         return {name: state.data.get(name) for name in self.changing} if numbers is None else numbers
 
     def numbers(self, env: Any, state: Saved) -> np.ndarray | None:
-        """All numbers in the attributes that change, by their names."""
+        """All numbers in the attributes that change, by attribute name."""
         if not self.fixed:
             return None
         found: list[float] = []
@@ -202,7 +202,7 @@ def collect(value: Any, found: list[float]) -> bool:
 
 
 class Layered(StateAccess):
-    """A way for the bare environment, and what the wrappers around it remember."""
+    """Access to the bare environment, and the attributes of the wrappers around it."""
 
     def __init__(self, inner: StateAccess, kept: Sequence[Any]):
         self.inner, self.kinds = inner, [type(wrapper) for wrapper in kept]
@@ -239,6 +239,6 @@ class Layered(StateAccess):
 
 
 def current_observation(env: Any) -> Any:
-    """What a bare environment shows now, if it has a method for that; None if it has not."""
+    """The current observation of a bare environment; None if it has no method that returns it."""
     observer = next((getattr(env, name) for name in OBSERVERS if hasattr(env, name)), None)
     return observer() if observer is not None else None

@@ -36,12 +36,12 @@ StepFunction = Callable[[Any, int], tuple[Any, float, bool]]
 SampleFunction = Callable[[Any, int, np.random.Generator], tuple[Any, float, bool]]
 """`sample(state, action, rng)` -> the same, drawn with `rng`."""
 TABLE_TRIES = 4
-"""How often each entry of a table with several outcomes is compared with what the environment does."""
+"""How often each random entry of a table is compared with the environment."""
 
 
 @dataclass(frozen=True)
 class Stepping:
-    """A function that was seen to repeat what the environment itself did."""
+    """A step function that reproduced what the environment itself did."""
 
     access: StateAccess
     kind: str
@@ -125,7 +125,7 @@ class StepFinder:
         )
 
     def _inner_action(self, action: Any) -> Any:
-        """What the bare environment gets for an action, where all wrappers are functions."""
+        """The action that reaches the bare environment, if all wrappers are pure functions."""
         for function in self.layers.actions:
             action = function(action)
         return action
@@ -139,7 +139,7 @@ class StepFinder:
         return play(self.env, lambda: access.save(self.env), list(self.actions), self.size, self.truncation_ends, look)
 
     def _try_table(self, determinise: str | None) -> Stepping | None:
-        """Steps through the table, if the environment does: every entry is compared, of large tables a sample."""
+        """A step through the table, if there is one. Every entry is verified, or a sample of a large table."""
         table = toy_text.rows(self.base, [self._inner_action(action) for action in self.actions], determinise)
         if self.layers.rewards:
             table = {state: tuple(self._with_wrapped_rewards(one) for one in row) for state, row in table.items()}
@@ -186,7 +186,7 @@ class StepFinder:
         return Stepping(access, "step", step, trial)
 
     def _is_random(self, access: StateAccess, take_step: StepFunction, trial: Trial, order: np.ndarray) -> bool:
-        """Whether any step of the trial comes out differently with other random numbers."""
+        """Whether the result of any step of the trial changes with other random numbers."""
         if toy_text.draws_outside_its_table(self.base):  # which random episodes may well miss
             return True
         for index in order:
@@ -198,7 +198,7 @@ class StepFinder:
         return False
 
     def _repeats(self, access: StateAccess, take_step: StepFunction, step: Step) -> bool:
-        """Whether a step of the trial comes out the same again."""
+        """Whether repeating a step of the trial gives the same result."""
         after, reward, terminal = take_step(step.before, step.action)
         if not same(reward, step.reward) or terminal != step.terminal:
             return False
@@ -250,9 +250,9 @@ class StepFinder:
         return step
 
     def _sampler(self, step: StepFunction, trial: Trial) -> SampleFunction:
-        """Draws a step: the generators of the environment are seeded from the search's generator every time.
+        """Samples a step, with the environment's generators seeded from the search's generator.
 
-        Global generators that the environment draws from are put back, so that planning leaves no trace in them.
+        Global generators that it draws from are restored afterwards, so that planning does not advance them.
         """
         base, borrows = self.base, bool(trial.draws & set(GLOBAL))
 
@@ -269,7 +269,7 @@ class StepFinder:
         return sample
 
     def _stepper(self, access: StateAccess, generators_at: dict[str, Any] | None = None) -> StepFunction:
-        """A step of the environment itself: restore the state, step once, take the state out again."""
+        """Steps the environment itself: restores the state, steps once, and saves the new state."""
         env, base, actions, ends = self.env, self.base, self.actions, self.truncation_ends
         restore, take, move = access.restore, access.take, env.step
 

@@ -1,4 +1,4 @@
-"""Toy text: environments that carry a table of their transitions, `P[state][action]`: outcomes with probabilities."""
+"""Toy text: environments with a transition table, `P[state][action]`, that lists outcomes and their probabilities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 Outcome = tuple[int, float, bool]
 """The number of the next state, the reward and whether the episode is over."""
 Row = tuple[tuple[tuple[float, Outcome], ...], ...]
-"""For every action its outcomes, with their probabilities."""
+"""The outcomes of each action, with their probabilities."""
 
 ACTION_NAMES = {
     "FrozenLakeEnv": ("left", "down", "right", "up"),
@@ -20,18 +20,18 @@ ACTION_NAMES = {
 
 
 def has_table(env: Any) -> bool:
-    """Whether an environment steps through a table of its transitions, as far as its attributes tell."""
+    """Whether an environment seems to step through a transition table, judging by its attributes."""
     table = getattr(env, "P", None)
     return isinstance(table, dict) and len(table) > 0 and hasattr(env, "s") and not draws_outside_its_table(env)
 
 
 def draws_outside_its_table(env: Any) -> bool:
-    """Whether it is a Taxi whose passenger may change the destination: the table does not know of that."""
+    """Whether it is a Taxi whose passenger may change the destination, which is not in the table."""
     return bool(getattr(env, "fickle_passenger", False))
 
 
 def rows(env: Any, actions: Sequence[Any], determinise: str | None) -> dict[int, Row]:
-    """The outcomes of every action in every state, `actions` being what the environment calls its actions.
+    """The outcomes of every action in every state; `actions` are the environment's own actions.
 
     Equal outcomes count as one. If `determinise` is "likeliest", each action has one outcome.
     """
@@ -44,7 +44,7 @@ def rows(env: Any, actions: Sequence[Any], determinise: str | None) -> dict[int,
             for outcome in listed:
                 chance[outcome[1:]] = chance.get(outcome[1:], 0.0) + float(outcome[0])
             if determinise == "likeliest":
-                meant = _meant(listed)
+                meant = _intended_outcome(listed)
                 chance = {max(sorted(chance), key=lambda one: (chance[one], one == meant)): 1.0}
             outcomes = [(p, (int(after), float(reward), bool(over))) for (after, reward, over), p in chance.items()]
             row.append(tuple(outcomes))
@@ -52,8 +52,8 @@ def rows(env: Any, actions: Sequence[Any], determinise: str | None) -> dict[int,
     return found
 
 
-def _meant(outcomes: list) -> tuple:
-    """Among equally likely outcomes the one in the middle: there the toy texts list what the action means."""
+def _intended_outcome(outcomes: list) -> tuple:
+    """The middle one of equally likely outcomes, where toy text lists the intended move."""
     return outcomes[len(outcomes) // 2][1:]
 
 
@@ -63,7 +63,7 @@ def is_deterministic(table: dict[int, Row]) -> bool:
 
 
 def _lines(table: dict[int, Any]) -> Any:
-    """The rows of a table by the number of a state: a list, where all numbers are there."""
+    """The rows of a table by state number: a list if no number is missing."""
     size = len(table)
     return [table[state] for state in range(size)] if set(table) == set(range(size)) else table
 
@@ -79,7 +79,7 @@ def step_through(table: dict[int, Row]) -> Callable[[int, int], Outcome]:
 
 
 def outcomes_in(table: dict[int, Row]) -> Callable[[int, int], list[tuple[float, Outcome]]]:
-    """The outcomes of an action by a table."""
+    """Looks up the outcomes of an action in a table."""
     lines = _lines({state: tuple(list(outcomes) for outcomes in row) for state, row in table.items()})
 
     def outcomes(state: int, action: int) -> list[tuple[float, Outcome]]:
@@ -89,7 +89,7 @@ def outcomes_in(table: dict[int, Row]) -> Callable[[int, int], list[tuple[float,
 
 
 def decoder(env: Any) -> tuple[Callable[[int], Sequence[int]], Sequence[int]]:
-    """What takes a state's number apart, and how many values each part has: rows and columns, Taxi's four parts."""
+    """A function that decodes a state's number, and the size of each part: row and column, or Taxi's four parts."""
     if hasattr(env, "decode") and hasattr(env, "locs"):
         places = len(env.locs)
         return env.decode, (env.max_row + 1, env.max_col + 1, places + 1, places)
@@ -101,7 +101,7 @@ def decoder(env: Any) -> tuple[Callable[[int], Sequence[int]], Sequence[int]]:
 
 
 def vectors(env: Any) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
-    """For every state its parts as numbers, and one-hot: Taxi's parts each, else the state's number."""
+    """The features and one-hot inputs of every state: one-hot for each of Taxi's parts, else for its number."""
     decode, sizes = decoder(env)
     whole = len(sizes) <= 2
     plain, hot = {}, {}

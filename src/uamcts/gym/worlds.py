@@ -20,7 +20,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
         **options: Options of `uamcts.make`.
 
     Raises:
-        ValueError: An argument is not one of these.
+        ValueError: An argument has another value.
 
     Example:
         ```python
@@ -81,7 +81,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
         raise ValueError("render needs a render_mode: gymnasium.make(..., render_mode='rgb_array') or 'ansi'")
 
     def uamcts_state(self) -> Any:
-        """The state, for `uamcts.gym.Simulator`: arrays that nobody changes."""
+        """The state, for `uamcts.gym.Simulator`. Its arrays are never modified."""
         return self.state
 
     def uamcts_restore(self, state: Any) -> None:
@@ -93,7 +93,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
         return self.domain.channels(self.state).astype(np.int8)
 
     def _key(self) -> Any:
-        """What a random world draws with: from the environment's generator, of which planning has its own."""
+        """A key for one step of a random world, drawn from the environment's generator. Planning uses its own."""
         import jax
 
         return jax.random.key(int(self.np_random.integers(2**31))) if self.domain.random else None

@@ -1,4 +1,4 @@
-"""What is around an environment: which wrappers matter to planning, and a private copy of what does."""
+"""Unwraps an environment: which wrappers matter for planning, and a private copy of those that do."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLAIN = (
     wrappers.FrameStackObservation,
     wrappers.NormalizeObservation,
 )
-"""Wrappers that change neither the state, nor rewards, nor actions, nor ends: planning leaves them out."""
+"""Wrappers that do not affect states, rewards, actions or termination. Planning skips them."""
 
 REFUSED: dict[Any, str] = {
     wrappers.NormalizeReward: (
@@ -38,30 +38,30 @@ REFUSED: dict[Any, str] = {
 }
 
 STATEFUL = (wrappers.StickyAction,)
-"""Wrappers of actions that remember something or draw: what they do is no function of the action alone."""
+"""Action wrappers that are stateful or random: what they do does not depend on the action alone."""
 
 SHARED = ("spec", "metadata", "_cached_spec")
-"""Attributes that nobody changes: a copy of an environment has the same."""
+"""Attributes that are never modified, so that copies of an environment share them."""
 
 
 @dataclass(frozen=True)
 class Layers:
-    """An environment without what does not matter to planning."""
+    """An environment without the wrappers that do not matter for planning."""
 
     env: Any
     """The wrappers that matter around the bare environment; a private copy, unless `taken_over`."""
     kept: tuple[Any, ...]
-    """Wrappers with a step of their own, outermost first: what they remember is part of the state."""
+    """Wrappers with their own `step`, outermost first. Their attributes are part of the state."""
     rewards: tuple[Callable[[float], float], ...]
-    """What reward wrappers do, in the order in which they do it."""
+    """The functions of reward wrappers, in the order in which they are applied."""
     actions: tuple[Callable[[Any], Any], ...]
     observed: bool
-    """Whether something stands between the environment's observation and its user."""
+    """Whether a wrapper changes the observations."""
     taken_over: bool
 
 
 def is_function(wrapper: Any) -> str | None:
-    """'observation', 'reward' or 'action' if that is all that a wrapper changes."""
+    """'observation', 'reward' or 'action' if a wrapper changes nothing else."""
     kinds: tuple[tuple[Any, str], ...] = (
         (gymnasium.ObservationWrapper, "observation"),
         (gymnasium.RewardWrapper, "reward"),
@@ -76,7 +76,7 @@ def is_function(wrapper: Any) -> str | None:
 
 
 def peel(env: Any, may_take_over: bool) -> Layers:
-    """Takes an environment apart, or says which wrapper is in the way."""
+    """Unwraps an environment, or raises an error that names the wrapper that prevents it."""
     stack = []
     while isinstance(env, gymnasium.Wrapper):
         stack.append(env)
@@ -99,7 +99,7 @@ def peel(env: Any, may_take_over: bool) -> Layers:
 
 
 def _parts(env: Any) -> tuple[tuple, tuple, tuple]:
-    """The wrappers with steps of their own, the rewards' functions inside first, and the actions' outside first."""
+    """Wrappers with their own `step`, reward functions (innermost first) and action functions (outermost first)."""
     stack: list[Any] = []
     while isinstance(env, gymnasium.Wrapper):
         stack.append(env)
@@ -111,7 +111,7 @@ def _parts(env: Any) -> tuple[tuple, tuple, tuple]:
 
 
 def private(env: Any, may_take_over: bool) -> tuple[Any, bool]:
-    """A copy of a bare environment, so that planning never moves the one that was given; and whether it is that one."""
+    """A copy of a bare environment, so that planning never steps the original; and whether it is the original."""
     try:
         if hasattr(env, "ale"):  # the emulator lies outside Python: made anew from the same arguments
             return copy.deepcopy(env), False
@@ -127,9 +127,9 @@ def private(env: Any, may_take_over: bool) -> tuple[Any, bool]:
 
 
 def duplicate(thing: Any, skip: tuple[str, ...] = ()) -> Any:
-    """A copy of an object and of all it holds, also of what was changed since it was made.
+    """A deep copy of an object that includes changes made after its construction.
 
-    Gymnasium's own copies of some environments are made anew from the constructor's arguments, and lose such changes.
+    Gymnasium copies some environments by calling the constructor again, which loses such changes.
     """
     twin: Any = object.__new__(type(thing))
     memo = {id(thing): twin}

@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from uamcts.arguments import refuse_beyond_memory, search_bytes, shown, whole
+from uamcts.arguments import refuse_beyond_memory, search_bytes, short_repr, whole
 from uamcts.mcts.config import STATIC_FIELDS, SearchConfig
 from uamcts.mcts.graph.graph import Graph, graph_bytes
 from uamcts.mcts.graph.search import OTHER_SETTINGS, graph_search
 from uamcts.mcts.problem import Problem, make_problem
 from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
 from uamcts.mcts.tree import Tree
-from uamcts.types import BatchedUncertainty, Legal, Number, PyTree, Uncertainty
+from uamcts.types import AnyModel, BatchedUncertainty, Legal, Number, Policy, Prior, PyTree, Uncertainty, Value
 
 _Fixed: TypeAlias = tuple[tuple[str, Any], ...]
 """The settings that are built into a program."""
@@ -27,17 +27,17 @@ _Fixed: TypeAlias = tuple[tuple[str, Any], ...]
 def search(
     key: PRNGKeyArray,
     state: PyTree,
-    model: Any,
+    model: AnyModel,
     uncertainty: Uncertainty | BatchedUncertainty | None,
     config: SearchConfig,
     *,
     num_actions: int | None = None,
     legal: Legal | None = None,
-    policy: Callable[..., Any] | None = None,
-    value: Callable[..., Any] | None = None,
-    prior: Callable[..., Any] | None = None,
+    policy: Policy | None = None,
+    value: Value | None = None,
+    prior: Prior | None = None,
     horizon: Number = None,
-    tree: Any = None,
+    tree: SearchResult | Tree | Graph | None = None,
 ) -> SearchResult:
     """Plans one move from `state` in `model`, avoiding transitions with a high `uncertainty`.
 
@@ -79,29 +79,19 @@ def search(
         result = uamcts.search(key, domain.reset(key), domain.model, uamcts.true_uncertainty(domain), config)
         ```
     """
-    uncertainty = no_uncertainty if uncertainty is None else uncertainty
-    previous = getattr(tree, "tree", tree)
+    previous = tree.tree if isinstance(tree, SearchResult) else tree
     if horizon is not None and not isinstance(horizon, jax.core.Tracer):
         horizon = whole("horizon", horizon)
+    uncertainty = no_uncertainty if uncertainty is None else uncertainty
     guides = {"policy": policy, "value": value, "prior": prior}
     problem = make_problem(model, uncertainty, num_actions, legal, samples=config.outcomes, **guides)
     if previous is not None:
         _check_previous(previous, state, problem, config)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config, horizon, previous))):
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
-    what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
-    if config.graph:
-        needed = graph_bytes(state, config, problem.num_actions, problem.slots(state))
-    else:
-        slots = problem.slots(state) if problem.is_random else 1
-        needed = search_bytes(state, config, problem.num_actions * slots)
-    refuse_beyond_memory(needed, what, "give fewer iterations or rollouts")
+    _check_size(state, problem, config)
     fixed, free = _partition(config)
-    try:
-        program = _program(problem, fixed)
-    except TypeError:  # a function that cannot be a key is compiled anew for every call
-        program = _program.__wrapped__(problem, fixed)
-    result = program(key, state, free, horizon, previous)
+    result = _find_program(problem, fixed)(key, state, free, horizon, previous)
     if not isinstance(result.flags, jax.core.Tracer):  # else the model or the uncertainty is being transformed
         raise_flags(result)
     return result
@@ -170,14 +160,14 @@ def run_search(
     state: PyTree,
     problem: Problem,
     config: SearchConfig,
-    memory: PyTree = None,
+    cache: PyTree = None,
     horizon: Number = None,
-    previous: Any = None,
+    previous: Tree | Graph | None = None,
 ) -> SearchResult:
     """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
     if config.graph:
-        return graph_search(key, state, problem, config, memory, horizon, previous)
-    return tree_search(key, state, problem, config, memory, horizon, previous)
+        return graph_search(key, state, problem, config, cache, horizon, previous)
+    return tree_search(key, state, problem, config, cache, horizon, previous)
 
 
 def _check_previous(previous: Any, state: PyTree, problem: Problem, config: SearchConfig) -> None:
@@ -187,8 +177,8 @@ def _check_previous(previous: Any, state: PyTree, problem: Problem, config: Sear
     if config.graph or not isinstance(previous, Tree):
         kinds = {Graph: "the graph of a search", Tree: "the tree of a search"}
         raise ValueError(
-            f"tree is {kinds.get(type(previous), shown(previous))}, and this search has graph={config.graph}; give the "
-            f"result of an earlier search with graph={config.graph}"
+            f"tree is {kinds.get(type(previous), short_repr(previous))}, and this search has graph={config.graph}; "
+            f"give the result of an earlier search with graph={config.graph}"
         )
     guided = bool(previous.prior is not None and previous.prior.shape[-1])
     sizes = (previous.num_actions, previous.slots, jax.tree.structure(previous.state), guided)
@@ -200,11 +190,32 @@ def _check_previous(previous: Any, state: PyTree, problem: Problem, config: Sear
         )
 
 
+def _check_size(state: PyTree, problem: Problem, config: SearchConfig) -> None:
+    """Refuses a search that needs more memory than the machine has."""
+    if config.graph:
+        needed = graph_bytes(state, config, problem.num_actions, problem.slots(state))
+    else:
+        slots = problem.slots(state) if problem.is_random else 1
+        needed = search_bytes(state, config, problem.num_actions * slots)
+    what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
+    refuse_beyond_memory(needed, what, "give fewer iterations or rollouts")
+
+
+def _find_program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult]:
+    """The program, cached if the functions of the problem can be hashed, and compiled for this call otherwise."""
+    try:
+        return _program(problem, fixed)
+    except TypeError:
+        return _program.__wrapped__(problem, fixed)
+
+
 @functools.lru_cache(maxsize=64)
 def _program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult]:
     """The compiled program of one problem and set of built-in settings."""
 
-    def program(key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number, previous: Any) -> SearchResult:
+    def program(
+        key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number, previous: Tree | Graph | None
+    ) -> SearchResult:
         config = SearchConfig(**dict(fixed), **free)
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from uamcts.arguments import shown
+from uamcts.arguments import short_repr
 from uamcts.mcts.rules import RULES
 from uamcts.mcts.rules.base import SWITCHES
 from uamcts.types import Number, Switch
@@ -91,13 +91,15 @@ class SearchConfig:
         for name in ("iterations", "rollouts", "depth", "tree_depth", "outcomes"):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value < 2**31:
-                raise ValueError(f"{name} is {shown(value)}; it must be a whole number of at least 1 and below 2^31")
+                raise ValueError(
+                    f"{name} is {short_repr(value)}; it must be a whole number of at least 1 and below 2^31"
+                )
         if not isinstance(self.graph, (bool, np.bool_)):
-            raise ValueError(f"graph is {shown(self.graph)}; it must be True or False")
+            raise ValueError(f"graph is {short_repr(self.graph)}; it must be True or False")
         if self.rules is None:
             object.__setattr__(self, "rules", "trust" if self.graph else "released")
         if not isinstance(self.rules, str) or self.rules not in RULES:
-            raise ValueError(f"rules is {shown(self.rules)}; there are {', '.join(map(repr, RULES))}")
+            raise ValueError(f"rules is {short_repr(self.rules)}; there are {', '.join(map(repr, RULES))}")
         if self.graph and not RULES[self.rules].allows_graph:
             raise ValueError(
                 f"rules is {self.rules!r}, which is defined on trees; with graph=True leave rules out, or take 'trust' "
@@ -184,16 +186,16 @@ def _number(config: SearchConfig, name: str, good: Callable[[Any], bool], remedy
     if isinstance(value, jax.core.Tracer) or (value is None and name in optional):
         return
     if isinstance(value, (list, tuple)):
-        raise ValueError(f"{name} is {shown(value)}; {remedy} (for one per search of a batch, give an array)")
+        raise ValueError(f"{name} is {short_repr(value)}; {remedy} (for one per search of a batch, give an array)")
     if not isinstance(value, (bool, int, float, np.ndarray, np.generic, jax.Array)):
-        raise ValueError(f"{name} is {shown(value)}; {remedy}")
+        raise ValueError(f"{name} is {short_repr(value)}; {remedy}")
     if isinstance(value, (bool, np.bool_)) and name not in SWITCHES:
-        raise ValueError(f"{name} is {shown(value)}; {remedy}")
+        raise ValueError(f"{name} is {short_repr(value)}; {remedy}")
     array = np.asarray(value)
     if array.dtype == object or not (array.dtype == bool or jax.numpy.issubdtype(array.dtype, np.number)):
-        raise ValueError(f"{name} is {shown(value)}; {remedy}")
+        raise ValueError(f"{name} is {short_repr(value)}; {remedy}")
     if array.dtype.kind == "c":
-        raise ValueError(f"{name} is {shown(value)}, a complex number; {remedy}")
+        raise ValueError(f"{name} is {short_repr(value)}, a complex number; {remedy}")
     for number in np.ravel(array).tolist():
         if not good(number):
             raise ValueError(f"{name} is {number!r}; {remedy}")
@@ -207,6 +209,6 @@ def _refuse_unread(config: SearchConfig, name: str) -> None:
     if default is None or np.any(np.asarray(value) != default):
         reading = ", ".join(repr(rules.name) for rules in RULES.values() if name in rules.reads)
         raise ValueError(
-            f"{name} is {shown(value)}, but rules={config.rules!r} does not read it; leave it out, or choose rules "
-            f"that do: {reading}"
+            f"{name} is {short_repr(value)}, but rules={config.rules!r} does not read it; leave it out, or choose "
+            f"rules that do: {reading}"
         )

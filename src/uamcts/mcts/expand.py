@@ -17,7 +17,7 @@ from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.tree import Tree
 from uamcts.randomness import DELETION, Seed, draw, uniform
-from uamcts.types import BatchedUncertainty, Number, PyTree, Transition, Uncertainty
+from uamcts.types import BatchedUncertainty, Model, Number, Prior, PyTree, Transition, Uncertainty
 
 BAD_PROBABILITY_SUM = 1e-4
 """By how much the probabilities of an action's outcomes may miss 1: they are numbers of 32 bits."""
@@ -41,18 +41,18 @@ class Children(NamedTuple):
 
 def evaluate(
     uncertainty: Uncertainty | BatchedUncertainty,
-    memory: PyTree,
+    cache: PyTree,
     states: PyTree,
     actions: Int[Array, " n"],
     wanted: Bool[Array, " n"],
 ) -> tuple[Float[Array, " n"], PyTree]:
-    """The uncertainties of transitions where they are `wanted`, and what is remembered afterwards.
+    """The uncertainties of transitions where they are `wanted`, and the prediction cache afterwards.
 
     `states` has a leading axis [n].
     """
     if isinstance(uncertainty, BatchedUncertainty):
-        return uncertainty.many(memory, states, actions, wanted)
-    return jax.vmap(uncertainty)(states, actions).astype(float), memory
+        return uncertainty.predict_batch(cache, states, actions, wanted)
+    return jax.vmap(uncertainty)(states, actions).astype(float), cache
 
 
 def expand(
@@ -62,10 +62,10 @@ def expand(
     problem: Problem,
     config: SearchConfig,
     *,
-    memory: PyTree = None,
+    cache: PyTree = None,
     wanted: Bool[Array, ""] | bool = True,
 ) -> tuple[Children, PyTree]:
-    """The children of a place in `state`, and what the uncertainty remembers afterwards.
+    """The children of a place in `state`, and the prediction cache afterwards.
 
     `index` numbers the expansions of a search. The uncertainty of children that are not `wanted` is arbitrary.
     """
@@ -74,7 +74,7 @@ def expand(
     believed, probability = believe(seed, index, state, actions, problem)
     allowed = jnp.ones(num_actions, bool) if problem.legal is None else problem.legal(state)
     here = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_actions, *jnp.shape(leaf))), state)
-    doubt, memory = evaluate(problem.uncertainty, memory, here, actions, allowed & wanted)
+    doubt, cache = evaluate(problem.uncertainty, cache, here, actions, allowed & wanted)
     doubt = jnp.where(allowed, doubt, 0.0)
     exists = allowed & ~choose_deletion(seed, index, doubt, allowed, config)
     edges = rules.edges(doubt, exists, config)
@@ -88,7 +88,7 @@ def expand(
     children = Children(
         believed.state, exists, believed.terminal, reward, doubt, edges.bias, edges.keep, probability, prior
     )
-    return children, memory
+    return children, cache
 
 
 def believe(
@@ -96,7 +96,7 @@ def believe(
 ) -> tuple[Transition, Float[Array, " places"] | None]:
     """What the model believes of all actions: transitions [places], and their probabilities if it is random."""
     if not problem.is_random:
-        return jax.vmap(problem.model, in_axes=(None, 0))(state, actions), None
+        return jax.vmap(cast(Model, problem.model), in_axes=(None, 0))(state, actions), None
     counters = index * actions.size + actions
     after, probability = jax.vmap(problem.outcomes_of, (None, 0, None, 0))(state, actions, seed, counters)
     good = jnp.all(probability >= 0, axis=1) & (jnp.abs(jnp.sum(probability, axis=1) - 1.0) <= BAD_PROBABILITY_SUM)
@@ -106,7 +106,7 @@ def believe(
 
 def prior_of(state: PyTree, exists: Bool[Array, " actions"], problem: Problem) -> Float[Array, " actions"]:
     """Prior probabilities of the children that exist; NaN if they are none."""
-    given = jnp.asarray(cast(Any, problem.prior)(state), float)
+    given = jnp.asarray(cast(Prior, problem.prior)(state), float)
     if given.shape != exists.shape:
         raise ValueError(f"prior(state) returned an array of shape {given.shape}; return one number for each action")
     given = jnp.where(exists, given, 0.0)

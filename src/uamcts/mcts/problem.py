@@ -19,9 +19,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.arguments import action_count, shown
+from uamcts.arguments import action_count, short_repr
 from uamcts.randomness import GOLDEN, hash_word, pick, randint, uniform
-from uamcts.types import BatchedUncertainty, Legal, PyTree, Transition, Uncertainty
+from uamcts.types import (
+    AnyModel,
+    BatchedUncertainty,
+    Legal,
+    Model,
+    Policy,
+    Prior,
+    PyTree,
+    Transition,
+    Uncertainty,
+    Value,
+)
 
 _OUTCOME = np.uint32(0x51ED270B)
 """Tells the random word of an outcome from that of an action, which come from the same word of a rollout's stream."""
@@ -30,8 +41,8 @@ _OUTCOME = np.uint32(0x51ED270B)
 class Problem(NamedTuple):
     """A model, what is uncertain about it, which actions there are, and what guides the search."""
 
-    model: Any
-    """The model's `step`: (state, action) -> Transition. None if it is random."""
+    model: Model | None
+    """The model's `step`. None if it is random."""
     uncertainty: Uncertainty | BatchedUncertainty
     num_actions: int
     legal: Legal | None = None
@@ -39,12 +50,11 @@ class Problem(NamedTuple):
     sample: Callable[[PyTree, jax.Array, jax.Array], Transition] | None = None
     samples: int = 8
     """How many outcomes of an action are drawn in an expansion, for a model that can only `sample`."""
-    policy: Callable[[PyTree, jax.Array], jax.Array] | None = None
+    policy: Policy | None = None
     """The rollout policy: (state, key) -> an action, or probabilities [num_actions]. None: uniform."""
-    value: Callable[[PyTree], jax.Array] | None = None
+    value: Value | None = None
     """The value of a state, instead of rollouts or mixed with them."""
-    prior: Callable[[PyTree], jax.Array] | None = None
-    """Prior probabilities of the actions in a state, [num_actions]: any numbers of at least 0."""
+    prior: Prior | None = None
 
     @property
     def is_random(self) -> bool:
@@ -79,7 +89,7 @@ class Problem(NamedTuple):
             keys = jax.vmap(jax.random.fold_in, (None, 0))(words, numbers)
             after = jax.vmap(self.sample, (None, None, 0))(state, action, keys)
             return Transition(*after), jnp.full(self.samples, 1.0 / self.samples, float)
-        after = self.model(state, action)
+        after = cast(Model, self.model)(state, action)
         return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], after), jnp.ones(1, float)
 
     def advance(self, state: PyTree, action: jax.Array, bits: jax.Array) -> Transition:
@@ -92,7 +102,7 @@ class Problem(NamedTuple):
             return cast(Transition, jax.tree.map(lambda leaf: leaf[slot], Transition(*after)))
         if self.sample is not None:
             return Transition(*self.sample(state, action, key_of(bits ^ _OUTCOME)))
-        return cast(Transition, self.model(state, action))
+        return cast(Model, self.model)(state, action)
 
     def choose(self, state: PyTree, bits: jax.Array) -> tuple[jax.Array, jax.Array | None]:
         """The action of a rollout, and whether there is none to take (None: there always is one).
@@ -122,13 +132,22 @@ def key_of(bits: jax.Array) -> jax.Array:
 
 
 def make_problem(
-    model: Any, uncertainty: Any, num_actions: int | None = None, legal: Legal | None = None, **fields: Any
+    model: AnyModel,
+    uncertainty: Uncertainty | BatchedUncertainty,
+    num_actions: int | None = None,
+    legal: Legal | None = None,
+    **fields: Any,
 ) -> Problem:
     """A problem out of a model, which is planned in by `outcomes` if it has that, else by `sample`, else by `step`.
 
     The number of actions, and which of them are legal, are the model's own unless they are given. `domain.model` of a
     domain with a random world is planned in by `domain.model_outcomes`. `fields` are other fields of `Problem`.
     """
+    if hasattr(uncertainty, "glance") and not isinstance(uncertainty, BatchedUncertainty):
+        raise TypeError(
+            f"uncertainty is {short_repr(uncertainty)}, with the methods memory, glance and many; rename them to "
+            "empty_cache, lookup and predict_batch"
+        )
     owner = getattr(model, "__self__", model)
     num_actions = getattr(owner, "num_actions", None) if num_actions is None else num_actions
     if num_actions is None:
@@ -139,7 +158,7 @@ def make_problem(
     )
 
 
-def _form_of(model: Any) -> dict[str, Any]:
+def _form_of(model: AnyModel) -> dict[str, Any]:
     owner = getattr(model, "__self__", None)
     if owner is not None and getattr(owner, "random", False) is True:
         exact = getattr(owner, f"{getattr(model, '__name__', '')}_outcomes", None)
@@ -151,7 +170,7 @@ def _form_of(model: Any) -> dict[str, Any]:
     step = model if callable(model) else getattr(model, "step", None)
     if not callable(step):
         raise TypeError(
-            f"model is {shown(model)}; give a function (state, action) -> Transition, or an object with `outcomes`, "
-            "`sample` or `step`"
+            f"model is {short_repr(model)}; give a function (state, action) -> Transition, or an object with "
+            "`outcomes`, `sample` or `step`"
         )
     return {"model": step}

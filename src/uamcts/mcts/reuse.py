@@ -6,8 +6,6 @@ are dropped: the places that they belonged to keep their visits and may be expan
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -66,8 +64,9 @@ def _compact(previous: Tree, fresh: Tree, top: jax.Array, keep: int) -> Tree:
     new = jnp.full(numbers.size, UNEXPANDED, jnp.int32)
     new = new.at[places].set(1 + jnp.arange(keep, dtype=jnp.int32), mode="drop")
 
-    def fill(empty: Any, part: Any) -> Any:
-        return jax.lax.dynamic_update_slice_in_dim(empty, part[old].astype(empty.dtype), 1, 0)
+    def fill(empty: jax.Array, part: jax.Array) -> jax.Array:
+        filled: jax.Array = jax.lax.dynamic_update_slice_in_dim(empty, part[old].astype(empty.dtype), 1, 0)
+        return filled
 
     linked = previous._replace(children=new[previous.children])
     moved: Tree = jax.tree.map(fill, fresh, linked)

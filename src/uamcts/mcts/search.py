@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
@@ -15,11 +16,12 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import Children, expand, write
 from uamcts.mcts.explain import explain
 from uamcts.mcts.leaf import estimate
+from uamcts.mcts.loops import read_once
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.reuse import move_root, set_root_visits
 from uamcts.mcts.rules import Rules, find_rules
 from uamcts.mcts.select import Path, child_values, select
-from uamcts.mcts.simulate import Start, nan_if_invalid, roll_out
+from uamcts.mcts.simulate import Start, nan_if_invalid, worst_return
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.randomness import CHILD, TIE, Seed, draw, pick, seed_of
 from uamcts.types import BatchedUncertainty, Number, PyTree
@@ -53,8 +55,14 @@ class SearchResult(NamedTuple):
     """The search tree, or the graph (`SearchConfig.graph`)."""
     flags: Int[Array, ""]
     """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION and BAD_PROBABILITY: see `raise_flags`."""
-    memory: PyTree = None
-    """What a `BatchedUncertainty` remembers; pass it on to the next search."""
+    cache: PyTree = None
+    """The prediction cache of a `BatchedUncertainty`; pass it on to the next search."""
+
+    @property
+    def memory(self) -> PyTree:
+        """Deprecated: use `cache`."""
+        warnings.warn("SearchResult.memory is deprecated: use SearchResult.cache", DeprecationWarning, stacklevel=2)
+        return self.cache
 
     def explain(self, action_names: Sequence[str] = ()) -> str:
         """Explains the choice in words.
@@ -72,7 +80,7 @@ class SearchResult(NamedTuple):
 
 
 _Carry: TypeAlias = tuple[Tree, jax.Array, PyTree]
-"""What an iteration passes on: the tree, the flags, and what the uncertainty remembers."""
+"""What an iteration passes on: the tree, the flags and the prediction cache."""
 
 
 def tree_search(
@@ -80,7 +88,7 @@ def tree_search(
     state: PyTree,
     problem: Problem,
     config: SearchConfig,
-    memory: PyTree = None,
+    cache: PyTree = None,
     horizon: Number = None,
     previous: PyTree = None,
 ) -> SearchResult:
@@ -93,42 +101,47 @@ def tree_search(
     grown = config.iterations * (1 if previous is None else 2)
     masked = problem.legal is not None or problem.prior is not None
     longest = longest_path(replace(config, iterations=grown), problem.num_actions, masked)
-    if config.worst is None and config.reads("worst"):
-        config = replace(config, worst=worst_return(seed, state, problem, config, longest))
-    if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
-        memory = problem.uncertainty.memory()
+    config, cache = fill_in(seed, state, problem, config, longest, cache)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
 
     def iteration(carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
-        tree, flags, memory = carry
+        tree, flags, cache = carry
         block = index + (first_block(rules) + grown - config.iterations)
         path = select(tree, config, longest, horizon)
         leaf = _read(tree, path, rules)
 
         ripe = (leaf.place_visits > 0) & ~leaf.terminal & (path.length <= limit)
         below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
-        children, memory = expand(seed, block, leaf.state, problem, below, memory=memory, wanted=ripe)
+        children, cache = expand(seed, block, leaf.state, problem, below, cache=cache, wanted=ripe)
         grows = ripe & jnp.any(children.exists)
         tree = _link(write(tree, block, children), path.leaf, block, grows)
         first = _first(seed, index, children, rules)
         place = _first_place(children, first)
-        child = jax.tree.map(lambda row: row[place], children.state)
-        begin = jax.tree.map(
-            lambda a, b: jnp.where(grows, a, b), (child, children.terminal[place]), (leaf.state, leaf.terminal)
-        )
+        begin, over = _rollout_start(children, place, leaf, grows)
         if rules.follows_doubt:
             below = rules.below_doubt(below, grows & (children.keep[first] < 1.0))
         path = _extend(path, block * children.terminal.size + place.astype(jnp.int32), grows)
         left = None if horizon is None else horizon - (path.length - 1)
-        found = estimate(Start(seed, index, begin[0], begin[1], left), problem, config, below, memory)
+        found = estimate(Start(seed, index, begin, over, left), problem, config, below, cache)
         tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~grows, config)
         flags = flags | jnp.where(grows, _flags(children), 0)
         flags = flags | _flag_word(found.bad_uncertainty, found.bad_reward)
-        return (tree, flags, found.memory), None
+        return (tree, flags, found.cache), None
 
-    start = _plant(seed, state, problem, config, memory, previous)
-    (tree, flags, memory), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
-    return _result(seed, tree, flags, config)._replace(memory=memory)
+    start = _plant(seed, state, problem, config, cache, previous)
+    (tree, flags, cache), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
+    return _result(seed, tree, flags, config)._replace(cache=cache)
+
+
+def fill_in(
+    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int, cache: PyTree
+) -> tuple[SearchConfig, PyTree]:
+    """The settings with `worst`, if the rule set reads it, and an empty prediction cache, if there is none yet."""
+    if config.worst is None and config.reads("worst"):
+        config = replace(config, worst=worst_return(seed, state, problem, config, longest))
+    if cache is None and isinstance(problem.uncertainty, BatchedUncertainty):
+        cache = problem.uncertainty.empty_cache()
+    return config, cache
 
 
 def first_block(rules: Rules) -> int:
@@ -151,6 +164,16 @@ def _first_place(children: Children, first: Int[Array, ""]) -> Int[Array, ""]:
     return first * slots + jnp.argmax(children.probability.reshape(-1, slots)[first])
 
 
+def _rollout_start(
+    children: Children, place: Int[Array, ""], leaf: _Leaf, grows: Bool[Array, ""]
+) -> tuple[PyTree, Bool[Array, ""]]:
+    """The state that is rolled out, and whether the episode is over there: the new child's, or the leaf's own."""
+    child = jax.tree.map(lambda row: row[place], children.state)
+    pairs = (child, children.terminal[place]), (leaf.state, leaf.terminal)
+    begin, over = jax.tree.map(lambda new, old: jnp.where(grows, new, old), *pairs)
+    return begin, over
+
+
 def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
     """How many levels the tree may have: no more than `iterations` can reach, and no more than `tree_depth`.
 
@@ -161,25 +184,8 @@ def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
     return min(config.iterations // fewest + 2, config.tree_depth)
 
 
-def worst_return(seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int) -> Float[Array, ""]:
-    """V_min where `worst` is not given: the worst return of one simulation from the root, at most 0.
-
-    A rollout that is cut at `depth` is assumed to continue like that for as many steps as the search can look ahead.
-    """
-    index = jnp.int32(config.iterations)  # the simulations of the iterations have the numbers before
-    end = roll_out(Start(seed, index, state, jnp.bool_(False)), problem, config)
-    rest = jnp.where(end.over, 1.0, horizon_ratio(config.gamma, config.depth, config.depth + longest))
-    return jnp.minimum(0.0, jnp.min(end.returned * rest))
-
-
-def horizon_ratio(gamma: Number, depth: int, span: int) -> Float[Array, ""]:
-    """How many times more a reward of 1 at each of `span` steps is than at each of `depth` steps, discounted."""
-    counts = jnp.power(gamma, jnp.arange(span))
-    return jnp.sum(counts) / jnp.sum(counts[:depth])
-
-
 def _plant(
-    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, memory: PyTree, previous: PyTree
+    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, cache: PyTree, previous: PyTree
 ) -> _Carry:
     """The tree before the first iteration: a root, which most rule sets expand at once, or a part of an earlier one."""
     rules = find_rules(config.rules)
@@ -189,13 +195,13 @@ def _plant(
     tree = tree._replace(exists=tree.exists.at[0, 0].set(True))
     flags = jnp.int32(0)
     if rules.expands_root:
-        children, memory = expand(seed, jnp.int32(1), state, problem, config, memory=memory)
+        children, cache = expand(seed, jnp.int32(1), state, problem, config, cache=cache)
         tree = _link(write(tree, jnp.int32(1), children), jnp.int32(ROOT), jnp.int32(1), jnp.bool_(True))
         tree = set_root_visits(tree, config.root_visits)
         flags = _flags(children)
     if previous is not None:
         tree = move_root(previous, tree, state, config.iterations, rules.follows_doubt)
-    return tree, flags, memory
+    return tree, flags, cache
 
 
 class _Leaf(NamedTuple):
@@ -216,26 +222,19 @@ class _Leaf(NamedTuple):
 
 
 def _read(tree: Tree, path: Path, rules: Rules) -> _Leaf:
-    """The leaf of a path.
+    """The leaf of a path, read before the tree is written to."""
 
-    Everything is read once, before the tree is written to. Otherwise the compiler reads again wherever a value is used,
-    even after the write, and copies the whole tree in every iteration for that. It cannot recompute the result of a
-    loop, so this is a loop of one round (`graph.loops.read_once` in general).
-    """
-
-    def look(carry: tuple[Bool[Array, ""], _Leaf]) -> tuple[Bool[Array, ""], _Leaf]:
+    def look() -> _Leaf:
+        places = (tree.state, tree.terminal, None if tree.chance is None else tree.chance.visits)
         state, terminal, visits = jax.tree.map(lambda leaf: tree.entry(leaf, path.leaf), places)
         stats = tree.entry(tree.stats, tree.node_of(path.leaf))
         doubted = jnp.bool_(False)
         if rules.follows_doubt:
             keep = tree.keep.reshape(-1).at[tree.node_of(path.places)].get(mode="fill", fill_value=1.0)
             doubted = jnp.any(keep < 1.0)
-        return path.leaf >= 0, _Leaf(state, terminal, stats[VISITS], visits, doubted)
+        return _Leaf(state, terminal, stats[VISITS], visits, doubted)
 
-    places = (tree.state, tree.terminal, None if tree.chance is None else tree.chance.visits)
-    state, terminal, visits = jax.tree.map(lambda leaf: leaf[0, 0], places)
-    start = (jnp.bool_(False), _Leaf(state, terminal, tree.stats[0, 0][VISITS], visits, jnp.bool_(False)))
-    return jax.lax.while_loop(lambda carry: ~carry[0], look, start)[1]
+    return read_once(look, path.leaf >= 0)
 
 
 def _link(tree: Tree, parent: Int[Array, ""], block: Int[Array, ""], grows: Bool[Array, ""]) -> Tree:

@@ -54,16 +54,14 @@ def best_child(tree: Tree, place: Int[Array, ""], config: SearchConfig) -> Int[A
     block = tree.entry(tree.children, place)
     exists, stats, bias = tree.exists[block], tree.stats[block], tree.bias[block]
     values = child_values(stats, tree.rewards(block), tree.keep[block], config)
-    visits, parent_visits = stats[:, VISITS], visits_of(tree, place)
-    if tree.prior is not None:
-        score = prior_scores(config, exists, parent_visits, visits, values, bias, tree.prior[block])
-        action = unrolled_argmax(jnp.where(exists, score, -jnp.inf))
-        return block * tree.num_actions + action
-    score = scores(config, exists, parent_visits, visits, values, bias)
-    unvisited = rules.first_choice(exists & (visits == 0), bias)
-    allowed = unvisited | rules.candidates(exists, values, bias)
-    action = unrolled_argmax(jnp.where(allowed, jnp.where(unvisited, jnp.inf, score), -jnp.inf))
-    return block * tree.num_actions + action
+    visits, prior = stats[:, VISITS], None if tree.prior is None else tree.prior[block]
+    score = scores(Siblings(exists, visits_of(tree, place), visits, values, bias, prior), config)
+    allowed = exists
+    if prior is None:
+        unvisited = rules.first_choice(exists & (visits == 0), bias)
+        allowed = unvisited | rules.candidates(exists, values, bias)
+        score = jnp.where(unvisited, jnp.inf, score)
+    return block * tree.num_actions + unrolled_argmax(jnp.where(allowed, score, -jnp.inf))
 
 
 def visits_of(tree: Tree, place: Int[Array, ""]) -> Float[Array, ""]:
@@ -93,33 +91,32 @@ def child_values(
     return cast(jax.Array, rules.child_value(value, reward, keep, config))
 
 
-def scores(
-    config: SearchConfig,
-    exists: Bool[Array, " actions"],
-    parent_visits: Float[Array, ""],
-    visits: Float[Array, " actions"],
-    values: Float[Array, " actions"],
-    bias: Float[Array, " actions"],
-) -> Float[Array, " actions"]:
-    """The scores of siblings; only those of visited, existing children mean anything."""
+class Siblings(NamedTuple):
+    """The children of a place, as far as their scores depend on them."""
+
+    exists: Bool[Array, " actions"]
+    parent_visits: Float[Array, ""]
+    visits: Float[Array, " actions"]
+    values: Float[Array, " actions"]
+    """x_i: see `child_values`."""
+    bias: Float[Array, " actions"]
+    prior: Float[Array, " actions"] | None = None
+
+
+def scores(siblings: Siblings, config: SearchConfig) -> Float[Array, " actions"]:
+    """The scores of siblings that exist.
+
+    Without a prior, only those of visited children mean anything. With one, a child that was never visited has the mean
+    value of those that were.
+    """
     rules = find_rules(config.rules)
-    exploration = config.c * jnp.sqrt(jnp.log(jnp.maximum(parent_visits, 1.0)) / jnp.maximum(visits, 1.0))
-    return cast(jax.Array, rules.score(normalize(values, exists) if rules.normalizes else values, exploration, bias))
-
-
-def prior_scores(
-    config: SearchConfig,
-    exists: Bool[Array, " actions"],
-    parent_visits: Float[Array, ""],
-    visits: Float[Array, " actions"],
-    values: Float[Array, " actions"],
-    bias: Float[Array, " actions"],
-    prior: Float[Array, " actions"],
-) -> Float[Array, " actions"]:
-    """The same by prior probabilities: a child that was never visited has the mean value of those that were."""
-    rules, visited = find_rules(config.rules), exists & (visits > 0)
-    scaled = normalize(values, visited) if rules.normalizes else values
-    count = jnp.sum(visited)
+    exists, parent_visits, visits, values, bias, prior = siblings
+    if prior is None:
+        exploration = config.c * jnp.sqrt(jnp.log(jnp.maximum(parent_visits, 1.0)) / jnp.maximum(visits, 1.0))
+        scaled = normalize(values, exists) if rules.normalizes else values
+        return cast(jax.Array, rules.score(scaled, exploration, bias))
+    visited = exists & (visits > 0)
+    scaled, count = normalize(values, visited) if rules.normalizes else values, jnp.sum(visited)
     mean = jnp.where(count > 0, jnp.sum(jnp.where(visited, scaled, 0.0)) / jnp.maximum(count, 1), 0.5)
     exploration = config.c * prior * jnp.sqrt(parent_visits) / (1.0 + visits)
     return cast(jax.Array, rules.score(jnp.where(visited, scaled, mean), exploration, bias))

@@ -39,8 +39,8 @@ class Rollouts(NamedTuple):
 
     returns: Float[Array, " rollouts"]
     uncertainty: Float[Array, " rollouts"]
-    memory: PyTree = None
-    """What the uncertainty remembers after it was evaluated."""
+    cache: PyTree = None
+    """The prediction cache afterwards."""
 
 
 class Rollout(NamedTuple):
@@ -71,10 +71,10 @@ class Step(NamedTuple):
 
 
 _Evaluation: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, PyTree]
-"""Whether to evaluate the uncertainty, the returns, their uncertainties, and what is remembered."""
+"""Whether to evaluate the uncertainty, the returns, their uncertainties, and the prediction cache."""
 
 
-def simulate(start: Start, problem: Problem, config: SearchConfig, memory: PyTree = None) -> Rollouts:
+def simulate(start: Start, problem: Problem, config: SearchConfig, cache: PyTree = None) -> Rollouts:
     """Rolls out from the start, at most `config.depth` steps each.
 
     A rollout ends at a terminal state and at a state without legal actions. It then stays in place while others go on:
@@ -84,17 +84,17 @@ def simulate(start: Start, problem: Problem, config: SearchConfig, memory: PyTre
     uncertainty = problem.uncertainty
     if config.simulation is False:  # known before the program is built: it leaves the uncertainty out
         returned = roll_out(start, problem, config).returned
-        return Rollouts(returned, jnp.zeros(config.rollouts, float), memory)
+        return Rollouts(returned, jnp.zeros(config.rollouts, float), cache)
     if not isinstance(uncertainty, BatchedUncertainty):
         end = roll_out(start, problem, config, uncertainty)
-        return Rollouts(end.returned, cast(jax.Array, end.uncertainty), memory)
+        return Rollouts(end.returned, cast(jax.Array, end.uncertainty), cache)
 
-    if memory is None:
+    if cache is None:
         end, steps = record_rollouts(start, problem, config)
-        return Rollouts(*weigh(end.returned, steps, uncertainty, config, memory))
+        return Rollouts(*weigh(end.returned, steps, uncertainty, config, cache))
 
     def look_up(state: PyTree, action: Int[Array, ""]) -> Float[Array, ""]:
-        found, known = uncertainty.glance(memory, state, action)
+        found, known = uncertainty.lookup(cache, state, action)
         return jnp.where(known, found, jnp.nan)
 
     end = roll_out(start, problem, config, look_up)
@@ -106,7 +106,7 @@ def simulate(start: Start, problem: Problem, config: SearchConfig, memory: PyTre
     # A loop of at most one round: unlike a condition's, its results take the place of what it was given.
     sigma = cast(jax.Array, end.uncertainty)
     unknown = jnp.any(jnp.isnan(sigma))
-    first: _Evaluation = (unknown, end.returned, sigma, memory)
+    first: _Evaluation = (unknown, end.returned, sigma, cache)
     return Rollouts(*jax.lax.while_loop(lambda carry: carry[0], evaluate, first)[1:])
 
 
@@ -207,19 +207,19 @@ def weigh(
     steps: Step,
     uncertainty: BatchedUncertainty,
     config: SearchConfig,
-    memory: PyTree,
+    cache: PyTree,
 ) -> tuple[Float[Array, " rollouts"], Float[Array, " rollouts"], PyTree]:
-    """Evaluates the uncertainty of all `steps`: the return and sigma of each rollout, and what is remembered."""
+    """Evaluates the uncertainty of all `steps`: the return and sigma of each rollout, and the cache."""
     shape = (config.rollouts, config.depth)
     states, actions, counts = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), steps[:3])
-    found, memory = uncertainty.many(memory, states, actions, counts)
+    found, cache = uncertainty.predict_batch(cache, states, actions, counts)
     found = jnp.where(counts, nan_if_invalid(found), 0.0).reshape(shape)
     discount = jnp.power(config.gamma, jnp.arange(config.depth))
     sigma = jnp.sum(found * discount, axis=1)
     if steps.reward is not None:
         rewards = jnp.where(steps.counts, steps.reward, 0.0)
         returned = weigh_returns(rewards, found, config)
-    return returned, sigma, memory
+    return returned, sigma, cache
 
 
 def weigh_returns(
@@ -243,3 +243,20 @@ def nan_if_invalid(uncertainty: Float[Array, "*n"]) -> Float[Array, "*n"]:
 def leaf_value(rollouts: Rollouts, config: SearchConfig) -> Float[Array, ""]:
     """G, the value of the leaf the rollouts started from."""
     return find_rules(config.rules).leaf_value(rollouts.returns, rollouts.uncertainty, config)
+
+
+def worst_return(seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int) -> Float[Array, ""]:
+    """V_min where `worst` is not given: the worst return of one simulation from the root, at most 0.
+
+    A rollout that is cut at `depth` is assumed to continue like that for as many steps as the search can look ahead.
+    """
+    index = jnp.int32(config.iterations)  # the simulations of the iterations have the numbers before
+    end = roll_out(Start(seed, index, state, jnp.bool_(False)), problem, config)
+    rest = jnp.where(end.over, 1.0, horizon_ratio(config.gamma, config.depth, config.depth + longest))
+    return jnp.minimum(0.0, jnp.min(end.returned * rest))
+
+
+def horizon_ratio(gamma: Number, depth: int, span: int) -> Float[Array, ""]:
+    """How many times more a reward of 1 at each of `span` steps is than at each of `depth` steps, discounted."""
+    counts = jnp.power(gamma, jnp.arange(span))
+    return jnp.sum(counts) / jnp.sum(counts[:depth])

@@ -25,6 +25,9 @@ ROOT = 0
 UNEXPANDED = 0
 """The value of `children` for a node without any: block 0 is the root's, nobody's children."""
 
+SHORT = 512
+"""The longest vector that is compared entry by entry: see `put`."""
+
 VISITS, TOTAL, WEIGHT = range(3)
 """The entries of `stats`."""
 
@@ -128,15 +131,18 @@ def empty(state: PyTree, blocks: int, num_actions: int, slots: int | None = None
     )
 
 
-def put(numbers: Shaped[Array, " n"], place: Int[Array, ""], number: Shaped[Array, ""]) -> Shaped[Array, " n"]:
-    """The vector `numbers` with one entry changed.
+def put(
+    numbers: Shaped[Array, " n *entry"], place: Int[Array, ""], number: Shaped[Array, "*entry"]
+) -> Shaped[Array, " n *entry"]:
+    """The array `numbers` with one entry (of its first axis) changed.
 
-    On a CPU that is an indexed write. On a GPU, where such a write is a kernel of its own, all places are compared with
-    the one that is meant, which the compiler merges with its surroundings.
+    On a GPU, where a write is a kernel of its own, a short vector such as a path is compared entry by entry with
+    `place` instead: the compiler merges that with its surroundings.
     """
-    if jax.default_backend() == "cpu":
-        return numbers.at[place].set(number)
-    return jnp.where(jnp.arange(numbers.size) == place, number, numbers)
+    if jax.default_backend() != "cpu" and numbers.ndim == 1 and numbers.size <= SHORT:
+        return jnp.where(jnp.arange(numbers.size) == place, number, numbers)
+    written: jax.Array = jax.lax.dynamic_update_index_in_dim(numbers, number, place, 0)
+    return written
 
 
 def unrolled_reduce(

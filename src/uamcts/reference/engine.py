@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from uamcts.arguments import shown, whole
+from uamcts.arguments import short_repr, whole
 from uamcts.mcts.config import SearchConfig
 from uamcts.reference.graph_search import GraphSearch
 from uamcts.reference.guides import Guides
@@ -53,14 +53,24 @@ def search(
         widening: (k, alpha) for a model with continuous actions, whose `num_actions` is None. They are proposed by
             `policy(state, rng)`, by the model's `actions(state, rng)`, or drawn within its `action_space`, (low, high).
             A node with n visits tries ceil(k n^alpha) of them. `result.actions` are those of the root.
+
+    Returns:
+        The chosen action, and visits, values and uncertainties of all actions.
+
+    Raises:
+        TypeError: if `rng`, `model` or `tree` is not one of the above.
+        ValueError: if a setting is out of range, if `tree` comes from a search with other settings, or if the model or
+            one of the functions returns something that cannot be planned with.
+
+    Example:
+        ```python
+        config = uamcts.SearchConfig(iterations=100, rules="trust")
+        result = uamcts.reference.search(0, state, model, lambda state, action: 0.0, config, budget_seconds=0.5)
+        ```
     """
     if budget_seconds is not None and not budget_seconds > 0:
         raise ValueError(f"budget_seconds is {budget_seconds!r}; it must be above 0")
-    if isinstance(rng, numbers.Integral):
-        rng = random.Random(int(rng))  # noqa: S311 (planning, not secrets)
-    elif not isinstance(rng, (random.Random, Draws)) and not hasattr(rng, "deletion"):
-        raise TypeError(f"rng is {rng!r}; give a whole number, a random.Random or an object like reference.Draws")
-    draws: Any = Draws(rng) if isinstance(rng, random.Random) else rng
+    draws = _make_draws(rng)
     horizon = None if horizon is None else whole("horizon", horizon)
     dynamics = Dynamics(model, draws, config.outcomes)
     check_reuse(tree, config)
@@ -77,12 +87,21 @@ def search(
     return (GraphSearch if config.graph else TreeSearch)(setup, tree).search(state, end)
 
 
+def _make_draws(rng: random.Random | Draws | int) -> Any:
+    """`rng` as an object like `Draws`."""
+    if isinstance(rng, numbers.Integral):
+        rng = random.Random(int(rng))  # noqa: S311 (planning, not secrets)
+    elif not isinstance(rng, (random.Random, Draws)) and not hasattr(rng, "deletion"):
+        raise TypeError(f"rng is {rng!r}; give a whole number, a random.Random or an object like reference.Draws")
+    return Draws(rng) if isinstance(rng, random.Random) else rng
+
+
 def check_reuse(tree: Any, config: SearchConfig) -> None:
     """Refuses an earlier result that the new search cannot go on from."""
     if tree is None:
         return
     if not isinstance(tree, Result):
-        raise TypeError(f"tree is {shown(tree)}; give the result of an earlier search, or None")
+        raise TypeError(f"tree is {short_repr(tree)}; give the result of an earlier search, or None")
     for name in ("rules", "graph", "gamma"):
         before, now = getattr(tree.config, name), getattr(config, name)
         if before != now:

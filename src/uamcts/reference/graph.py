@@ -81,6 +81,12 @@ class Graph:
         self.expanded: list[GraphNode] = []
         self.end = GraphNode(None, False, True)
         """All transitions that end the episode lead here."""
+        self.outdated: list[GraphNode] = []
+        """Nodes whose outcomes have changed since they were expanded."""
+
+    def forget(self, key: Hashable) -> None:
+        """Has the node of a state, doubted or not, expanded anew by the next search: its outcomes have changed."""
+        self.outdated += [node for node in map(self.nodes.get, ((key, False), (key, True))) if node and node.edges]
 
     def measure_reach(self) -> None:
         """Finds out how far it is from each node to one that is not expanded."""

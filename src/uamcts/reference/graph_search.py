@@ -14,6 +14,11 @@ from uamcts.reference.setup import Setup
 from uamcts.reference.tree import Result, check_reward, check_uncertainty
 
 
+def nearest_leaf(edge: Edge) -> float:
+    """How near an edge leads to a node that is not expanded: more is nearer."""
+    return edge.child.reach if edge.child else max([one.reach for one in edge.children])
+
+
 class GraphSearch:
     """A search on a graph; `previous` is the result of an earlier one to go on from."""
 
@@ -58,10 +63,12 @@ class GraphSearch:
         if self.previous is not None:
             before = self.previous.tree.nodes.get(key)
         if before is not None and before.edges and self.previous is not None:
-            self.graph = self.previous.tree.keep_reachable(before)
-            self.graph.open_within(self.setup.longest)
             if self.setup.config.worst is None:
                 self.setup.use(replace(self.setup.config, worst=self.previous.config.worst))
+            self.graph, self.config = self.previous.tree, self.setup.config
+            self.renew()
+            self.graph = self.graph.keep_reachable(before)
+            self.graph.open_within(self.setup.longest)
         else:
             self.setup.settle_worst(state)
             self.graph = Graph(GraphNode(state, False, False))
@@ -72,14 +79,31 @@ class GraphSearch:
         if not self.graph.root.edges:
             raise ValueError("the root has no legal action")
 
+    def renew(self) -> None:
+        """Expands nodes anew whose outcomes have changed, and backs their values up."""
+        outdated, self.graph.outdated = list(dict.fromkeys(self.graph.outdated)), []
+        if not outdated:
+            return
+        stale = set(outdated)
+        self.graph.expanded = [node for node in self.graph.expanded if node not in stale]
+        for node in outdated:
+            self.expand(node, 0, 0)
+        Sweeper(self.graph, self.rules, self.config).settle()
+
     # Selection
 
     def select(self, root: GraphNode) -> tuple[list[tuple[GraphNode, Edge]], GraphNode]:
-        """From the root down to a node that is not expanded, along the best scores and the outcomes visited least."""
+        """From the root down to a node that is not expanded, along the best scores and the outcomes visited least.
+
+        A path that comes back to a node would go round in circles, around what the scores avoid. From there on it takes
+        the shortest way to a node that is not expanded.
+        """
         path: list[tuple[GraphNode, Edge]] = []
-        node, longest = root, self.setup.longest
+        node, longest, passed, circles = root, self.setup.longest, set(), False
         while node.edges and len(path) < longest:
-            edge = self.best(node, node.edges)
+            circles = circles or node in passed
+            passed.add(node)
+            edge = max(node.edges, key=nearest_leaf) if circles else self.best(node, node.edges)
             path.append((node, edge))
             node.visits += 1
             edge.visits += 1
@@ -101,7 +125,7 @@ class GraphSearch:
         With a prior P it is Q + c d P sqrt(N) / n. Every action counts as visited once before.
         """
         values = [edge.value for edge in edges]
-        reaches = [edge.child.reach if edge.child else max([one.reach for one in edge.children]) for edge in edges]
+        reaches = [nearest_leaf(edge) for edge in edges]
         low, high, nearest = min(values), max(values), max(reaches) or 1.0
         scale, equal = (1.0 / (high - low), 0.0) if high > low else (0.0, 0.5)
         prior = self.prior(node, edges) if self.by_prior else ()
@@ -134,7 +158,7 @@ class GraphSearch:
     def expand(self, node: GraphNode, iteration: int, depth: int) -> None:
         """Gives a node `depth` steps from the root all its actions and outcomes, and new successors a first value."""
         state, uncertainty, settings = node.state, self.setup.uncertainty, self.setup.settings(node.doubted)
-        actions = self.dynamics.allowed(state)
+        actions = self.dynamics.legal_actions(state)
         doubts = [check_uncertainty(0.0 if uncertainty is None else uncertainty(state, a)) for a in actions]
         node.edges = edges = [Edge(action, doubt) for action, doubt in zip(actions, doubts, strict=True)]
         if not edges:

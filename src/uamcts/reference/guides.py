@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from uamcts.arguments import function, integer, real, shown
+from uamcts.arguments import function, integer, real, short_repr
 
 
 class Guides:
@@ -50,8 +50,8 @@ class Guides:
         total = sum(shares)
         if not total > 0.0:
             raise ValueError(
-                f"prior({shown(state)}) gives no legal action a probability above 0 (legal: {shown(list(allowed))}); "
-                "give at least one of them some"
+                f"prior({short_repr(state)}) gives no legal action a probability above 0 (legal: "
+                f"{short_repr(list(allowed))}); give at least one of them some"
             )
         return [share / total for share in shares]
 
@@ -63,7 +63,7 @@ class Guides:
             numbers = []
         if len(numbers) != self.num_actions or not all(0.0 <= number < np.inf for number in numbers):
             raise ValueError(
-                f"{name} gave {shown(answer)}; it must give {'an action, or ' * (name == 'policy')}a finite number of "
-                f"at least 0 for each of the {self.num_actions} actions"
+                f"{name} gave {short_repr(answer)}; it must give {'an action, or ' * (name == 'policy')}a finite "
+                f"number of at least 0 for each of the {self.num_actions} actions"
             )
         return [numbers[action] for action in allowed]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from uamcts.arguments import action_count, legal_actions, shown
+from uamcts.arguments import action_count, legal_actions, short_repr
 from uamcts.reference.tree import check_reward
 
 Outcome = tuple[Any, float, bool]
@@ -29,8 +29,8 @@ class Dynamics:
         self.kind = next((name for name in ("outcomes", "sample", "step") if callable(getattr(model, name, None))), "")
         if not self.kind:
             raise TypeError(
-                f"model is {shown(model)}, which has none of outcomes(state, action), sample(state, action, rng) and "
-                "step(state, action); give it one of them"
+                f"model is {short_repr(model)}, which has none of outcomes(state, action), sample(state, action, rng) "
+                "and step(state, action); give it one of them"
             )
         self.random = self.kind != "step"
         self.continuous = model.num_actions is None
@@ -43,7 +43,7 @@ class Dynamics:
         if allowed is not None:
             self.legal = lambda state: legal_actions(allowed(state), self.num_actions)
 
-    def allowed(self, state: Any) -> Any:
+    def legal_actions(self, state: Any) -> Any:
         """The legal actions of a state, in order."""
         return self.actions if self.legal is None else self.legal(state)
 
@@ -81,14 +81,14 @@ class Dynamics:
         """Refuses a sampler that does not repeat itself with an equal generator."""
         if self.kind != "sample":
             return
-        for action in self.allowed(state) if self.propose is None else [self.propose(state)]:
+        for action in self.legal_actions(state) if self.propose is None else [self.propose(state)]:
             for seed in range(TRIALS):
                 one, two = (self.model.sample(state, action, np.random.default_rng(seed)) for _ in range(2))
                 if not same_outcome(one, two):
-                    what = f"sample(state, {shown(action)}, rng)"
+                    what = f"sample(state, {short_repr(action)}, rng)"
                     raise ValueError(
-                        f"{what} gave {shown(one)} and then {shown(two)} for two generators with the same seed; draw "
-                        "from `rng` alone, not from a generator of the model or a global one"
+                        f"{what} gave {short_repr(one)} and then {short_repr(two)} for two generators with the same "
+                        "seed; draw from `rng` alone, not from a generator of the model or a global one"
                     )
 
 
@@ -100,10 +100,10 @@ def check_probabilities(outcomes: Any, state: Any, action: int) -> None:
             return
     except (TypeError, ValueError):
         chances = None
-    what = f"outcomes({shown(state)}, {shown(action)})"
+    what = f"outcomes({short_repr(state)}, {short_repr(action)})"
     if chances is None:
         raise TypeError(
-            f"{what} gave {shown(outcomes)}; it must give a list of (probability, (state, reward, terminal))"
+            f"{what} gave {short_repr(outcomes)}; it must give a list of (probability, (state, reward, terminal))"
         )
     if not chances:
         raise ValueError(
@@ -160,7 +160,7 @@ def identity_of(model: Any) -> Callable[[Any], Hashable]:
             found = state_key(state) if identity is None else identity(state)
             hash(found)
         except TypeError as error:
-            what = shown(state) if identity is None else f"identity({shown(state)}) = {shown(found)}"
+            what = short_repr(state) if identity is None else f"identity({short_repr(state)}) = {short_repr(found)}"
             raise TypeError(
                 f"{what} cannot be hashed ({error}), so equal states cannot be recognised; give the model "
                 "`identity(state)`, which returns something hashable, or search with graph=False"

@@ -88,7 +88,7 @@ class Simulator(NamedTuple):
                 action = below(count)
             elif propose is not None:
                 action = propose(state)
-            elif not (allowed := dynamics.allowed(state)):
+            elif not (allowed := dynamics.legal_actions(state)):
                 return  # nothing can be done here: a dead end
             else:
                 action = allowed[below(len(allowed))] if rng is None else guides.action(state, allowed, rng)

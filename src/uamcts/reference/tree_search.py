@@ -152,7 +152,7 @@ class TreeSearch:
     def expand(self, node: Node, expansion: int) -> None:
         """Makes all children; UA-Expansion deletes one, child i with probability U_i / sum U."""
         state, uncertainty = node.state, self.setup.uncertainty
-        for action in self.dynamics.allowed(state):
+        for action in self.dynamics.legal_actions(state):
             doubt = check_uncertainty(0.0 if uncertainty is None else uncertainty(state, action))
             node.children.append(self.child(state, action, doubt))
         if not node.children:

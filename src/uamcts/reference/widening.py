@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uamcts.arguments import function, shown
+from uamcts.arguments import function, short_repr
 from uamcts.mcts.config import SearchConfig
 from uamcts.reference.setup import Setup
 from uamcts.reference.tree import Node, Result, check_uncertainty
@@ -39,7 +39,9 @@ class Proposals:
             return self.waiting.pop()
         action = self.draw(state, self.rng)
         if not np.all(np.isfinite(np.asarray(action, float))):
-            raise ValueError(f"the action {shown(action)} was proposed for {shown(state)}; propose finite numbers")
+            raise ValueError(
+                f"the action {short_repr(action)} was proposed for {short_repr(state)}; propose finite numbers"
+            )
         return action if self.bounds is None else np.clip(action, *self.bounds)
 
     def uniform_draws(self) -> list[Any]:
@@ -66,7 +68,7 @@ def action_bounds(space: Any) -> tuple[Any, Any] | None:
         good = False
     if not good:
         raise ValueError(
-            f"model.action_space is {shown(space)}; give (low, high), two numbers or arrays with low <= high"
+            f"model.action_space is {short_repr(space)}; give (low, high), two numbers or arrays with low <= high"
         )
     return (float(low), float(high)) if low.ndim == 0 else (low, high)
 
@@ -78,7 +80,7 @@ def check_widening(widening: Any) -> tuple[float, float]:
     except (TypeError, ValueError):
         k = alpha = math.nan
     if not (0.0 < k < math.inf and 0.0 <= alpha <= 1.0):
-        raise ValueError(f"widening is {shown(widening)}; give (k, alpha), k above 0 and alpha in [0, 1]")
+        raise ValueError(f"widening is {short_repr(widening)}; give (k, alpha), k above 0 and alpha in [0, 1]")
     return k, alpha
 
 

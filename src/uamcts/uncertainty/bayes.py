@@ -21,11 +21,12 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Bool, Float, Int
 
+from uamcts.arguments import at_least_zero
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty.estimator import Action, Copies, Estimator, Inputs, Scalar, Space
 from uamcts.uncertainty.network import input_size
 from uamcts.uncertainty.prediction_cache import PredictionCache
-from uamcts.uncertainty.samples import Surprise, at_least, cautious
+from uamcts.uncertainty.samples import Surprise, cautious
 
 
 class Bayes(Estimator):
@@ -67,7 +68,8 @@ class Bayes(Estimator):
         del key, capacity, minibatches, most_copies
         if not ridge > 0:
             raise ValueError(f"ridge is {ridge}; it must be above 0, or the weights are not determined")
-        at_least(0, k=k, floor=floor)
+        at_least_zero("k", k)
+        at_least_zero("floor", floor)
         actions, size = space.num_actions, input_size(space) + 1
         prior = jnp.broadcast_to(ridge * jnp.eye(size), (actions, size, size))
         vectors, numbers = jnp.zeros((actions, size)), jnp.zeros(actions)

@@ -15,10 +15,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from uamcts.arguments import fraction, whole
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.estimator import Action, Copies, Estimator, Scalar
-from uamcts.uncertainty.samples import at_least, share
 from uamcts.uncertainty.thresholded import ThresholdedEstimator, predict_rows
 
 
@@ -35,8 +35,8 @@ class Gated(ThresholdedEstimator):
     @classmethod
     def around(cls, inner: Estimator, state: PyTree, capacity: int = 1024, level: float = 0.01, every: int = 5) -> Self:
         """A gate around an untrained estimator; `state` is an example of a state."""
-        share(level=level)
-        at_least(2, every=every)
+        fraction("level", level)
+        whole("every", every, 2)
         held = Buffer.empty(state, jnp.float32(0), max(capacity // every, 1))
         return cls(inner, jnp.float32(jnp.inf), held, jnp.int32(0), level, every)
 

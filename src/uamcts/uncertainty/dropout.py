@@ -14,10 +14,11 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
+from uamcts.arguments import at_least_zero, fraction, whole
 from uamcts.types import PyTree
 from uamcts.uncertainty.estimator import Action, Inputs, Scalar, Space
 from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descend, input_size
-from uamcts.uncertainty.samples import BufferedEstimator, at_least, cautious, largest_target, share
+from uamcts.uncertainty.samples import BufferedEstimator, cautious, largest_target
 
 Batch: TypeAlias = tuple[Int[Array, " batch"], jax.Array]
 """The samples of a minibatch, and a key for its masks."""
@@ -53,10 +54,11 @@ class Dropout(BufferedEstimator):
         floor: float = 0.1,
     ) -> Self:
         """An untrained estimator."""
-        at_least(1, minibatches=minibatches)
-        at_least(2, masks=masks)
-        at_least(0, k=k, floor=floor)
-        share(rate=rate)
+        whole("minibatches", minibatches)
+        whole("masks", masks, 2)
+        at_least_zero("k", k)
+        at_least_zero("floor", floor)
+        fraction("rate", rate)
         network_key, mask_key = jax.random.split(key)
         network = ActionNetwork(network_key, input_size(space), space.num_actions, (HIDDEN, HIDDEN))
         return cls(

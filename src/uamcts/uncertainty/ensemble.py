@@ -14,10 +14,11 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
+from uamcts.arguments import at_least_zero, whole
 from uamcts.types import PyTree
 from uamcts.uncertainty.estimator import Action, Scalar, Space
 from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descend, input_size, squared_error
-from uamcts.uncertainty.samples import BufferedEstimator, at_least, cautious, largest_target
+from uamcts.uncertainty.samples import BufferedEstimator, cautious, largest_target
 
 
 class Ensemble(BufferedEstimator):
@@ -44,9 +45,10 @@ class Ensemble(BufferedEstimator):
         floor: float = 0.1,
     ) -> Self:
         """An untrained estimator."""
-        at_least(1, minibatches=minibatches)
-        at_least(2, members=members)
-        at_least(0, k=k, floor=floor)
+        whole("minibatches", minibatches)
+        whole("members", members, 2)
+        at_least_zero("k", k)
+        at_least_zero("floor", floor)
 
         def member(key: jax.Array) -> ActionNetwork:
             return ActionNetwork(key, input_size(space), space.num_actions, (HIDDEN, HIDDEN))

@@ -122,13 +122,13 @@ class AgentState(eqx.Module):
 
 
 def plan(
-    knowledge: AgentState, key: jax.Array, state: PyTree, domain: Domain, config: SearchConfig, memory: PyTree = None
+    knowledge: AgentState, key: jax.Array, state: PyTree, domain: Domain, config: SearchConfig, cache: PyTree = None
 ) -> SearchResult:
     """Searches for a move from `state`, at the present tau."""
     model, uncertainty = knowledge.learner.planner(domain)
     settings = config.with_tau(knowledge.tau)
     legal = getattr(domain, "legal", None)
-    return run_search(key, state, Problem(model, uncertainty, domain.num_actions, legal), settings, memory)
+    return run_search(key, state, Problem(model, uncertainty, domain.num_actions, legal), settings, cache)
 
 
 def observe(

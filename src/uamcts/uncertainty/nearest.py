@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from uamcts.arguments import at_least_zero, whole
 from uamcts.types import PyTree
 from uamcts.uncertainty.estimator import Action, Scalar, Space
 from uamcts.uncertainty.network import input_size
-from uamcts.uncertainty.samples import RefittedEstimator, Surprise, at_least, group_samples
+from uamcts.uncertainty.samples import RefittedEstimator, Surprise, group_samples
 
 
 class Nearest(RefittedEstimator):
@@ -45,8 +46,8 @@ class Nearest(RefittedEstimator):
     ) -> Self:
         """An untrained estimator; `minibatches` mean nothing to it."""
         del minibatches
-        at_least(0, radius=radius)
-        at_least(2, places=places)
+        at_least_zero("radius", radius)
+        whole("places", places, 2)
         return cls(
             **cls.empty_fields(key, space, capacity, most_copies),
             points=jnp.zeros((places, input_size(space))),

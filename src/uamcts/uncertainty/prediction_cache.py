@@ -40,7 +40,7 @@ Filling: TypeAlias = tuple[Predictions, Bool[Array, " batch"], Table]
 class PredictionCache:
     """A `BatchedUncertainty` that evaluates `predict` for many transitions at once.
 
-    Predictions are kept for all `num_actions` actions of a state. `remember` is None: on a CPU only.
+    Predictions are cached for all `num_actions` actions of a state. `remember=None` caches on a CPU only.
     """
 
     predict: Callable[[PyTree, Int[Array, ""]], Float[Array, ""]]
@@ -50,16 +50,16 @@ class PredictionCache:
     def __call__(self, state: PyTree, action: Int[Array, ""]) -> Float[Array, ""]:
         return self.predict(state, action)
 
-    def memory(self) -> Table | None:
-        """An empty table; None where nothing is remembered."""
+    def empty_cache(self) -> Table | None:
+        """An empty table; None if predictions are not cached."""
         if not (jax.default_backend() == "cpu" if self.remember is None else self.remember):
             return None
         return jnp.zeros((SETS, WAYS * (2 + self.num_actions)), jnp.uint32)
 
-    def glance(self, memory: Table, state: PyTree, action: Int[Array, ""]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
+    def lookup(self, cache: Table, state: PyTree, action: Int[Array, ""]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
         """The prediction in the table for one transition, and whether there is one."""
         first, second = fingerprint(state)
-        row, width = memory[_set(first)], 2 + self.num_actions
+        row, width = cache[_set(first)], 2 + self.num_actions
         found, known = jnp.uint32(0), jnp.bool_(False)
         for way in range(0, WAYS * width, width):  # written out, the compiler merges it with the rollout's step
             here = (row[way] == first) & (row[way + 1] == second)
@@ -69,14 +69,14 @@ class PredictionCache:
             found, known = jnp.where(here, answer, found), known | here
         return jax.lax.bitcast_convert_type(found, jnp.float32), known
 
-    def many(
-        self, memory: Table | None, states: PyTree, actions: Int[Array, " batch"], wanted: Bool[Array, " batch"]
+    def predict_batch(
+        self, cache: Table | None, states: PyTree, actions: Int[Array, " batch"], wanted: Bool[Array, " batch"]
     ) -> tuple[Predictions, Table | None]:
         """U-hat of a batch of transitions where it is `wanted`, and the table with the new ones."""
-        if memory is None:
+        if cache is None:
             return jax.vmap(self.predict)(states, actions), None
         first, second = jax.vmap(fingerprint)(states)
-        found, known = jax.vmap(self.glance, (None, 0, 0))(memory, states, actions)
+        found, known = jax.vmap(self.lookup, (None, 0, 0))(cache, states, actions)
         every_action = jnp.arange(self.num_actions)
 
         def fill(at_once: int, carry: Filling) -> Filling:
@@ -90,7 +90,7 @@ class PredictionCache:
             table = insert(table, first[chosen], second[chosen], answers)
             return found, missing & ~answered, table
 
-        carry = (found, wanted & ~known, memory)
+        carry = (found, wanted & ~known, cache)
         for at_once, least in AT_ONCE:
             if actions.size >= least:
                 enough = functools.partial(lambda least, carry: jnp.sum(carry[1]) >= least, least)

@@ -142,17 +142,3 @@ def cautious(
 ) -> Float[Array, "*batch"]:
     """`mean` where mean - k * deviation is above the noise, exactly 0 elsewhere."""
     return jnp.where(mean - k * deviation > noise, mean, 0.0)
-
-
-def at_least(least: float, **options: float) -> None:
-    """Refuses an option that is too small."""
-    for name, value in options.items():
-        if not value >= least:
-            raise ValueError(f"{name} is {value}; it must be at least {least}")
-
-
-def share(**options: float) -> None:
-    """Refuses an option that is not strictly between 0 and 1."""
-    for name, value in options.items():
-        if not 0 < value < 1:
-            raise ValueError(f"{name} is {value}; it must lie between 0 and 1, exclusive")

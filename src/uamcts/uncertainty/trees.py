@@ -16,10 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
+from uamcts.arguments import whole
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 from uamcts.uncertainty.estimator import Action, Inputs, Scalar, Space
-from uamcts.uncertainty.samples import RefittedEstimator, Surprise, at_least, group_samples
+from uamcts.uncertainty.samples import RefittedEstimator, Surprise, group_samples
 
 ArrayLike: TypeAlias = jax.Array | np.ndarray
 """On the device or, while trees are fitted, on the host."""
@@ -60,8 +61,9 @@ class Trees(RefittedEstimator):
     ) -> Self:
         """An untrained estimator, with trees of at most `leaves` and `depth`; `minibatches` mean nothing to it."""
         del minibatches
-        at_least(1, trees=trees, depth=depth)
-        at_least(2, leaves=leaves)
+        whole("trees", trees)
+        whole("depth", depth)
+        whole("leaves", leaves, 2)
         _regressor()  # fail now where scikit-learn is missing, not after the first round's steps
         shape = (trees, 2 * leaves - 1)
         links = jnp.zeros(shape, jnp.int32)
@@ -124,7 +126,7 @@ def evaluate_trees(nodes: Nodes, inputs: Float[Array, " features"], depth: int) 
     number = nodes.feature.shape[0]
     every_tree = jnp.arange(number)
 
-    def step(_: Any, place: jax.Array) -> jax.Array:
+    def step(_: jax.Array, place: jax.Array) -> jax.Array:
         at = (every_tree, place)
         goes_left = inputs[nodes.feature[at]] <= nodes.threshold[at]
         return jnp.where(goes_left, nodes.left[at], nodes.right[at])

@@ -16,17 +16,16 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
+from uamcts.arguments import fraction, whole
 from uamcts.types import PyTree
 from uamcts.uncertainty.estimator import Action, Scalar, Space
 from uamcts.uncertainty.network import BATCH, HIDDEN, ActionNetwork, adam, descend, input_size
 from uamcts.uncertainty.samples import (
     BufferedEstimator,
     Groups,
-    at_least,
     group_samples,
     largest_target,
     sample_balanced,
-    share,
 )
 
 
@@ -50,8 +49,8 @@ class TwoPart(BufferedEstimator):
         gate: float = 0.9,
     ) -> Self:
         """An untrained estimator."""
-        at_least(1, minibatches=minibatches)
-        share(gate=gate)
+        whole("minibatches", minibatches)
+        fraction("gate", gate)
         network = ActionNetwork(key, input_size(space), space.num_actions, (HIDDEN, HIDDEN), outputs=2)
         return cls(
             **cls.empty_fields(key, space, capacity, most_copies),

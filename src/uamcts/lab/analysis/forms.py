@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from uamcts.arguments import shown
+from uamcts.arguments import short_repr
 
 Entry = dict[str, Any]
 """A row, a claim, a curve or another entry of `summary.json` or `bandit.json`."""
@@ -78,7 +78,7 @@ def read_json(path: Path, needed: bool) -> Any:
             f"there is no {path}; name a folder that `uamcts reproduce` or `uamcts run` wrote, or run one of them first"
         ) from None
     except (ValueError, OSError, RecursionError) as error:
-        raise _damaged(path, str(error)) from None
+        raise _damage_error(path, str(error)) from None
 
 
 def check_entries(path: Path, name: str, entries: list[Entry], form: dict[str, Kind]) -> None:
@@ -91,19 +91,19 @@ def check_entries(path: Path, name: str, entries: list[Entry], form: dict[str, K
 def check_lengths(path: Path, entry: Entry, fields: tuple[str, ...], place: str) -> None:
     """Raises a ValueError if the lists in `fields` differ in length."""
     if len({len(entry[field]) for field in fields}) > 1:
-        raise _damaged(path, f"{', '.join(fields)} of {place} are not equally long")
+        raise _damage_error(path, f"{', '.join(fields)} of {place} are not equally long")
 
 
 def check_field(path: Path, entry: Any, field: str, kind: Kind, place: str) -> None:
     """Raises a ValueError if `entry` has no such field, or has it with another type."""
     if not isinstance(entry, dict) or field not in entry:
-        raise _damaged(path, f"{place} has no {field!r}")
+        raise _damage_error(path, f"{place} has no {field!r}")
     value = entry[field]
     if not (isinstance(value, kind) if isinstance(kind, tuple) else kind(value)):
-        raise _damaged(path, f"{field!r} of {place} is {shown(value)}")
+        raise _damage_error(path, f"{field!r} of {place} is {short_repr(value)}")
 
 
-def _damaged(path: Path, what: str) -> ValueError:
+def _damage_error(path: Path, what: str) -> ValueError:
     return ValueError(
         f"{path} is damaged or was not written by uamcts: {what}; run the command that made the folder again"
     )

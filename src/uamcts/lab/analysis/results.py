@@ -47,7 +47,7 @@ class Summary:
     differences: list[Entry]
     """Planners compared seed by seed."""
 
-    def declared(self) -> dict[str, Entry]:
+    def declarations(self) -> dict[str, Entry]:
         """The declarations of the experiments, by name, as far as the folder has them."""
         settings = self.provenance.get("settings")
         declared = settings.get("experiments") if isinstance(settings, dict) else None
@@ -58,7 +58,7 @@ class Summary:
 
         Those with curves only come last.
         """
-        declared = self.declared()
+        declared = self.declarations()
         pairs = [(row["experiment"], row["domain"]) for row in self.rows]
         known = {experiment for experiment, _ in pairs}
         alone = [curve["experiment"] for curve in self.curves if curve["experiment"] not in known]
@@ -79,7 +79,7 @@ def read(out: Path) -> Summary:
     out = Path(out)
     path = out / "summary.json"
     if not path.exists() and (out / "units").is_dir():
-        return _interrupted(out)
+        return _summarise_finished_units(out)
     summary = read_json(path, needed=True)
     for name, kind in (("rows", list), ("claims", list), ("curves", list), ("provenance", dict)):
         check_field(path, summary, name, (kind,), "it")
@@ -94,7 +94,7 @@ def read(out: Path) -> Summary:
         summary["rows"], summary["claims"], summary["curves"], summary["provenance"], _bandit(out), _gifs(out),
         differences,
     )  # fmt: skip
-    for name, declared in found.declared().items():
+    for name, declared in found.declarations().items():
         if declared.get("family"):
             for field, kinds in (("name", (str,)), ("title", (str,)), ("level", NUMBER), ("domain", (str,))):
                 check_field(path, declared, field, kinds, f"experiment {name!r}")
@@ -123,7 +123,7 @@ def _gifs(out: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted(out.glob("gifs/*.gif"))}
 
 
-def _interrupted(out: Path) -> Summary:
+def _summarise_finished_units(out: Path) -> Summary:
     """The summary of the finished units of an interrupted command, without claims."""
     parts = [from_parquet(path) for path in sorted((out / "units").glob("*.parquet"))]
     if not parts:

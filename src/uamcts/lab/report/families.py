@@ -59,7 +59,7 @@ class FamilyTable:
 def families_of(found: Summary) -> dict[str, list[Entry]]:
     """The declarations of experiments that belong to families, by family."""
     families: dict[str, list[Entry]] = {}
-    for declared in found.declared().values():
+    for declared in found.declarations().values():
         if declared.get("family"):
             families.setdefault(declared["family"], []).append(declared)
     return families

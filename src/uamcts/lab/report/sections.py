@@ -54,7 +54,7 @@ def title_of(found: Summary, experiment: str, domain: str) -> str:
     """The title of an experiment; a user's own is named after its domain and the options that differ."""
     if is_papers(experiment):
         return style.title_of(experiment)
-    declared = found.declared().get(experiment, {})
+    declared = found.declarations().get(experiment, {})
     changed = {**_pairs(declared.get("options")), **_budget(declared)}
     words = [f"{key} {describe(value)}" for key, value in changed.items()]
     return ", ".join([style.title_of(domain), *words, "own experiment"])
@@ -210,7 +210,7 @@ def _rows(rows: list[Entry], label: str) -> Table:
 
 def _settings(found: Summary, rows: list[Entry], curves: list[Entry], experiment: str, domain: str) -> dict[str, str]:
     """The settings of an experiment, from its rows and from what the command recorded."""
-    declared = found.declared().get(experiment, {})
+    declared = found.declarations().get(experiment, {})
     settings = {"domain": domain, "rule sets": ", ".join(map(names.rules_title, found.rule_sets(experiment)))}
     budget = {"gamma": DISCOUNTS.get(domain, 1), **BUDGETS.get(domain, {}), **_budget(declared)}
     if {"iterations", "rollouts", "depth"} <= budget.keys():

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from uamcts.arguments import shown
+from uamcts.arguments import short_repr
 from uamcts.domains import make
 from uamcts.lab.experiments.learners import check_learner
 from uamcts.lab.experiments.paper import Experiment, OfflineGrid, OnlineGrid, Options
@@ -88,7 +88,7 @@ def domain_options(given: Sequence[str]) -> Options:
             equals = ""
         if not equals or not name:
             remedy = "give NAME=VALUE, like severity=0.5, belt=true or broken=[2,4]"
-            raise ValueError(f"option is {shown(words)}; {remedy}")
+            raise ValueError(f"option is {short_repr(words)}; {remedy}")
     return tuple(options.items())
 
 

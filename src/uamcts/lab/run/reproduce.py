@@ -140,7 +140,7 @@ def _announce(experiments: Sequence[Experiment], units: Sequence[Unit], store: S
 
 def _mention_unused(store: Store, names: Sequence[str]) -> None:
     """Prints which files among the units are not used."""
-    unused = store.unused(names)
+    unused = store.other_units(names)
     if unused:
         shown = ", ".join(f"{name}.parquet" for name in unused[:2]) + (", ..." if len(unused) > 2 else "")
         print(f"{store.units} also holds {len(unused)} file(s) of other versions or from elsewhere, which are not used "

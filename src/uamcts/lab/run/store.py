@@ -104,7 +104,7 @@ class Store:
         check_identity(path, about, unit)
         return episodes, about
 
-    def unused(self, names: Iterable[str]) -> list[str]:
+    def other_units(self, names: Iterable[str]) -> list[str]:
         """The names of stored units that are not among `names`: of other versions, or from elsewhere."""
         return sorted({path.stem for path in self.units.glob("*.parquet")} - set(names))
 

@@ -13,10 +13,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.graph.descend import Descent, look, put
+from uamcts.mcts.graph.descend import Descent, look
 from uamcts.mcts.graph.graph import END, Graph
-from uamcts.mcts.graph.loops import masked_while
+from uamcts.mcts.loops import masked_while
 from uamcts.mcts.rules import find_rules
+from uamcts.mcts.tree import put
 
 
 def qualities(

@@ -17,10 +17,10 @@ from jaxtyping import Array, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.graph import END, ROOT, Graph
-from uamcts.mcts.graph.loops import masked_while
+from uamcts.mcts.loops import masked_while
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.select import normalize
-from uamcts.mcts.tree import unrolled_reduce
+from uamcts.mcts.tree import put, unrolled_reduce
 
 UNROLLED = 8
 """Up to so many outcomes of a row are written out one by one."""
@@ -84,12 +84,6 @@ def look(numbers: jax.Array, places: jax.Array) -> jax.Array:
     if places.size > UNROLLED:
         return numbers[places]
     return jnp.stack([numbers[place] for place in places.reshape(-1)]).reshape(places.shape)
-
-
-def put(numbers: jax.Array, place: jax.Array, number: jax.Array) -> jax.Array:
-    """The vector `numbers` with one entry changed, by a slice on every device (compare `tree.put`)."""
-    written: jax.Array = jax.lax.dynamic_update_index_in_dim(numbers, number, place, 0)
-    return written
 
 
 def next_step(graph: Graph, row: jax.Array, seen: jax.Array, number: jax.Array, config: SearchConfig) -> jax.Array:

@@ -13,8 +13,8 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import BAD_PROBABILITY_SUM
 from uamcts.mcts.expand import evaluate as evaluate_uncertainty
 from uamcts.mcts.graph.graph import END, FIRST, UNEXPANDED, UNUSED, Graph
-from uamcts.mcts.graph.loops import read_once
 from uamcts.mcts.graph.table import enter, look_up
+from uamcts.mcts.loops import read_once
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.simulate import Start, nan_if_invalid, simulate
@@ -64,11 +64,11 @@ class Grown(NamedTuple):
     successors: Successors
     faults: tuple[jax.Array, jax.Array, jax.Array]
     """Whether an uncertainty, a reward and a probability was bad."""
-    memory: PyTree
+    cache: PyTree
 
 
 def expand(
-    graph: Graph, leaf: Leaf, seed: jax.Array, problem: Problem, config: SearchConfig, memory: PyTree = None
+    graph: Graph, leaf: Leaf, seed: jax.Array, problem: Problem, config: SearchConfig, cache: PyTree = None
 ) -> Grown:
     """The outcomes of all actions at a leaf, looked up in the graph; the graph is only read."""
     rules, num_actions, slots = find_rules(config.rules), problem.num_actions, graph.slots
@@ -77,7 +77,7 @@ def expand(
     after, probability = jax.vmap(problem.outcomes_of, (None, 0, None, 0))(leaf.state, actions, seed, counters)
     allowed = jnp.ones(num_actions, bool) if problem.legal is None else problem.legal(leaf.state)
     here = jax.tree.map(lambda part: jnp.broadcast_to(part, (num_actions, *jnp.shape(part))), leaf.state)
-    doubt, memory = evaluate_uncertainty(problem.uncertainty, memory, here, actions, allowed & leaf.grows)
+    doubt, cache = evaluate_uncertainty(problem.uncertainty, cache, here, actions, allowed & leaf.grows)
     doubt = jnp.where(allowed, doubt, 0.0)
     below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
     bias, keep = rules.edges(doubt, allowed, below)
@@ -95,7 +95,7 @@ def expand(
     first_node = FIRST + graph.rows * num_actions * slots
     child = jnp.where(found.known, found.node, first_node + found.first)
     is_new = lives & ~found.known & (found.first == jnp.arange(lives.size))
-    value, bad_value, memory = evaluate(states, doubted, is_new, first_node, seed, problem, config, memory)
+    value, bad_value, cache = evaluate(states, doubted, is_new, first_node, seed, problem, config, cache)
     prior = prior_of(leaf.state, allowed, problem)
     row = Row(
         owner=leaf.node,
@@ -113,7 +113,7 @@ def expand(
         jnp.any(~jnp.isfinite(reward)) | jnp.any(is_new & bad_value[1]),
         jnp.any(allowed & bad) | jnp.any(jnp.isnan(prior)),
     )
-    return Grown(number, row, Successors(states, doubted, value, is_new, found.prints), faults, memory)
+    return Grown(number, row, Successors(states, doubted, value, is_new, found.prints), faults, cache)
 
 
 def prior_of(state: PyTree, allowed: jax.Array, problem: Problem) -> jax.Array:
@@ -134,30 +134,30 @@ def evaluate(
     seed: jax.Array,
     problem: Problem,
     config: SearchConfig,
-    memory: PyTree,
+    cache: PyTree,
 ) -> tuple[jax.Array, tuple[jax.Array, jax.Array], PyTree]:
     """First values of states [n] where they are new: by rollouts, by the `value` function, or by a mixture.
 
-    Also whether the uncertainty and the value or reward of each was bad, and what the uncertainty remembers after.
+    Also whether the uncertainty and the value or reward of each was bad, and the prediction cache afterwards.
     """
     rules, count, weight = find_rules(config.rules), is_new.size, config.value_weight
-    own = jnp.zeros(count, float) if problem.value is None else jax.vmap(problem.value)(states).astype(float)
+    own = jnp.zeros(count, float) if problem.value is None else jnp.asarray(jax.vmap(problem.value)(states), float)
     if problem.value is not None and isinstance(weight, (int, float)) and weight == 1:
-        return jnp.where(is_new, own, 0.0), (jnp.zeros(count, bool), ~jnp.isfinite(own)), memory
+        return jnp.where(is_new, own, 0.0), (jnp.zeros(count, bool), ~jnp.isfinite(own)), cache
 
     each = max(1, config.rollouts // count)
     below = rules.below_doubt(config, jnp.repeat(doubted, each)) if rules.follows_doubt else config
     below = replace(below, rollouts=count * each)
     numbers = first_node * each + jnp.arange(count * each, dtype=jnp.int32)
     lanes, over = jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), (states, ~is_new))
-    rollouts = simulate(Start(seed, numbers, lanes, over), problem, below, memory)
+    rollouts = simulate(Start(seed, numbers, lanes, over), problem, below, cache)
     returns, sigma = (part.reshape(count, each) for part in (rollouts.returns, rollouts.uncertainty))
     value = jax.vmap(lambda returned, doubt: rules.leaf_value(returned, doubt, config))(returns, sigma)
     bad = (jnp.any(jnp.isnan(nan_if_invalid(sigma)), axis=1), ~jnp.isfinite(value))
     if problem.value is not None:
         value = weight * own + (1.0 - weight) * value
         bad = (bad[0], bad[1] | ~jnp.isfinite(own))
-    return jnp.where(is_new, value, 0.0), bad, rollouts.memory
+    return jnp.where(is_new, value, 0.0), bad, rollouts.cache
 
 
 def grow(graph: Graph, grown: Grown, grows: jax.Array) -> Graph:

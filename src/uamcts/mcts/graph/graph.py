@@ -7,13 +7,13 @@ already had a node stay unused. So writing new nodes is one contiguous write, an
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from uamcts.arguments import state_bytes
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.table import empty_table
 from uamcts.mcts.rules import RULES
@@ -113,10 +113,9 @@ def empty_graph(state: PyTree, config: SearchConfig, rows: int, num_actions: int
     )
 
 
-def graph_bytes(state: Any, config: Any, num_actions: int, slots: int) -> float:
+def graph_bytes(state: PyTree, config: SearchConfig, num_actions: int, slots: int) -> float:
     """About how much memory a compiled graph search takes: nodes, their table, and a state for every rollout."""
-    leaves = jax.tree.leaves(state)
-    size = sum(np.prod(np.shape(leaf)) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
+    size = state_bytes(state)
     block = num_actions * slots
     lanes = block * max(1, config.rollouts // block)
     node = size + 13 + 16 + 4 * 12  # the node, its edge, and four entries of the table

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from uamcts.arguments import shown
+from uamcts.arguments import short_repr
 from uamcts.mcts.graph.graph import END, FIRST, ROOT, UNEXPANDED, UNUSED, Graph
 from uamcts.mcts.graph.table import enter_many, key_words, look_up
 from uamcts.types import PyTree
@@ -22,7 +22,8 @@ def check_fit(previous: Any, fresh: Graph) -> None:
     """Refuses what is not a graph of the same problem; the model itself cannot be compared."""
     if not isinstance(previous, Graph):
         raise ValueError(
-            f"tree is {shown(previous)}; with graph=True give the result of an earlier search with graph=True, or None"
+            f"tree is {short_repr(previous)}; with graph=True give the result of an earlier search with graph=True, or "
+            "None"
         )
     kinds = [jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype.name), graph.state) for graph in (previous, fresh)]
     found = (
@@ -34,8 +35,8 @@ def check_fit(previous: Any, fresh: Graph) -> None:
     for what, old, new in found:
         if old != new:
             raise ValueError(
-                f"tree has other {what} than this search: {shown(old)} instead of {shown(new)}; give the result of a "
-                "search in the same model, or leave tree out"
+                f"tree has other {what} than this search: {short_repr(old)} instead of {short_repr(new)}; give the "
+                "result of a search in the same model, or leave tree out"
             )
 
 

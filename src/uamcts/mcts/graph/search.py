@@ -1,8 +1,15 @@
-"""Graph search: the loop."""
+"""Graph search: the loop.
+
+An iteration descends to a node that is not expanded, expands it with all outcomes of all actions, gives each new state
+a first value, and backs up the path. The search ends with sweeps over all expanded nodes. It ends early when nothing is
+left to expand: the sweeps then give the optimum of the model.
+
+A horizon does not multiply the nodes: as many sweeps from V_0 = 0 as there are steps left give the values of a finite
+horizon on the same graph, exact on what it covers.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -13,14 +20,14 @@ from uamcts.mcts.graph.backup import back_up
 from uamcts.mcts.graph.descend import STUCK, Descent, append, descend
 from uamcts.mcts.graph.expand import Leaf, expand, grow
 from uamcts.mcts.graph.graph import ROOT, UNEXPANDED, Graph, empty_graph
-from uamcts.mcts.graph.loops import masked_while, read_once
 from uamcts.mcts.graph.reuse import move_root, same_settings
 from uamcts.mcts.graph.sweep import look_ahead, settle
 from uamcts.mcts.graph.table import enter, key_words
+from uamcts.mcts.loops import masked_while, read_once
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, worst_return
+from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, fill_in
 from uamcts.randomness import TIE, draw, pick, seed_of
-from uamcts.types import BatchedUncertainty, Number, PyTree
+from uamcts.types import Number, PyTree
 
 OTHER_SETTINGS = 16
 """A flag of a result: `previous` is the graph of a search with other settings. It was not used."""
@@ -38,8 +45,8 @@ class _Carry(NamedTuple):
     """Of the next iteration, from 1 on."""
     graph: Graph
     flags: jax.Array
-    memory: PyTree
-    """What the uncertainty remembers."""
+    cache: PyTree
+    """The prediction cache."""
 
 
 def graph_search(
@@ -47,41 +54,30 @@ def graph_search(
     state: PyTree,
     problem: Problem,
     config: SearchConfig,
-    memory: PyTree = None,
+    cache: PyTree = None,
     horizon: Number = None,
     previous: Any = None,
 ) -> SearchResult:
     """One search from `state` on a graph of states: pure and unbatched.
 
-    An iteration descends to a node that is not expanded, expands it with all outcomes of all actions, gives each new
-    state a first value, and backs up the path. Sweeps over all expanded nodes end the search. It ends early when
-    nothing is left to expand: the sweeps then give the optimum of the model.
-
-    `horizon` is the number of steps left. It does not multiply the nodes: as many sweeps from V_0 = 0 give the values
-    of a finite horizon on the same graph, exact on what it covers.
-
-    `previous` is the graph of an earlier search in the same model: at most `iterations` of its expanded nodes are kept,
-    with visits and values, if `state` is one of its states.
+    `horizon` is the number of steps left. `previous` is the graph of an earlier search in the same model: at most
+    `iterations` of its expanded nodes are kept, with visits and values, if `state` is one of its states.
     """
     seed = seed_of(key)
     longest = min(config.tree_depth, config.iterations + 1)
-    if config.worst is None and config.reads("worst"):
-        config = replace(config, worst=worst_return(seed, state, problem, config, longest))
-    if memory is None and isinstance(problem.uncertainty, BatchedUncertainty):
-        memory = problem.uncertainty.memory()
+    config, cache = fill_in(seed, state, problem, config, longest, cache)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
-
     outcomes = problem.num_actions * problem.slots(state)
 
     def active(carry: _Carry) -> jax.Array:
         return (carry.number <= config.iterations) & (carry.graph.open > 0)
 
     def iteration(carry: _Carry) -> _Carry:
-        number, graph, flags, memory = carry
+        number, graph, flags, cache = carry
         path = descend(graph, number, config, longest, jnp.where(graph.open > 0, limit, 0))
         graph = graph._replace(seen=path.seen)
         leaf = _read(graph, path)
-        grown = expand(graph, leaf, seed, problem, config, memory)
+        grown = expand(graph, leaf, seed, problem, config, cache)
         graph = grow(graph, grown, leaf.grows)
         path = append(path, graph.row[path.node], path.step == STUCK, outcomes)
         path = append(path, grown.number, leaf.grows, outcomes)
@@ -89,17 +85,17 @@ def graph_search(
         doubled = leaf.grows & (graph.rows >= FIRST_SWEEP) & (graph.rows & (graph.rows - 1) == 0)
         graph = settle(graph, config, doubled, SWEEPS_BETWEEN)
         flags = flags | jnp.where(leaf.grows, _flags(grown.faults), 0)
-        return _Carry(number + 1, graph, flags, grown.memory)
+        return _Carry(number + 1, graph, flags, grown.cache)
 
     graph = _plant(state, problem, config, config.iterations * (1 if previous is None else 2))
     if previous is not None:
         graph = move_root(previous, graph, state, config.iterations)
-    start = _Carry(jnp.int32(1), graph, jnp.int32(0), memory)
-    _, graph, flags, memory = masked_while(active, iteration, start)
+    start = _Carry(jnp.int32(1), graph, jnp.int32(0), cache)
+    _, graph, flags, cache = masked_while(active, iteration, start)
     graph, early = look_ahead(graph, horizon, config)
     if previous is not None:
         flags = flags | jnp.where(same_settings(previous, graph), 0, OTHER_SETTINGS)
-    return _result(seed, graph, early, flags)._replace(memory=memory)
+    return _result(seed, graph, early, flags)._replace(cache=cache)
 
 
 def _plant(state: PyTree, problem: Problem, config: SearchConfig, rows: int) -> Graph:

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.backup import best, qualities
 from uamcts.mcts.graph.graph import Graph
-from uamcts.mcts.graph.loops import masked_while, read_once
 from uamcts.mcts.graph.solve import solve
+from uamcts.mcts.loops import masked_while, read_once
 from uamcts.types import Number
 
 CHUNK = 64

@@ -10,7 +10,7 @@ simulation       g = r_1 + ... + gamma^(d-1) r_d + gamma^d P(return after step d
 backpropagation  value <- r(v) + gamma P(value, keep(v))
 the move         of the most visited the one with the best value
 Below the first doubtful transition, and everywhere else, this is plain MCTS: no child is deleted, and tau is not used.
-V_min is `worst`, or the worst return of random rollouts from the root (`search.worst_return`), at most 0. It is an
+V_min is `worst`, or the worst return of random rollouts from the root (`simulate.worst_return`), at most 0. It is an
 estimate, so P takes the minimum: a transition never gains by being doubtful. docs/trust.md says why.
 """
 

@@ -1,4 +1,4 @@
-"""A loop that batches without copies, and a read that stays before the writes."""
+"""A loop that can be batched without copies, and reads that the compiler does not repeat."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def _loop(goes_on: _Condition, advance: _Body) -> Callable[[_Arrays, _Arrays, _A
 
 
 def read_once(read: Callable[[], Carry], ready: jax.Array) -> Carry:
-    """What `read` finds, computed here and nowhere else; `ready` is any condition that holds.
+    """Returns `read()`, evaluated exactly once; `ready` is any traced condition that holds.
 
-    The compiler would otherwise read anew wherever something is used, also after later writes to the arrays, and for
-    that copy them in every iteration. What a loop of one round gives cannot be computed anew.
+    Otherwise the compiler reads again wherever a value is used, even after later writes, and copies the arrays in every
+    iteration for that. It cannot recompute the result of a loop, so this is a loop of one round.
     """
     start = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), jax.eval_shape(read))
     found = jax.lax.while_loop(lambda carry: ~carry[0], lambda _: (ready, read()), (jnp.bool_(False), start))[1]
