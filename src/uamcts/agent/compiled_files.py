@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from uamcts.agent.compiled_facts import CompiledFacts, stack
-from uamcts.arguments import real
 from uamcts.corrections.python_facts import OutcomeCount, Streak
 from uamcts.types import PyTree
 
@@ -111,8 +110,8 @@ def unpack_facts(arrays: Arrays, facts: CompiledFacts | None, example: PyTree, n
         if rows:
             raise ValueError("it holds facts, but this agent has no memory")
         return
-    clock = [real("clock", one) for one in found["clock"].ravel().tolist()]
-    if len(clock) != len(CLOCK) or min(clock) < 0 or found["clock"].dtype != np.float64:
+    clock = _column(found, "clock", "f", len(CLOCK))
+    if min(clock) < 0:
         raise ValueError(f"the clock of the facts is {clock}")
     if set(seen["owner"]) != set(range(rows)) or max(about["action"], default=0) >= num_actions:
         raise ValueError("there are outcomes without a transition, or transitions without outcomes or action")
@@ -129,3 +128,5 @@ def unpack_facts(arrays: Arrays, facts: CompiledFacts | None, example: PyTree, n
         streak = Streak(next(reversed(kinds)), about["length"][row], about["chance"][row])
         known = {name: about[name][row] for name in ("agrees", "last", "confirmed", "stale")}
         facts.place(state, about["action"][row], kinds, streak=streak, **known)
+    if len(facts.facts) != rows or sum(map(len, held)) != outcomes:
+        raise ValueError("a fact or an outcome is in it twice")
