@@ -16,10 +16,10 @@ import uamcts
 from uamcts.agent import python_simulator, simulator_probe
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure, Outcome
-from uamcts.agent.returns import Returns
-from uamcts.corrections.journal import Journal
 from uamcts.agent.report import Report
+from uamcts.agent.returns import Returns
 from uamcts.agent.states import as_json, from_json
+from uamcts.corrections.journal import Journal
 
 BUDGET = {"iterations": 30, "rollouts": 3, "depth": 12, "gamma": 0.95}
 CONFIG = uamcts.SearchConfig(**BUDGET)

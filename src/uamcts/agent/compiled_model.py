@@ -15,8 +15,7 @@ from uamcts.agent.backend import Guides, match_structure
 from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.compiled_parameters import Variant
 from uamcts.agent.compiled_programs import Programs, Seen, programs
-from uamcts.agent.compiled_trials import ROWS, CompiledTrials, padded_rows, unstack
-from uamcts.agent.experience import Experience
+from uamcts.agent.compiled_trials import ROWS, padded_rows, unstack
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_trials import WORST
@@ -94,13 +93,6 @@ class CompiledModel:
             return self._believed
         params = self._compiled.parameters.with_values(values) if values else self._believed.arrays.params
         return Prepared(Variant(params, None if residual is None else jax.tree.map(jnp.asarray, residual)))
-
-    def trials(
-        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
-    ) -> CompiledTrials:
-        """The latest transitions, for fits of parameters."""
-        outcomes = [experience.outcome("real", row) for row in rows][-ROWS:]
-        return CompiledTrials(self._compiled, list(raw)[-ROWS:], outcomes, measure, experience.scales, floor)
 
     def next_features(self, raw: Sequence[Any], variant: Prepared) -> np.ndarray:
         """The features of the next states that a variant predicts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import jax
@@ -15,9 +15,11 @@ from uamcts.agent.compiled_facts import SEEN, Believed, CompiledFacts, FactTable
 from uamcts.agent.compiled_files import pack_facts, pack_raw, unpack_facts, unpack_raw
 from uamcts.agent.compiled_model import CompiledModel, Prepared
 from uamcts.agent.compiled_programs import Known, bytes_of
+from uamcts.agent.compiled_trials import ROWS, CompiledTrials
 from uamcts.agent.experience import Experience
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
+from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.agent.simulator_probe import StateCounter
 from uamcts.arguments import refuse_beyond_memory, search_bytes
@@ -68,6 +70,32 @@ class CompiledPlanner(CompiledModel):
     def use(self, variant: Prepared) -> None:
         """Plans in this variant of the simulator from now on."""
         self._variant = variant
+
+    def trials(
+        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
+    ) -> CompiledTrials:
+        """The latest transitions, for fits of parameters; of a random world with all that was seen of each."""
+        found = [(one, experience.outcome("real", row), 1) for one, row in zip(raw, rows, strict=True)]
+        if not self.deterministic:
+            times = experience.column("times")[rows].tolist()
+            found = [seen for row, most in zip(found, times, strict=True) for seen in self._all_seen(*row[:2], most)]
+        found = found[-ROWS:]
+        seen, outcomes, times = ([one[part] for one in found] for part in range(3))
+        scales = experience.scales
+        return CompiledTrials(self._compiled, seen, outcomes, measure, scales, floor, np.array(times, float))
+
+    def _all_seen(self, raw: Any, latest: Outcome, times: int) -> list[tuple[Any, Outcome, int]]:
+        """All outcomes of a transition that facts tell of, and how often each was seen, the latest one included."""
+        state, action, _ = raw
+        fact = None if self.patched is None else self.patched.facts.get((self.key(state), action))
+        if fact is None:
+            return [(raw, latest, 1)]
+        found = []
+        for seen in fact.outcomes.values():
+            outcome = Outcome(self.features(seen.following), None if seen.varied else seen.reward, seen.terminal)
+            found.append(((state, action, seen.following), outcome, seen.times))
+        missing = times - sum(one[2] for one in found)  # a fit comes before the latest transition becomes a fact
+        return [*found, (raw, latest, missing)] if missing > 0 else found
 
     def changed_at(self, steps: int) -> int:
         """After which of the agent's steps the world is as it is now."""

@@ -40,6 +40,7 @@ class CompiledTrials:
         measure: How errors are measured.
         scales: In which units.
         floor: An error up to this is as good as none.
+        times: How often each was seen; by default once.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class CompiledTrials:
         measure: Measure,
         scales: Scales,
         floor: float,
+        times: np.ndarray | None = None,
     ):
+        self.times = np.ones(len(seen)) if times is None else times
         self.compiled, self.seen, self.measure, self.scales, self.floor = compiled, seen, measure, scales, floor
         self.random = compiled.simulator.kind != "step"
         self.features = np.stack([one.features for one in outcomes])
@@ -62,7 +65,7 @@ class CompiledTrials:
         """Nats [G, rows]: log(u + floor), or the surprise where outcomes are random."""
         if self.random:
             found = self._run(names, values)[:, rows]
-            return np.asarray(np.where(np.isfinite(found), found, 1.0 - np.log(IMPOSSIBLE)))
+            return np.asarray(np.where(np.isfinite(found), found, 1.0 - np.log(IMPOSSIBLE)) * self.times[rows])
         parts = self._parts(names, values)[:, rows]
         return np.asarray(np.log(np.minimum(np.sum(parts**2, axis=-1), WORST) + self.floor))
 
