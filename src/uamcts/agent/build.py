@@ -110,12 +110,7 @@ def make_planner(
     """A planner for whatever was given as a model."""
     if isinstance(model, JaxSimulator):
         refuse_given(own, "a JaxSimulator")
-        if memory and model.kind != "step":
-            raise ValueError(
-                f"memory is True, but {model.name} is a random JaxSimulator, about which no facts are kept; leave it "
-                "out, or plan in it as a Python object with outcomes or sample"
-            )
-        return CompiledPlanner(model, budget_seconds, model.kind == "step" and memory is not False, guides)
+        return CompiledPlanner(model, budget_seconds, memory is not False, guides)
     if isinstance(model, str):
         raise TypeError(f"model is {model!r}; give uamcts.make({model!r}), a simulator or a Gymnasium environment")
     gymnasium = sys.modules.get("gymnasium")  # whoever has an environment has imported it

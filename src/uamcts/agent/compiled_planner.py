@@ -1,63 +1,106 @@
-"""How an agent plans in a JAX simulator: with the compiled search, and with facts."""
+"""How an agent plans in a JAX simulator: with the compiled search, corrections and facts."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.agent import checkpoint
-from uamcts.agent.backend import Guides, IterationBudget, match_structure
-from uamcts.agent.chance import RealOutcome, matching_outcome
-from uamcts.agent.compiled_programs import Programs, bytes_of, programs
-from uamcts.agent.experience import Outcome
+from uamcts.agent.backend import Guides, IterationBudget
+from uamcts.agent.compiled_facts import SEEN, Believed, CompiledFacts, FactTable
+from uamcts.agent.compiled_files import pack_facts, pack_raw, unpack_facts, unpack_raw
+from uamcts.agent.compiled_model import CompiledModel, Prepared
+from uamcts.agent.compiled_programs import Known, bytes_of
+from uamcts.agent.compiled_trials import ROWS, CompiledTrials
+from uamcts.agent.experience import Experience
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
+from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
-from uamcts.agent.simulator_probe import StateCounter, difference_message
-from uamcts.arguments import LARGEST, flag, real, refuse_beyond_memory, search_bytes, shown
-from uamcts.corrections.facts import Outcomes, Recurrence
+from uamcts.agent.simulator_probe import StateCounter
+from uamcts.arguments import refuse_beyond_memory, search_bytes
+from uamcts.corrections.doubt import Doubt
+from uamcts.corrections.facts import Recurrence
+from uamcts.corrections.journal import Journal
+from uamcts.corrections.mixture import Mixture
 from uamcts.errors import SimulatorError
-from uamcts.mcts.api import no_uncertainty, raise_flags
+from uamcts.mcts.api import raise_flags
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.graph import Graph, empty_graph, graph_bytes
 from uamcts.mcts.search import SearchResult
-from uamcts.types import PyTree, Transition
+from uamcts.types import PyTree
 
 
-class CompiledPlanner:
+class CompiledPlanner(CompiledModel):
     """Plans in a JAX simulator with the compiled search."""
 
     def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: bool, guides: Guides):
-        self.simulator = simulator
-        self.must_share = simulator.kind != "step" or guides.value is not None or guides.prior is not None
-        """Whether it searches graphs by default, whether or not states recur: it is random, or has a value or prior."""
+        super().__init__(simulator, guides)
+        self.num_actions, self.action_names = simulator.num_actions, simulator.action_names
         self.state_recurrence = StateRecurrence()
-        self._probed = False
-        self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
-        try:
-            self._compiled = programs(simulator, guides)
-        except TypeError:  # a policy, value or prior that cannot be hashed
-            self._compiled = Programs(simulator, guides)
-        self.outcomes = self._no_facts() if memory else None
-        self.uncertainty: FittedUncertainty | None = None
+        self._probed = self._revisited = self._used_facts = False
+        self._variant = self._believed
+        self.patched = self._no_facts() if memory else None
+        self._table = FactTable(self._example, self._compiled.identity)
+        self.uncertainty: Doubt | FittedUncertainty | None = None
         self._budget = None if budget_seconds is None else IterationBudget(budget_seconds)
         self._memory: PyTree = None
-        self._answers: dict[tuple[Hashable, int], tuple[Any, float, bool]] = {}
 
-    def _no_facts(self) -> Outcomes:
-        example = jax.tree.map(jnp.asarray, self.simulator.example)
-        return Outcomes.empty(example, identity=self._compiled.identity(example))
+    def _no_facts(self) -> CompiledFacts:
+        return CompiledFacts(Believed(self.simulator.kind, self.num_actions, self._possible), self.key)
 
-    def twin(self) -> CompiledPlanner:
-        """A copy that learns on its own."""
+    def _possible(self, state: PyTree, action: int) -> list[tuple[float, tuple[Hashable, float, bool]]]:
+        """The outcomes that the simulator holds possible, by the keys of their states."""
+        found = self._answer(state, action, self._believed)
+        rows = zip(found.chances.tolist(), found.keys, found.rewards.tolist(), found.ends.tolist(), strict=True)
+        return [(chance, (key, reward, over)) for chance, key, reward, over in rows]
+
+    def twin(self, journal: Journal) -> CompiledPlanner:
+        """A copy that goes on by itself, as long as every change of its tables is written to the journal."""
         twin = copy.copy(self)
-        twin._answers = dict(self._answers)
+        if self.patched is not None:
+            facts = twin.patched = self.patched.twin()
+            facts.journal = journal
         return twin
+
+    def use(self, variant: Prepared) -> None:
+        """Plans in this variant of the simulator from now on."""
+        self._variant = variant
+
+    def trials(
+        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
+    ) -> CompiledTrials:
+        """The latest transitions, for fits of parameters; of a random world with all that was seen of each."""
+        found = [(one, experience.outcome("real", row), 1) for one, row in zip(raw, rows, strict=True)]
+        if not self.deterministic:
+            times = experience.column("times")[rows].tolist()
+            found = [seen for row, most in zip(found, times, strict=True) for seen in self._all_seen(*row[:2], most)]
+        found = found[-ROWS:]
+        seen, outcomes, times = ([one[part] for one in found] for part in range(3))
+        scales = experience.scales
+        return CompiledTrials(self._compiled, seen, outcomes, measure, scales, floor, np.array(times, float))
+
+    def _all_seen(self, raw: Any, latest: Outcome, times: int) -> list[tuple[Any, Outcome, int]]:
+        """All outcomes of a transition that facts tell of, and how often each was seen, the latest one included."""
+        state, action, _ = raw
+        fact = None if self.patched is None else self.patched.facts.get((self.key(state), action))
+        if fact is None:
+            return [(raw, latest, 1)]
+        found = []
+        for seen in fact.outcomes.values():
+            outcome = Outcome(self.features(seen.following), None if seen.varied else seen.reward, seen.terminal)
+            found.append(((state, action, seen.following), outcome, seen.times))
+        missing = times - sum(one[2] for one in found)  # a fit comes before the latest transition becomes a fact
+        return [*found, (raw, latest, missing)] if missing > 0 else found
+
+    def changed_at(self, steps: int) -> int:
+        """After which of the agent's steps the world is as it is now."""
+        changes = () if self.patched is None else self.patched.changes
+        return steps - (self.patched.clock - changes[-1].when) - 1 if changes and self.patched is not None else 0
 
     def check(self, config: SearchConfig) -> None:
         """Refuses settings with which no search could ever run."""
@@ -70,19 +113,22 @@ class CompiledPlanner:
 
     def _slots(self, config: SearchConfig) -> int:
         """How many outcomes an action has in a search."""
-        example = jax.tree.map(jnp.asarray, self.simulator.example)
-        return self._compiled.problem(self.simulator.step, no_uncertainty, config.outcomes).slots(example)
+        own = self._compiled.problem(Known(self._believed.arrays), config.outcomes).slots(self._example)
+        return own + (SEEN if self._used_facts and self._lists_outcomes else 0)
 
-    def accept(self, state: Any, argument: str) -> PyTree:
-        example = self.simulator.example
-        remedy = f"a state of {self.name} looks like {shown(example)}"
-        state = match_structure(state, example, argument, self.name, remedy)
-        self._finite(state, argument)
-        return state
+    @property
+    def _lists_outcomes(self) -> bool:
+        """Whether facts are planned with as a list of outcomes."""
+        return self.simulator.kind == "outcomes" or self._varied
+
+    @property
+    def _varied(self) -> bool:
+        """Whether facts about a deterministic simulator have several outcomes."""
+        return self.patched is not None and self.patched.random
 
     def probe(self, state: PyTree, config: SearchConfig) -> None:
         """Finds out whether states recur. A compiled simulator is a pure function: there is nothing else to check."""
-        if self._probed or self.must_share or not config.reads("doubt_threshold"):
+        if self._probed or not config.reads("doubt_threshold"):
             return
         before, actions, after, going = jax.device_get(self._compiled.walk(state))
         self._probed, counter = True, StateCounter(bytes_of(before, 0))
@@ -90,24 +136,16 @@ class CompiledPlanner:
             counter.add(bytes_of(before, number), int(actions[number]), bytes_of(after, number))
         self.state_recurrence = counter.found
 
-    def _finite(self, state: PyTree, what: str) -> np.ndarray:
-        for name, compute in (("features", self._compiled.features), ("inputs", self._compiled.inputs)):
-            numbers = np.asarray(compute(state), np.float64)
-            if not np.all(np.abs(numbers) <= LARGEST):
-                raise SimulatorError(
-                    f"{self.name}: the {name} of {what} are {shown(numbers.tolist())}; they must be finite numbers"
-                )
-        return self.features(state)
-
     @property
     def remembers(self) -> bool:
-        return self.outcomes is not None
+        return self.patched is not None
 
     def recurrence(self) -> Recurrence | None:
-        return None if self.outcomes is None else self.outcomes.recurrence()
+        return None if self.patched is None else self.patched.recurrence()
 
-    def set_uncertainty(self, fitted: FittedUncertainty | None) -> None:
-        self.uncertainty = fitted
+    def set_uncertainty(self, fitted: Doubt | FittedUncertainty | None) -> None:
+        """Plans with this uncertainty from now on."""
+        self.uncertainty = None if fitted is None else jax.tree.map(jnp.asarray, fitted)
         self._memory = self._fresh_memory()
 
     def _fresh_memory(self) -> PyTree:
@@ -117,27 +155,63 @@ class CompiledPlanner:
 
     def remember(self, state: PyTree, action: int, following: PyTree, reward: float, terminal: bool) -> bool:
         """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""
-        if self.outcomes is None:
+        facts = self.patched
+        if facts is None:
             return False
-        before, known = self._compiled.find(self.outcomes, state, jnp.int32(action))
-        if not known:
-            before = jax.tree.map(lambda leaf: leaf[0], self._compiled.predict(state, jnp.int32(action))[0])
-        real = Transition(following, jnp.float32(reward), jnp.bool_(terminal))
-        self.outcomes = self._compiled.put(self.outcomes.reserve(1), state, jnp.int32(action), real)
-        after, _ = self._compiled.find(self.outcomes, state, jnp.int32(action))
-        pairs = zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True)
-        return any(bool(jnp.any(jnp.asarray(old) != new)) for old, new in pairs)
+        self._revisited |= self._has_acted_in(state)
+        key, before, changes = self.key(following), facts.plans_with(state, action), len(facts.changes)
+        if not self.deterministic:
+            possible = [after for chance, after in self._possible(state, action) if chance > 0]
+            facts.remember(state, action, following, reward, terminal, agrees=True)
+            seen = [] if before is None else [(self.key(after), end) for _, (after, _, end) in before.seen]
+            return (key, terminal) not in [*((place, end) for place, _, end in possible), *seen]
+        said = self._answer(state, action, self._variant)
+        believed = (said.keys[0], float(said.rewards[0]), bool(said.ends[0]))
+        new = (key, reward, terminal)
+        old = believed if before is None else before
+        if before is not None and not isinstance(before, Mixture):
+            old = (self.key(before[0]), *before[1:])
+        facts.remember(state, action, following, reward, terminal, agrees=believed == new)
+        planned = facts.plans_with(state, action)
+        if isinstance(old, Mixture) or isinstance(planned, Mixture) or len(facts.changes) != changes:
+            return True
+        return planned is not None and old != (self.key(planned[0]), *planned[1:])
+
+    def _has_acted_in(self, state: PyTree) -> bool:
+        """Whether there is a fact about any action in a state."""
+        key = self.key(state)
+        return self.patched is not None and any(
+            (key, action) in self.patched.facts for action in range(self.num_actions)
+        )
 
     def forget_node(self, plan: SearchResult, state: PyTree) -> bool:
         """The compiled graph is not changed in place."""
         return False
 
-    def facts(self) -> PyTree:
-        return self.outcomes
+    def facts(self) -> dict[str, np.ndarray]:
+        """The facts, to be saved."""
+        return pack_facts(self.patched, self._example)
 
     def load_facts(self, arrays: dict[str, np.ndarray]) -> None:
-        self.outcomes = checkpoint.fill("it", self.outcomes, arrays)
-        self._answers = {}
+        """Restores what `facts` returned."""
+        fresh = None if self.patched is None else self._no_facts()
+        unpack_facts(arrays, fresh, self._example, self.num_actions)
+        self.patched = fresh
+        self._table.reset()
+        acted = [] if fresh is None else [key for key, _ in fresh.facts]
+        self._revisited = len(set(acted)) < len(acted)
+
+    def raw(self, experience: Experience) -> dict[str, np.ndarray]:
+        """The raw transitions of an experience, to be saved."""
+        return pack_raw(experience.raw[: experience.count], self._example)
+
+    def load_raw(self, arrays: dict[str, np.ndarray], experience: Experience) -> None:
+        """Restores what `raw` returned."""
+        raw = unpack_raw(arrays, self._example, self.num_actions, experience.count)
+        experience.raw[: experience.count] = raw
+
+    def read_raw(self, experience: Experience) -> None:
+        """Nothing waits to be read: the form of states is known from the start."""
 
     def plan(
         self,
@@ -150,11 +224,13 @@ class CompiledPlanner:
     ) -> SearchResult:
         key = jax.random.fold_in(jax.random.key(seed), number)
         left = None if horizon is None else jnp.int32(horizon)
+        facts, previous = self._facts_for(state, previous)
+        known = Known(self._variant.arrays, self.uncertainty, facts)
 
         def search(iterations: int) -> SearchResult:
             before = self._graph_before(state, config, iterations, previous) if config.graph else None
             found: SearchResult = self._compiled.search(
-                (self.uncertainty, self.outcomes), key, state, config, self._memory, left, before, iterations
+                known, key, state, config, self._memory, left, before, iterations, self._varied and self._used_facts
             )
             self._memory = found.cache
             return found._replace(cache=None)
@@ -170,6 +246,20 @@ class CompiledPlanner:
             raise SimulatorError(f"{self.name}: {error}") from None
         return found
 
+    def _facts_for(self, state: PyTree, previous: SearchResult | None) -> tuple[Any, SearchResult | None]:
+        """The table of facts, and the search to go on from.
+
+        Where no state is ever met again, as with real numbers, looking facts up would only take time.
+        """
+        before = self._used_facts
+        recur = not self._probed or self.state_recurrence.recurs or self._revisited or self._has_acted_in(state)
+        self._revisited |= self._probed and recur
+        self._used_facts = self.patched is not None and recur
+        if self.patched is None or not self._used_facts:
+            return None, previous
+        wide = SEEN if self._varied or not self.deterministic else 1
+        return self._table.sync(self.patched, wide), previous if before else None
+
     def _graph_before(
         self, state: PyTree, config: SearchConfig, iterations: int, previous: SearchResult | None
     ) -> Graph:
@@ -179,48 +269,3 @@ class CompiledPlanner:
             return previous.tree
         has_prior = self._compiled.guides.prior is not None
         return empty_graph(state, config, rows, self.num_actions, self._slots(config), has_prior)
-
-    def predict(self, state: PyTree, action: int, actual: RealOutcome) -> tuple[PyTree, Outcome]:
-        """What the simulator predicts for a transition: if it is random, what matches the real outcome best."""
-        after, probabilities = self._compiled.predict(state, jnp.int32(action))
-        found = [self._check(jax.tree.map(lambda leaf, row=row: leaf[row], after), action)
-                 for row in np.flatnonzero(np.asarray(probabilities) > 0)]  # fmt: skip
-        if not found:
-            raise SimulatorError(
-                f"{self.name}: outcomes gives action {action} the probabilities {np.asarray(probabilities).tolist()}; "
-                "at least one must be above 0, and they must sum to 1"
-            )
-        if self.simulator.kind != "step":
-            said = matching_outcome(actual, found, self.features, self.key, self.simulator.kind == "sample")
-            return said[0], Outcome(self.features(said[0]), *said[1:])
-        said = found[0]
-        before = self._answers.setdefault((self.key(state), action), said)
-        if before[1:] != said[1:] or self.key(before[0]) != self.key(said[0]):
-            raise SimulatorError(difference_message("step", self.name, state, action, before, said))
-        return said[0], Outcome(self.features(said[0]), *said[1:])
-
-    def _check(self, outcome: Transition, action: int) -> tuple[PyTree, float, bool]:
-        """An outcome whose numbers were checked."""
-        following, reward, terminal = outcome
-        self._finite(following, f"the state that action {action} leads to")
-        try:
-            paid = real(f"{self.name}: the reward", reward)
-            over = flag(f"{self.name}: terminal", np.asarray(terminal).astype(bool))
-        except ValueError as error:
-            raise SimulatorError(str(error)) from None
-        return following, paid, over
-
-    def key(self, state: PyTree) -> Hashable:
-        leaves = jax.tree.leaves(self._compiled.identify(state))
-        return b"".join(np.asarray(leaf).tobytes() for leaf in leaves)
-
-    def sizes(self) -> dict[str, int]:
-        """How many features and inputs a state has."""
-        example = jax.tree.map(jnp.asarray, self.simulator.example)
-        return {"features": self.features(example).size, "inputs": self.inputs(example).size}
-
-    def features(self, state: PyTree) -> np.ndarray:
-        return np.asarray(self._compiled.features(state), np.float64)
-
-    def inputs(self, state: PyTree) -> np.ndarray:
-        return np.asarray(self._compiled.inputs(state))

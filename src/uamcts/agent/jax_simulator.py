@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,9 @@ import numpy as np
 
 from uamcts.arguments import action_count, function, names, shown
 from uamcts.types import Legal, Model, PyTree, Transition
+
+ARGUMENTS = {"step": 2, "outcomes": 2, "sample": 3, "terminal": 1, "reward": 3}
+"""Functions that take params, and how many arguments each has before them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,13 @@ class JaxSimulator:
             simulator: all outcomes with their probabilities.
         sample: A pure function `(state, action, key) -> uamcts.Transition` of a random simulator, which draws. Of
             `outcomes`, `sample` and `step` the first that is given is planned in.
+        params: The parameters of the simulator, a pytree of numbers. If given, `step`, `outcomes` and `sample` take it
+            as their last argument, and so do `terminal` and `reward`: `step(state, action, params)`. An agent corrects
+            its numbers and the elements of its short vectors ("gravity", "wind[0]", "arm.length"). A call without
+            params uses these.
+        terminal: A function `next_state -> bool`: whether the episode is over there. An agent that shifts next states
+            by what it has learned then judges the end anew.
+        reward: A function `(state, action, next_state) -> number`; likewise for the reward.
 
     Raises:
         TypeError: A function cannot be compiled, or returns something of the wrong shape or type.
@@ -63,6 +73,9 @@ class JaxSimulator:
     identity: Callable[[PyTree], PyTree] | None = None
     outcomes: Callable[[PyTree, jax.Array], tuple[Transition, jax.Array]] | None = None
     sample: Callable[[PyTree, jax.Array, jax.Array], Transition] | None = None
+    params: PyTree = None
+    terminal: Callable[..., jax.Array] | None = None
+    reward: Callable[..., jax.Array] | None = None
 
     @property
     def kind(self) -> str:
@@ -81,12 +94,35 @@ class JaxSimulator:
         object.__setattr__(self, "action_names", names("action_names", self.action_names, self.num_actions))
         for argument in ("features", "inputs", "legal", "identity"):
             function(argument, getattr(self, argument), "of a state, or leave it out")
+        function("terminal", self.terminal, "of the next state, or leave it out")
+        function("reward", self.reward, "(state, action, next_state) -> number, or leave it out")
         if not isinstance(self.name, str):
             raise TypeError(f"name is {shown(self.name)}; give a string")
         for leaf in jax.tree.leaves(self.example) or [None]:
             if not isinstance(leaf, (bool, int, float, np.ndarray, np.generic, jax.Array)) or not _numeric(leaf):
                 raise TypeError(f"example is {shown(self.example)}; give one state, a pytree of arrays of numbers")
+        self._bind_params()
         self._check_forms()
+
+    def _bind_params(self) -> None:
+        """Gives every function that takes params those of this simulator by default."""
+        for leaf in jax.tree.leaves(self.params):
+            if not isinstance(leaf, (bool, int, float, np.ndarray, np.generic, jax.Array)) or not _numeric(leaf):
+                raise TypeError(f"params is {shown(self.params)}; give a pytree of numbers and arrays of numbers")
+        if self.params is None:
+            return
+        for name, arguments in ARGUMENTS.items():
+            call = getattr(self, name)
+            if call is not None:
+                call = call.call if isinstance(call, Parametric) else call
+                object.__setattr__(self, name, Parametric(call, self.params, arguments))
+
+    def call(self, name: str, params: PyTree) -> Callable[..., Any]:
+        """One of its functions with other params."""
+        function = getattr(self, name)
+        if not isinstance(function, Parametric):
+            return cast(Callable[..., Any], function)
+        return lambda *arguments: function.call(*arguments, params)
 
     def _check_forms(self) -> None:
         """Refuses functions whose results have the wrong shapes or types, before anything is compiled."""
@@ -98,6 +134,12 @@ class JaxSimulator:
             self._check_transition("sample", drawn, example)
         if self.outcomes is not None:
             self._check_outcomes(self._trace("outcomes", self.outcomes, example, jnp.int32(0)), example)
+        for name in ("terminal", "reward"):
+            given = (example,) if name == "terminal" else (example, jnp.int32(0), example)
+            if getattr(self, name) is not None:
+                found = self._trace(name, getattr(self, name), *given)
+                if getattr(found, "shape", None) != ():
+                    raise TypeError(f"{name} returns {shown(found)}; it must return one number, without axes")
         if self.legal is not None:
             allowed = self._trace("legal", self.legal, example)
             if getattr(allowed, "shape", None) != (self.num_actions,) or allowed.dtype != bool:
@@ -139,6 +181,16 @@ class JaxSimulator:
                 f"{name} of {self.name} cannot be compiled by JAX ({type(error).__name__}: {text}); it must be a pure "
                 "function of arrays, or plan in it as a Python object with step and num_actions"
             ) from error
+
+
+class Parametric:
+    """A function of a simulator whose last argument, params, may be left out."""
+
+    def __init__(self, call: Callable[..., Any], params: PyTree, arguments: int):
+        self.call, self.params, self.arguments = call, params, arguments
+
+    def __call__(self, *given: Any) -> Any:
+        return self.call(*given, self.params) if len(given) == self.arguments else self.call(*given)
 
 
 def _numeric(leaf: Any) -> bool:

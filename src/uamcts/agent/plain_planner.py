@@ -47,9 +47,6 @@ MOST_KEPT = 20
 class PlainPlanner:
     """Plans in a Python simulator with the plain engine."""
 
-    must_share = False
-    """Whether it searches graphs by default, whether or not states recur."""
-
     def __init__(self, simulator: PythonSimulator, budget_seconds: float | None, memory: bool, guides: Guides):
         self.simulator, self.budget_seconds, self.guides = simulator, budget_seconds, guides
         if simulator.continuous:

@@ -118,7 +118,7 @@ class SimulatorBackend:
         if config.worst is None and config.reads("worst"):
             config = replace(config, worst=self._worst())
         if self.searching.chooses and not config.graph and self.planner.num_actions is not None:
-            needed = self.planner.must_share or (horizon is not None and isinstance(self.planner, CompiledPlanner))
+            needed = horizon is not None and isinstance(self.planner, CompiledPlanner)
             config = replace(config, graph=needed or self.planner.state_recurrence.recurs)
         return config
 
@@ -131,8 +131,6 @@ class SimulatorBackend:
         tried = f"{known} of {steps} different steps that were tried led to states that were known already"
         if self.planner.state_recurrence.recurs:
             return f"equal states share a node: {tried} (graph=False searches a tree)"
-        if self.planner.must_share:
-            return "equal states share a node: the default for random JAX simulators and for a value or prior"
         return f"every path has its own nodes: {tried} (graph=True lets equal states share a node)"
 
     def _accept_state(self, state: Any, argument: str) -> Any:

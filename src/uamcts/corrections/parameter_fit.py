@@ -149,12 +149,8 @@ class _Selection:
         base = self.trials.residuals(names, here, self.some)
         usual = np.median(np.sum(base**2, axis=1)) + 1e-12
         weights = 1.0 / np.sqrt(1.0 + np.sum(base**2, axis=1, keepdims=True) / (4.0 * usual))
-        columns = []
-        for place in range(len(names)):
-            moved = here.copy()
-            moved[place] += 1e-4 * units[place]
-            columns.append(((self.trials.residuals(names, moved, self.some) - base) * weights).ravel() / 1e-4)
-        jacobian, apart = np.stack(columns, axis=1), (base * weights).ravel()
+        slopes = self._jacobian(names, here, self.some, units, 1e-4, base) * units
+        jacobian, apart = (slopes * weights[..., None]).reshape(-1, len(names)), (base * weights).ravel()
         home = (np.array(list(believed.values())) - here) / units  # the way back to what is believed
         ranked = sorted(self._rank(jacobian, apart, home), key=lambda found: found[0])
         sets = []
@@ -168,6 +164,17 @@ class _Selection:
                 values[names[place]] = float(np.clip(change, low, high))
             sets.append(values)
         return sets
+
+    def _jacobian(
+        self, names: list[str], vector: np.ndarray, rows: np.ndarray, units: np.ndarray, step: float, base: np.ndarray
+    ) -> np.ndarray:
+        """Derivatives of the residuals, [rows, parts, names]: the trials' own, or by steps of so many units."""
+        own = getattr(self.trials, "jacobian", None)
+        if own is not None:
+            return np.asarray(own(names, vector, rows, units))
+        moved = vector + np.diag(step * units)
+        columns = [self.trials.residuals(names, one, rows) - base for one in moved]
+        return np.stack(columns, axis=-1) / (step * units)
 
     @staticmethod
     def _rank(
@@ -224,11 +231,14 @@ class _Selection:
             return self._refine_likelihood(names, first, low, high)
         scale = np.maximum(np.abs(first), 0.1 * np.array([max(abs(self.choice.believed[name]), 0.1) for name in names]))
         best = np.clip(first, low + 1e-9 * scale, high - 1e-9 * scale)
+        own = getattr(self.trials, "jacobian", None)
+        slopes = "2-point" if own is None else lambda vector: _flat(own(names, vector, self.some, scale))
         for loss in ("linear", "cauchy"):
             try:
                 found = optimize.least_squares(
                     lambda vector: self.trials.residuals(names, vector, self.some).ravel(), best, bounds=(low, high),
-                    x_scale=scale, loss=loss, f_scale=self._spread(names, best), max_nfev=12, diff_step=1e-6,
+                    jac=slopes, x_scale=scale, loss=loss, f_scale=self._spread(names, best), max_nfev=12,
+                    diff_step=1e-6,
                 ).x  # fmt: skip
             except (ValueError, np.linalg.LinAlgError):
                 break
@@ -287,14 +297,9 @@ class _Selection:
             return {name: self._posterior(name, value)[1:] if len(chosen) == 1 else (value, value)
                     for name, value in chosen.items()}  # fmt: skip
         names, vector = list(chosen), np.array(list(chosen.values()))
-        base = self.trials.residuals(names, vector, self.rows).ravel()
-        steps = 1e-5 * np.maximum(np.abs(vector), 1e-3)
-        columns = [
-            (self.trials.residuals(names, vector + np.eye(len(names))[place] * steps[place], self.rows).ravel() - base)
-            / steps[place]
-            for place in range(len(names))
-        ]
-        jacobian = np.stack(columns, axis=1)
+        base = self.trials.residuals(names, vector, self.rows)
+        units = np.maximum(np.abs(vector), 1e-3)
+        jacobian = _flat(self._jacobian(names, vector, self.rows, units, 1e-5, base))
         usual = 1.4826 * float(np.median(np.abs(base)))
         with np.errstate(all="ignore"):
             covariance = np.linalg.pinv(jacobian.T @ jacobian) * usual**2
@@ -303,3 +308,8 @@ class _Selection:
             name: (float(value - width), float(value + width))
             for name, value, width in zip(names, vector, wide, strict=True)
         }
+
+
+def _flat(slopes: np.ndarray) -> np.ndarray:
+    """Derivatives [rows, parts, names] as a matrix."""
+    return slopes.reshape(-1, slopes.shape[-1])

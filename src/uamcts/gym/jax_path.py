@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from uamcts.arguments import short_repr, switch, whole
@@ -28,6 +29,7 @@ def from_gymnax(
     Args:
         env: The environment.
         params: Its parameters, `env.default_params` by default. Other parameters make another world, or a wrong model.
+            An agent may correct its numbers, except `max_steps_in_episode`.
         actions: The actions to choose from, if the action space is continuous.
         time_limit: Whether `max_steps_in_episode` is part of the model.
         trial_steps: Length of each of the 16 random episodes that it is tried on. 0 skips them: it is then taken to be
@@ -59,9 +61,11 @@ def from_gymnax(
     num_actions = _count(env, params, menu)
     made = _GymnaxModel(env, params, menu, time_limit, jax.random.key(0))
     random = trial_steps > 0 and _try(env, params, made.raw_step, num_actions, trial_steps)
+    example = made.start()
     return JaxSimulator(
-        None if random else made.step, num_actions, made.start(), made.features, made.inputs, name=env.name,
-        identity=made.identity, sample=made.sample if random else None,
+        None if random else made.step, num_actions, example, made.features, made.inputs, name=env.name,
+        identity=made.identity, sample=made.sample if random else None, params=made.numbers(example),
+        terminal=made.is_over,
     )  # fmt: skip
 
 
@@ -91,13 +95,34 @@ class _GymnaxModel:
         state = jax.jit(lambda: self.env.reset_env(self.key, self.params)[1])()
         return jax.tree.map(lambda leaf: jnp.array(leaf, leaf.dtype), state)
 
-    def is_over(self, state: Any) -> Any:
+    def numbers(self, state: Any) -> dict[str, Any]:
+        """The numbers among the rules that may be arguments of a compiled program; those that shapes depend on not."""
+        import jax
         import jax.numpy as jnp
 
-        ended = jnp.asarray(self.env.is_terminal(state, self.params), bool)
-        return ended | self.env.is_truncated(state, self.params) if self.time_limit else ended
+        names = [part.name for part in fields(self.params) if part.name != "max_steps_in_episode"]
+        held = {name: getattr(self.params, name) for name in names}
+        whole = {name: value for name, value in held.items() if isinstance(value, int) and not isinstance(value, bool)}
+        real = {name: value for name, value in held.items() if _is_real(value)}
+        for numbers in (real | whole, real):
+            found = {name: jnp.asarray(numbers[name], jnp.float32) for name in names if name in numbers}
+            with contextlib.suppress(Exception):  # what its code does with a number that is not known yet may fail
+                jax.eval_shape(self.sample, state, jnp.int32(0), self.key, found)
+                return found
+        return {}
 
-    def raw_step(self, key: Any, state: Any, action: Any) -> Transition:
+    def rules(self, numbers: Any) -> Any:
+        """The rules with other numbers."""
+        return replace(self.params, **numbers) if numbers else self.params
+
+    def is_over(self, state: Any, numbers: Any = None) -> Any:
+        import jax.numpy as jnp
+
+        rules = self.rules(numbers)
+        ended = jnp.asarray(self.env.is_terminal(state, rules), bool)
+        return ended | self.env.is_truncated(state, rules) if self.time_limit else ended
+
+    def raw_step(self, key: Any, state: Any, action: Any, numbers: Any = None) -> Transition:
         """One step of the environment itself."""
         import jax
         import jax.numpy as jnp
@@ -105,25 +130,25 @@ class _GymnaxModel:
         from uamcts.types import Transition
 
         chosen = action if self.menu is None else self.menu[action]
-        _, after, reward, done, _ = self.env.step_env(key, state, chosen, self.params)
+        _, after, reward, done, _ = self.env.step_env(key, state, chosen, self.rules(numbers))
         after = jax.tree.map(lambda new, old: jnp.asarray(new, jnp.asarray(old).dtype), after, state)
         return Transition(after, jnp.asarray(reward, jnp.float32), jnp.asarray(done, bool))
 
-    def step(self, state: Any, action: Any) -> Transition:
+    def step(self, state: Any, action: Any, numbers: Any = None) -> Transition:
         """One step of a deterministic simulator, absorbing where the episode is over."""
-        return self.sample(state, action, self.key)
+        return self.sample(state, action, self.key, numbers)
 
-    def sample(self, state: Any, action: Any, key: Any) -> Transition:
+    def sample(self, state: Any, action: Any, key: Any, numbers: Any = None) -> Transition:
         """A step drawn with a key, absorbing where the episode is over."""
         import jax
         import jax.numpy as jnp
 
         from uamcts.types import Transition
 
-        ended = self.is_over(state)
-        after, reward, _ = self.raw_step(key, state, action)
+        ended = self.is_over(state, numbers)
+        after, reward, _ = self.raw_step(key, state, action, numbers)
         following = jax.tree.map(lambda new, old: jnp.where(ended, old, new), after, state)
-        return Transition(following, jnp.where(ended, 0.0, reward), self.is_over(following))
+        return Transition(following, jnp.where(ended, 0.0, reward), self.is_over(following, numbers))
 
     def identity(self, state: Any) -> Any:
         """All of a state but its clock."""
@@ -141,6 +166,15 @@ class _GymnaxModel:
         import jax.numpy as jnp
 
         return jnp.ravel(jnp.asarray(self.env.observe(self.key, state, None, self.params), jnp.float32))
+
+
+def _is_real(value: Any) -> bool:
+    """Whether a rule is a real number or a vector of such."""
+    import numpy as np
+
+    if isinstance(value, float):
+        return True
+    return hasattr(value, "dtype") and np.ndim(value) <= 1 and np.dtype(value.dtype).kind == "f"
 
 
 def _count(env: Any, params: Any, menu: Any) -> int:

@@ -1,0 +1,178 @@
+"""Facts about JAX simulators: kept on the host, as those about Python simulators are, and mirrored in a table.
+
+The compiled search looks facts up in the table. It has a fixed size, so that programs are compiled once; when it is
+full, it is built anew from the later half of the facts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from uamcts.corrections.fact_table import Facts
+from uamcts.corrections.mixture import Mixture, mix
+from uamcts.corrections.patched_model import PatchedModel
+from uamcts.corrections.python_facts import STEP_WEIGHT, Fact
+from uamcts.types import PyTree, Transition
+
+ROWS, BYTES = 65_536, 2**26
+"""The most facts in the table, and the most bytes that it may take."""
+SEEN = 4
+"""Outcomes of a transition that is random, the most frequent ones, that are planned with."""
+BATCHES = (16, 1024)
+"""Rows that are written at once."""
+
+Place = tuple[Hashable, int]
+
+
+class PlannedFact(NamedTuple):
+    """What a search plans with instead of the model alone."""
+
+    outcomes: Transition
+    """What was seen, over [outcomes]."""
+    probabilities: Float[Array, "*rows outcomes"]
+    share: Float[Array, "*rows"]
+    """The weight of the model; the rest is what was seen."""
+    active: Bool[Array, "*rows"]
+
+
+class Believed:
+    """A JAX simulator as a model that facts correct: all it says is which outcomes it holds possible."""
+
+    def __init__(self, kind: str, num_actions: int, believed: Callable[[PyTree, int], Any]):
+        self.num_actions, self.believed = num_actions, believed
+        setattr(self, kind, believed)
+
+
+class CompiledFacts(PatchedModel):
+    """Facts of one planner. What `dirty` holds differs from the table."""
+
+    model: Believed
+
+    def __init__(self, model: Believed, key: Callable[[PyTree], Hashable]):
+        super().__init__(model, key)
+        self.dirty: set[Place] = set()
+
+    def _store(self, place: Place, fact: Fact) -> None:
+        super()._store(place, fact)
+        self.dirty.add(place)
+
+    def _make_stale(self, besides: Any, before: int) -> None:
+        contradicting = set(self._contradicting)
+        super()._make_stale(besides, before)
+        self.dirty |= contradicting - set(self._contradicting)
+
+    def _age(self) -> None:
+        contradicting = set(self._contradicting)
+        super()._age()
+        self.dirty |= contradicting - set(self._contradicting)
+
+    def _mixture(self, fact: Fact, action: int) -> Mixture:
+        """The weight of the model, and what was seen."""
+        counts = list(fact.outcomes.values())
+        total = sum(count.times for count in counts)
+        seen = [(count.times / total, (count.following, count.reward, count.terminal)) for count in counts]
+        if self.kind == "step":
+            weight = STEP_WEIGHT if self.noisy else 0.0
+            return Mixture(weight / (weight + total), [], seen)
+        named = [count._replace(following=kind) for (kind, _), count in zip(fact.outcomes, counts, strict=True)]  # type: ignore[misc]
+        believed = self.model.believed(fact.state, action)
+        return mix(believed, named, lambda key: key, self.kind, self.prior_weight)._replace(seen=seen)
+
+    def twin(self) -> CompiledFacts:
+        """A copy that goes on by itself, as long as every change of its tables is written to its journal."""
+        return cast(CompiledFacts, super().twin())
+
+    def planned(self, place: Place, most: int) -> tuple[float, list[tuple[float, Any]]] | None:
+        """The weight of the model and what was seen, at most so many outcomes; None if the model alone counts."""
+        planned = self._plan(place)
+        if planned is None:
+            return None
+        if not isinstance(planned, Mixture):
+            return 0.0, [(1.0, planned)]
+        seen = sorted(planned.seen, key=lambda one: -one[0])[:most]
+        total = sum(share for share, _ in seen)
+        return planned.model_share, [(share / total, outcome) for share, outcome in seen]
+
+
+class FactTable:
+    """The table that mirrors facts. Copies of a planner share it: it is brought up to date before a search."""
+
+    def __init__(self, example: PyTree, identity: Callable[[PyTree], PyTree]):
+        self._example, self._identity = jax.tree.map(np.asarray, example), identity
+        self._facts: Facts | None = None
+        self._form: tuple[int, bool] = (0, False)
+        self._put = jax.jit(self._put_rows, donate_argnums=0)
+
+    def _empty(self, outcomes: int) -> Facts:
+        state = jax.tree.map(lambda leaf: jnp.zeros((outcomes, *leaf.shape), leaf.dtype), self._example)
+        one = PlannedFact(
+            Transition(state, jnp.zeros(outcomes), jnp.zeros(outcomes, bool)), jnp.zeros(outcomes), jnp.float32(0),
+            jnp.bool_(False),
+        )  # fmt: skip
+        size = sum(leaf.nbytes for leaf in jax.tree.leaves((one, self._example)))
+        rows = min(ROWS, max(BATCHES[-1], 2 ** int(math.log2(BYTES / size))))
+        return Facts.empty(self._identity(jax.tree.map(jnp.asarray, self._example)), one, rows)
+
+    def _put_rows(self, facts: Facts, rows: tuple[PyTree, jax.Array, PlannedFact, jax.Array]) -> Facts:
+        def one(table: Facts, row: Any) -> tuple[Facts, None]:
+            state, action, planned, wanted = row
+            return table.put(self._identity(state), action, planned, wanted), None
+
+        return jax.lax.scan(one, facts, rows)[0]
+
+    def sync(self, facts: CompiledFacts, outcomes: int) -> Facts:
+        """The table with all that is dirty written to it."""
+        form = (outcomes, facts.noisy)
+        places: Iterable[Place] = sorted(facts.dirty, key=lambda place: place[1])
+        if self._facts is None or form != self._form:
+            self._facts, self._form = self._empty(outcomes), form
+            places = self._latest(facts, self._facts.capacity)
+        elif facts.dirty and int(self._facts.count) + len(facts.dirty) > self._facts.capacity:
+            self._facts, places = self._empty(outcomes), self._latest(facts, self._facts.capacity // 2)
+        todo = [place for place in places if place in facts.facts]
+        while todo:
+            size = BATCHES[len(todo) > BATCHES[0]]
+            self._facts = self._put(self._facts, self._rows(facts, todo[:size], size, outcomes))
+            todo = todo[size:]
+        facts.dirty.clear()
+        return self._facts
+
+    def reset(self) -> None:
+        """Has the table built anew before the next search."""
+        self._facts = None
+
+    @staticmethod
+    def _latest(facts: CompiledFacts, most: int) -> list[Place]:
+        return list(itertools.islice(facts.facts, max(len(facts.facts) - most, 0), None))
+
+    def _rows(self, facts: CompiledFacts, places: list[Place], size: int, outcomes: int) -> Any:
+        """Rows to write, padded."""
+        states, following = ([self._example] * count for count in (size, size * outcomes))
+        rewards, ends, shares = np.zeros((size, outcomes), np.float32), np.zeros((size, outcomes), bool), np.zeros(size)
+        chances, active = np.zeros((size, outcomes), np.float32), np.zeros(size, bool)
+        for row, place in enumerate(places):
+            states[row] = facts.facts[place].state
+            planned = facts.planned(place, outcomes)
+            if planned is None:
+                continue
+            shares[row], active[row] = planned[0], True
+            for slot, (chance, (after, reward, over)) in enumerate(planned[1]):
+                following[row * outcomes + slot] = after
+                chances[row, slot], rewards[row, slot], ends[row, slot] = chance, reward, over
+        after = jax.tree.map(lambda leaf: leaf.reshape(size, outcomes, *leaf.shape[1:]), stack(following))
+        planned_rows = PlannedFact(Transition(after, rewards, ends), chances, shares.astype(np.float32), active)
+        actions = np.array([place[1] for place in places] + [0] * (size - len(places)), np.int32)
+        return stack(states), actions, planned_rows, np.arange(size) < len(places)
+
+
+def stack(states: list[PyTree]) -> PyTree:
+    """States as one pytree of NumPy arrays with a leading axis."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *states)
