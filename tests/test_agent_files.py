@@ -38,7 +38,7 @@ KINDS = {
     "plain": (lambda: uamcts.Agent(Line(), config=CONFIG), lambda n: (n, 7)),
     "compiled": (lambda: uamcts.Agent(jax_line(), config=CONFIG), lambda n: jnp.array([n, 7], jnp.int32)),
     "domain": (
-        lambda: uamcts.Agent(DOMAIN, "linear", CONFIG, uamcts.Schedule(interval=3), minibatches=5, memory=True),
+        lambda: uamcts.Agent.paper(DOMAIN, "linear", CONFIG, uamcts.Schedule(interval=3), minibatches=5, memory=True),
         lambda n: DOMAIN.from_features((n % 3, n % 7)),
     ),
 }

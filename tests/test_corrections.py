@@ -388,7 +388,7 @@ def test_two_outcomes_in_turn_are_chance_and_become_probabilities():
         model.remember(2, 1, 3 if number % 2 else 2, 0.0, False)
     assert model.noisy
     assert not model.changes
-    outcomes = dict((after, chance) for chance, (after, _, _) in model.planned_model().outcomes(2, 1))
+    outcomes = {after: chance for chance, (after, _, _) in model.planned_model().outcomes(2, 1)}
     assert outcomes[3] == pytest.approx(13 / 23)  # ten of twenty, and the model's three
     assert outcomes[2] == pytest.approx(10 / 23)
 

@@ -260,7 +260,7 @@ def test_what_is_known_before_is_taken_whole_or_not_at_all():
     assert agent.backend.experience.count == 2
     assert len(agent.backend.planner.patched.facts) == 2, "half of the samples went into the memory"
     domain = uamcts.make("two_way")
-    learned = uamcts.Agent(domain, "linear", CONFIG)
+    learned = uamcts.Agent.paper(domain, "linear", CONFIG)
     state = domain.reset(jax.random.key(0))
     assert learned.preload([(state, 1, state)]) == 1
     assert learned.steps == 1
@@ -293,7 +293,7 @@ def test_saved_and_loaded(lived, tmp_path):
     with pytest.raises(ValueError, match="damaged"):
         other.load(tmp_path / "agent")
     assert other.backend.experience is before
-    uamcts.Agent(uamcts.make("two_way"), "linear", CONFIG).save(tmp_path / "domain")
+    uamcts.Agent.paper(uamcts.make("two_way"), "linear", CONFIG).save(tmp_path / "domain")
     with pytest.raises(ValueError, match="use the same, or another file"):
         other.load(tmp_path / "domain")
 

@@ -2,8 +2,9 @@
 
 Every candidate, the simulator alone included, predicts each real transition before anything is fitted to it. A score is
 log(u + u0), u being the squared error (nats of surprise where outcomes are random). Only transitions count in which two
-candidates differ, and older ones count less, so that a changed world is noticed. A candidate is preferred to a simpler one only if it is credibly better: in the logarithm,
-where being exact almost everywhere counts, and without being worse in the plain error, where rare large errors count.
+candidates differ, and older ones count less, so that a changed world is noticed. A candidate is preferred to a simpler
+one only if it is credibly better: in the logarithm, where being exact almost everywhere counts, and without being worse
+in the plain error, where rare large errors count.
 """
 
 from __future__ import annotations
