@@ -15,6 +15,7 @@ from uamcts.agent.backend import Guides, match_structure
 from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.compiled_parameters import Variant
 from uamcts.agent.compiled_programs import Programs, Seen, programs
+from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.compiled_trials import ROWS, padded_rows, unstack
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure, Outcome
@@ -92,7 +93,7 @@ class CompiledModel:
         if not values and residual is None:
             return self._believed
         params = self._compiled.parameters.with_values(values) if values else self._believed.arrays.params
-        return Prepared(Variant(params, None if residual is None else jax.tree.map(jnp.asarray, residual)))
+        return Prepared(Variant(params, None if residual is None else PackedResidual.of(residual)))
 
     def next_features(self, raw: Sequence[Any], variant: Prepared) -> np.ndarray:
         """The features of the next states that a variant predicts."""
