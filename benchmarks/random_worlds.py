@@ -129,11 +129,12 @@ def main() -> None:
     parser.add_argument("--map", help="map of the lake: 8x8")
     parser.add_argument("--iterations", type=int, nargs="*", default=[100, 1000])
     parser.add_argument("--keys", type=int, default=20, help="searches per state")
+    parser.add_argument("--p", type=float, nargs="*", default=CHANCES, help="probabilities of the intended move")
     parser.add_argument("--episodes", type=int, default=0, help="episodes to play besides")
     parser.add_argument("--tree", action="store_true", help="search a tree instead of a graph")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     given = parser.parse_args()
-    chances, budgets = (CHANCES[::3], [100]) if given.quick else (CHANCES, given.iterations)
+    chances, budgets = (CHANCES[::3], [100]) if given.quick else (given.p, given.iterations)
     rows = []
     for world in given.worlds:
         options = {"map": given.map} if given.map and world == "frozen_lake" else {}
