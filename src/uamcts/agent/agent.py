@@ -132,9 +132,8 @@ class Agent(AgentLoop):
         check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
         seed = seed_number(seed)
         own = {"num_actions": num_actions, "features": features, "identity": identity}
-        for name in ("features", "identity"):
-            function(name, own[name], "of a state")
-        function("discrepancy", discrepancy, "of two states")
+        function("features", features, "of a state")
+        function("identity", identity, "of a state")
         check_choice(parameters)
         allowed, memory = check_corrections(corrections, memory)
         guides = make_guides(policy, value, prior)

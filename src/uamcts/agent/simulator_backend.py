@@ -90,7 +90,6 @@ class SimulatorBackend:
         return twin
 
     def undo(self) -> None:
-        """Takes back what this copy has changed in what it shares."""
         self.journal.undo()
 
     def act(self, state: Any, steps_left: int | None = None) -> Any:

@@ -16,7 +16,6 @@ import itertools
 import math
 
 import numpy as np
-from scipy import optimize
 
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.trials import Fit, Trials
@@ -198,6 +197,8 @@ class _Selection:
 
     def _refine(self, values: dict[str, float]) -> dict[str, float]:
         """The best values near a start."""
+        from scipy import optimize  # only where something is fitted: it takes a while to import
+
         names, first = list(values), np.array(list(values.values()), float)
         low, high = np.array([self.choice.bounds(name) for name in names], float).T
         first = np.clip(first, low, high)
@@ -233,6 +234,8 @@ class _Selection:
         self, names: list[str], first: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> dict[str, float]:
         """The most likely values; a single one by its posterior mean, which is what a plan should reckon with."""
+        from scipy import optimize
+
         if len(names) == 1:
             mean, _, _ = self._posterior(names[0], first[0])
             return {names[0]: mean}

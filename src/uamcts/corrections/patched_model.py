@@ -242,17 +242,12 @@ class PatchedModel:
         outcome: tuple[State, float, bool] = self.model.step(state, action) if planned is None else planned
         return outcome
 
-    @property
-    def random(self) -> bool:
-        """Whether facts about a deterministic model have several outcomes, so that it must be planned in as random."""
-        return self.kind == "step" and self.contradictions > 0
-
     def planned_model(self) -> Any:
         """What to search in: this model; if facts about a deterministic one vary, one with `outcomes`.
 
         Where no fact says anything else than the model, that is the model itself, which need not look facts up.
         """
-        if self.random:
+        if self.kind == "step" and self.contradictions > 0:
             return RandomModel(self.num_actions, self._outcomes, self)
         return self.model if self.kind == "step" and not self._contradicting else self
 
@@ -273,7 +268,7 @@ class PatchedModel:
         return mixture.draw_seen(rng.random())
 
     def plans_with(self, state: State, action: int) -> Any:
-        """What is planned with where there is a fact, to tell whether a new fact changed it; None without one."""
+        """What is planned with where there is a fact; None without one."""
         return self._plan(self._place(state, action))
 
     def patch_uncertainty(self, uncertainty: PythonUncertainty) -> PythonUncertainty:

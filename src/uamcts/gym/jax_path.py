@@ -61,11 +61,10 @@ def from_gymnax(
     num_actions = _count(env, params, menu)
     made = _GymnaxModel(env, params, menu, time_limit, jax.random.key(0))
     random = trial_steps > 0 and _try(env, params, made.raw_step, num_actions, trial_steps)
-    example = made.start()
+    form = {"step": None, "sample": made.sample} if random else {"step": made.step}
     return JaxSimulator(
-        None if random else made.step, num_actions, example, made.features, made.inputs, name=env.name,
-        identity=made.identity, sample=made.sample if random else None, params=made.numbers(example),
-        terminal=made.is_over,
+        num_actions=num_actions, example=made.start(), features=made.features, inputs=made.inputs, name=env.name,
+        identity=made.identity, params=made.numbers(made.start()), terminal=made.is_over, **form,
     )  # fmt: skip
 
 
