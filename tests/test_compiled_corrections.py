@@ -10,6 +10,7 @@ import uamcts.gym
 from uamcts.agent import compiled_facts
 from uamcts.agent.compiled_parameters import ParameterTree, Shift
 from uamcts.agent.compiled_residual import PackedResidual
+from uamcts.agent.compiled_words import Fetched
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.residual import Residual
 
@@ -130,6 +131,18 @@ def test_a_packed_residual_is_the_same():
     expected = np.stack([residual.difference(point, action) for point, action in zip(points, actions, strict=True)])
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert len(np.unique(expected)) > 500
+
+
+def test_numbers_of_all_types_come_back_as_they_were():
+    numbers = [True, np.int8(-3), np.uint8(200), np.float16(0.5), np.int32(-(2**31)), np.uint32(2**32 - 1)]
+    tree = {"flat": [jnp.asarray(number) for number in numbers], "deep": jnp.arange(6.0).reshape(2, 3) / 7}
+    fetch = Fetched(lambda tree: tree)
+    for _ in range(2):
+        found = fetch(tree)
+        assert jax.tree.structure(found) == jax.tree.structure(tree)
+        for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(tree), strict=True):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_nothing_wrong_is_planned_in_as_by_plain_mcts():

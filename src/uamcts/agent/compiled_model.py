@@ -169,7 +169,7 @@ class CompiledModel:
         place = b"".join([leaf.tobytes() for leaf in jax.tree.leaves(state)])
         found = self._looks.get(place)
         if found is None:
-            features, inputs, words = jax.device_get(self._compiled.about(state))
+            features, inputs, words = self._compiled.about(state)
             found = Look(features.astype(np.float64), inputs, words.tobytes())
             if len(self._looks) >= MOST_LOOKS:
                 self._looks.clear()
@@ -181,9 +181,7 @@ class CompiledModel:
         place = (b"".join([leaf.tobytes() for leaf in jax.tree.leaves(state)]), int(action))
         found = variant.answers.get(place)
         if found is None:
-            after, (chances, features, words) = jax.device_get(
-                self._compiled.predict(variant.arrays, state, np.int32(action))
-            )
+            after, (chances, features, words) = self._compiled.predict(variant.arrays, state, np.int32(action))
             keys = [row.tobytes() for row in words]
             found = Answer(after[0], after[1], after[2], chances, features.astype(np.float64), keys)
             if len(variant.answers) >= MOST_ANSWERS:
