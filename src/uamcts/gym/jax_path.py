@@ -28,12 +28,10 @@ def from_gymnax(
 
     Args:
         env: The environment.
-        params: Its parameters, `env.default_params` by default. Other parameters make another world, or a wrong model.
-            An agent may correct its numbers, except `max_steps_in_episode`.
+        params: Its parameters, `env.default_params` by default. An agent may correct all but `max_steps_in_episode`.
         actions: The actions to choose from, if the action space is continuous.
         time_limit: Whether `max_steps_in_episode` is part of the model.
-        trial_steps: Length of each of the 16 random episodes that it is tried on. 0 skips them: it is then taken to be
-            deterministic.
+        trial_steps: Length of the 16 random episodes that it is tried on. 0 skips them: it then counts as deterministic.
 
     Returns:
         The simulator, absorbing in terminal states.
