@@ -24,6 +24,8 @@ MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
 FEWEST_ROWS, FITTED_ROWS, SCREENED_ROWS = 4, 64, 24
 """Transitions that a fit needs, those that it is computed from at most, and those that grids are compared on."""
+PRIOR = 4.0
+"""Transitions that the believed value of a probability is worth."""
 EXACT = 6.0
 """Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
 
@@ -104,10 +106,8 @@ class _Selection:
 
     def _same_explanation(self, loss: float, chosen: dict[str, float]) -> tuple[str, ...]:
         """Other single parameters that explain as much as the chosen one."""
-        if len(chosen) > 1:
-            return ()
         others = [(place, found[0]) for place, found in self.tried.items() if len(place) == 1 and place != set(chosen)]
-        return tuple(next(iter(place)) for place, other in others if other < loss + 0.1)
+        return tuple(next(iter(place)) for place, other in others if other < loss + 0.1 and len(chosen) == 1)
 
     def _units(self, values: dict[str, float]) -> np.ndarray:
         """A step of each parameter that changes it by its own size."""
@@ -248,14 +248,14 @@ class _Selection:
         return dict(zip(names, np.clip(found.x, low, high).tolist(), strict=True))
 
     def _posterior(self, name: str, centre: float) -> tuple[float, float, float]:
-        """Mean and about 95 % of the posterior of a single parameter under a flat prior."""
+        """Mean and about 95 % of the posterior of a single parameter."""
         low, high = self.choice.bounds(name)
         believed = self.choice.believed[name]
         low = max(low, min(centre, believed) - 4 * max(abs(believed), 1.0))
         high = min(high, max(centre, believed) + 4 * max(abs(believed), 1.0))
         for _ in range(2):  # the second time where the first has found some weight
             grid = np.linspace(low, high, 41)
-            losses = self.trials.losses([name], grid[:, None], self.rows).sum(axis=1)
+            losses = self.trials.losses([name], grid[:, None], self.rows).sum(axis=1) - self._log_prior(name, grid)
             weights = np.where(np.isfinite(losses), np.exp(np.min(losses) - losses), 0.0)
             weights /= max(weights.sum(), 1e-300)
             total = np.cumsum(weights)
@@ -267,6 +267,14 @@ class _Selection:
             float(grid[int(np.searchsorted(total, 0.025))]),
             float(grid[min(int(np.searchsorted(total, 0.975)), 40)]),
         )
+
+    def _log_prior(self, name: str, grid: np.ndarray) -> np.ndarray:
+        """What is believed counts like a few transitions, so that the first ones do not rule a plan."""
+        believed = self.choice.believed[name]
+        if 0.0 < believed < 1.0 and self.choice.bounds(name) == (0.0, 1.0):
+            inside = np.clip(grid, 1e-6, 1.0 - 1e-6)
+            return PRIOR * (believed * np.log(inside) + (1.0 - believed) * np.log(1.0 - inside))
+        return -0.5 * ((grid - believed) / max(abs(believed), 1.0)) ** 2
 
     def _ranges(self, chosen: dict[str, float]) -> dict[str, tuple[float, float]]:
         """About 95 % of where each value may lie: by the curvature, or by the posterior."""

@@ -31,7 +31,7 @@ def from_gymnax(
         params: Its parameters, `env.default_params` by default. An agent may correct all but `max_steps_in_episode`.
         actions: The actions to choose from, if the action space is continuous.
         time_limit: Whether `max_steps_in_episode` is part of the model.
-        trial_steps: Length of the 16 random episodes that it is tried on. 0 skips them: it then counts as deterministic.
+        trial_steps: Length of the 16 random episodes that it is tried on. 0 skips them: it counts as deterministic.
 
     Returns:
         The simulator, absorbing in terminal states.
