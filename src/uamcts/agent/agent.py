@@ -67,7 +67,7 @@ class Agent:
         memory: Whether to remember real transitions as facts. By default True for a simulator and False for a domain.
             Where a transition of a deterministic simulator had several outcomes, the search plans with the most
             frequent one. In a random simulator what was seen is mixed with what it predicts, which counts like ten
-            real transitions; a random `JaxSimulator` has no memory.
+            real transitions.
         identity: A function of a state that returns what tells it from other states, for example to leave out a clock.
             By default the whole state.
         policy: What rollouts do instead of random actions: `policy(state, rng)` returns an action or a probability for

@@ -82,7 +82,8 @@ class CompiledFacts(PatchedModel):
         if self.kind == "step":
             weight = STEP_WEIGHT if self.noisy else 0.0
             return Mixture(weight / (weight + total), [], seen)
-        named = [count._replace(following=kind) for (kind, _), count in zip(fact.outcomes, counts, strict=True)]  # type: ignore[misc]
+        places: Any = fact.outcomes
+        named = [count._replace(following=place[0]) for place, count in zip(places, counts, strict=True)]
         believed = self.model.believed(fact.state, action)
         return mix(believed, named, lambda key: key, self.kind, self.prior_weight)._replace(seen=seen)
 
@@ -168,7 +169,8 @@ class FactTable:
                 following[row * outcomes + slot] = after
                 chances[row, slot], rewards[row, slot], ends[row, slot] = chance, reward, over
         after = jax.tree.map(lambda leaf: leaf.reshape(size, outcomes, *leaf.shape[1:]), stack(following))
-        planned_rows = PlannedFact(Transition(after, rewards, ends), chances, shares.astype(np.float32), active)
+        parts: list[Any] = [rewards, ends, chances, shares.astype(np.float32), active]
+        planned_rows = PlannedFact(Transition(after, *parts[:2]), *parts[2:])
         actions = np.array([place[1] for place in places] + [0] * (size - len(places)), np.int32)
         return stack(states), actions, planned_rows, np.arange(size) < len(places)
 

@@ -84,9 +84,11 @@ class CompiledPlanner(CompiledModel):
             times = experience.column("times")[rows].tolist()
             found = [seen for row, most in zip(found, times, strict=True) for seen in self._all_seen(*row[:2], most)]
         found = found[-ROWS:]
-        seen, outcomes, times = ([one[part] for one in found] for part in range(3))
+        seen, outcomes = [one[0] for one in found], [one[1] for one in found]
         scales = experience.scales
-        return CompiledTrials(self._compiled, seen, outcomes, measure, scales, floor, np.array(times, float))
+        return CompiledTrials(
+            self._compiled, seen, outcomes, measure, scales, floor, np.array([one[2] for one in found], float)
+        )
 
     def _all_seen(self, raw: Any, latest: Outcome, times: int) -> list[tuple[Any, Outcome, int]]:
         """All outcomes of a transition that facts tell of, and how often each was seen, the latest one included."""

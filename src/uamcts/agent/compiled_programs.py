@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +38,9 @@ from uamcts.mcts.state_hash import word_vector
 from uamcts.randomness import pick
 from uamcts.types import PyTree, Transition
 
+Numbers: TypeAlias = Callable[[PyTree], jax.Array]
+"""Numbers of a state."""
+
 
 class Known(NamedTuple):
     """What a search knows besides the simulator."""
@@ -65,8 +68,8 @@ class Programs:
         features = simulator.features or flatten_jax
         given = simulator.inputs or features
         self.identity = identity_of(simulator)
-        self.features = lambda state: jnp.ravel(features(state)).astype(jnp.float32)
-        self.numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
+        self.features: Numbers = lambda state: jnp.ravel(features(state)).astype(jnp.float32)
+        self.numbers: Numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
         self.parameters = ParameterTree(simulator.params)
         self.believed = Variant(self.parameters.params)
         self.shift = Shift(self.features, simulator.example)
@@ -156,10 +159,10 @@ class Programs:
             running = jnp.cumsum(planned.probabilities)
             slot = jnp.minimum(jnp.sum(running <= second * running[-1]), running.size - 1)
             seen = known & (first >= planned.share)
-            return jax.tree.map(
+            return cast(Transition, jax.tree.map(
                 lambda ours, theirs: jnp.where(seen, theirs[slot].astype(jnp.asarray(ours).dtype), ours), model,
                 planned.outcomes,
-            )  # fmt: skip
+            ))  # fmt: skip
 
         return drawn
 
