@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all lint docs bench clean help
+.PHONY: demo test test-all style lint docs bench clean help
 
 help:
 	@echo "make demo      the paper in a few minutes: three games and a gridworld, with a report"
@@ -18,23 +18,26 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "uamcts needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'
 	@echo "setting up $(VENV) (once; about a minute)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade 'pip>=24'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --upgrade 'pip>=24'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --editable '.[dev]'
 	@touch $@
 
 demo: $(READY)
 	@$(BIN)/uamcts reproduce space_invaders freeway breakout two_way --quick --out results/quick
 
-lint: $(READY)
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-test: lint
+lint: style
+	$(BIN)/mypy
+
+# The types are checked among the tests, by tests/test_types.py.
+test: style
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long"
 
-test-all: lint
+test-all: style
 	XLA_FLAGS= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 docs: $(READY)

@@ -7,7 +7,6 @@ what it learns. Intervals are 95 % bootstrap intervals over runs.
 import argparse
 import inspect
 import random
-import time
 
 import numpy as np
 
@@ -171,22 +170,21 @@ def compare(chosen, world, wrong, true, *, cause, told=False, parameters=None, *
     some = max(1, chosen.episodes // 3)
     print(f"{chosen.runs} agents of {chosen.episodes} episodes; mean and 95 % interval over agents")
     early, late = f"reward, first {some}", f"reward, last {some}"
-    print(f"{'':18}{early:>27}{late:>27}{'steps, last ' + str(some):>25}{'ms a move':>11}")
+    print(f"{'':18}{early:>27}{late:>27}{'steps, last ' + str(some):>25}")
     worlds, trues = (thing if isinstance(thing, list) else [thing] for thing in (world, true))
     found = {}
     rows = agents(wrong, trues, {"iterations": chosen.iterations, **budget}, parameters)
     for name, (models, make) in rows.items():
-        start, lives = time.perf_counter(), []
+        lives = []
         for seed in range(chosen.seed, chosen.seed + chosen.runs):
             life, agent = live_through(models, make, worlds, seed, chosen, told)
             lives.append(life)
         if name == AGENT:
             lived = agent
         found[name] = np.array(lives)
-        pace = 1000 * (time.perf_counter() - start) / found[name][..., 1].sum()
         first, last = found[name][:, :some].mean(axis=1), found[name][:, -some:].mean(axis=1)
         figures = [with_interval(first[:, 0]), with_interval(last[:, 0]), with_interval(last[:, 1])]
-        print(f"{name:18}{figures[0]:>27}{figures[1]:>27}{figures[2]:>25}{pace:11.1f}", flush=True)
+        print(f"{name:18}{figures[0]:>27}{figures[1]:>27}{figures[2]:>25}", flush=True)
     if chosen.report:
         print(lived.report(5))
     if chosen.picture:

@@ -1,10 +1,11 @@
 """What several tests share. Compiled programs are kept for the session: compiling is most of the time here."""
 
 import atexit
-import importlib.metadata
 import os
 import shutil
 import tempfile
+
+from quick_flags import QUICK
 
 # Before JAX starts. One thread for each of pytest's workers; what one of them compiles, the others need not.
 os.environ.setdefault("PJRT_NPROC", "1")
@@ -12,10 +13,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="uamcts-compiled-")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
     atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
-QUICK = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
-"""Compiling takes a third of the time, running a little longer. `make test-all` compiles as users do."""
-if importlib.metadata.version("jaxlib").startswith("0.10."):  # others may not know these flags, and end at once
-    os.environ.setdefault("XLA_FLAGS", QUICK)
+os.environ.setdefault("XLA_FLAGS", QUICK)  # `make test-all` compiles as users do
 
 import jax
 import pytest
@@ -37,6 +35,7 @@ PAPERS = ("space_invaders", "freeway", "breakout", "two_way", "two_way_icy")
 
 SLOWEST = (
     "test_lab",
+    "test_types",
     "test_versions",
     "test_online",
     "test_uncertainty",
@@ -91,3 +90,10 @@ def trajectories():
         return features, transitions.reward, transitions.terminal
 
     return play
+
+
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """Runs of the lab draw no episodes and no figures, which take longer than a tiny run; others test them."""
+    monkeypatch.setattr("uamcts.lab.run.reproduce.draw_typical", lambda *_: None)
+    monkeypatch.setattr("uamcts.lab.report.sections._figures", lambda *_: ())

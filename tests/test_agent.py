@@ -18,7 +18,7 @@ SCHEDULE = uamcts.Schedule(interval=20)
 def an_agent(seed=0, estimator=None, name="two_way"):
     domain = uamcts.make(name)
     config = uamcts.SearchConfig(iterations=5, rollouts=2, depth=10)
-    return uamcts.Agent(domain, estimator, config, SCHEDULE, seed=seed, minibatches=30)
+    return uamcts.Agent.paper(domain, estimator, config, SCHEDULE, seed=seed, minibatches=30)
 
 
 def walk(agent, steps):
@@ -170,7 +170,7 @@ def test_a_failed_save_leaves_the_old_file(walked, tmp_path, monkeypatch):
 
 def test_more_samples_than_room(tmp_path):
     """The buffer grows in an open loop: after 3 intervals all samples are there, terminal ones ten times."""
-    agent = uamcts.Agent(
+    agent = uamcts.Agent.paper(
         uamcts.make("two_way"), "linear", uamcts.SearchConfig(iterations=2, rollouts=1, depth=2),
         uamcts.Schedule(interval=15), minibatches=5,
     )  # fmt: skip
@@ -191,7 +191,7 @@ def test_wrong_arguments_are_named():
     with pytest.raises(TypeError, match=r"model is 'breakout'; give uamcts.make"):
         uamcts.Agent("breakout")
     with pytest.raises(ValueError, match="unknown estimator 'forest'"):
-        uamcts.Agent(domain, "forest")
+        uamcts.Agent.paper(domain, "forest")
     agent = an_agent()
     with pytest.raises(TypeError, match="state is 3; it is not a state of two_way"):
         agent.act(3)

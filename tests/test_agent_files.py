@@ -38,7 +38,7 @@ KINDS = {
     "plain": (lambda: uamcts.Agent(Line(), config=CONFIG), lambda n: (n, 7)),
     "compiled": (lambda: uamcts.Agent(jax_line(), config=CONFIG), lambda n: jnp.array([n, 7], jnp.int32)),
     "domain": (
-        lambda: uamcts.Agent(DOMAIN, "linear", CONFIG, uamcts.Schedule(interval=3), minibatches=5, memory=True),
+        lambda: uamcts.Agent.paper(DOMAIN, "linear", CONFIG, uamcts.Schedule(interval=3), minibatches=5, memory=True),
         lambda n: DOMAIN.from_features((n % 3, n % 7)),
     ),
 }
@@ -213,6 +213,15 @@ def test_odd_heads_are_refused(saved, tmp_path, head):
     refused(agent, before, put_together({**parts_of(file), checkpoint.HEAD: head}), tmp_path)
 
 
+CLOCK, ABOUT = [3, 0, 0.0], [1, 1.0, False, 1, 0, False]
+
+
+def fact_row(state=(1, 7), action=0, ends=True, times=1, about=ABOUT):
+    """A fact as it is saved."""
+    saved = {"is": state} if not isinstance(state, tuple) else {"tuple": [{"is": part} for part in state]}
+    return [saved, action, [[saved, ends, times, 0.0, False]], about]
+
+
 @pytest.mark.parametrize(
     "rows",
     [
@@ -223,12 +232,23 @@ def test_odd_heads_are_refused(saved, tmp_path, head):
         b"not json",
         b"\xff\xfe",
         b"[" * 100_000,
-        json.dumps([[{"is": 1}, 7, [[{"is": 1}, False, 1, 0.0, False]]]]).encode(),
-        json.dumps([[{"is": "here"}, 0, [[{"is": "here"}, False, 1, 0.0, False]]]]).encode(),
-        json.dumps([[{"tuple": [{"is": 1}]}, 0, [[{"tuple": [{"is": 1}]}, "no", 1, 0.0, False]]]]).encode(),
-        json.dumps([[{"tuple": [{"is": 1}]}, 0, [[{"tuple": [{"is": 1}]}, True, 0, 0.0, False]]]]).encode(),
-        json.dumps([[{"array": "AAAA", "dtype": "O", "shape": [1]}, 0, []]]).encode(),
-        json.dumps([[{"tuple": [{"is": 1}]}, 0, [[{"tuple": [{"is": 1}]}, True, 1, 0.0, False]]]]).encode(),
+        *(
+            json.dumps({"rows": rows, "clock": clock}).encode()
+            for rows, clock in (
+                ([fact_row(1, action=7)], CLOCK),
+                ([fact_row("here")], CLOCK),
+                ([fact_row(ends="no")], CLOCK),
+                ([fact_row(times=0)], CLOCK),
+                ([[{"array": "AAAA", "dtype": "O", "shape": [1]}, 0, [], ABOUT]], CLOCK),
+                ([fact_row(about=[1, 2.0, False, 1, 0, False])], CLOCK),
+                ([fact_row(about=[1, 1.0, "no", 1, 0, False])], CLOCK),
+                ([fact_row(about=[0, 1.0, False, 1, 0, False])], CLOCK),
+                ([fact_row(about=[])], CLOCK),
+                ([], [0, 0]),
+                ([], [-1, 0, 0.0]),
+                ([fact_row((1,))], CLOCK),
+            )
+        ),
     ],
 )
 def test_odd_facts_are_refused(tmp_path, rows):
@@ -347,7 +367,8 @@ def test_a_class_is_never_imported_because_a_file_names_it(tmp_path):
     agent.observe(state(1), 1, state(1), reward=0.25, terminal=False)
     parts = parts_of(content(agent, tmp_path))
     evil = {"object": {"args": {"is": "touch /tmp/x"}}, "of": "Popen"}
-    rows = json.dumps([[evil, 0, [[evil, False, 1, 0.0, False]]]]).encode()
+    fact = [evil, 0, [[evil, False, 1, 0.0, False]], [1, 1.0, False, 1, 0, False]]
+    rows = json.dumps({"rows": [fact], "clock": [1, 0, 0.0]}).encode()
     parts["['facts']['json'].npy"] = npy(np.frombuffer(rows, np.uint8))
     (tmp_path / "file").write_bytes(put_together(parts))
     again = fresh()

@@ -58,7 +58,7 @@ def agents():
         "plain": (uamcts.Agent(Line(), config=CONFIG), lambda n: (n,)),
         "compiled": (uamcts.Agent(jax_line(), config=CONFIG), lambda n: jnp.array([n], jnp.int32)),
         "domain": (
-            uamcts.Agent(domain, "linear", CONFIG, schedule, minibatches=5, memory=True),
+            uamcts.Agent.paper(domain, "linear", CONFIG, schedule, minibatches=5, memory=True),
             lambda n: domain.from_features((n % 3, n % 7)),
         ),
     }

@@ -73,7 +73,7 @@ def test_single_settings_keep_the_other_defaults():
     config = uamcts.Agent(Line(), config=uamcts.SearchConfig(rollouts=3), depth=9).backend.config
     assert (config.rollouts, config.depth, config.rules) == (3, 9, "released")
     domain = uamcts.make("two_way")
-    papers, ours = uamcts.Agent(domain).backend.config, uamcts.Agent(domain, iterations=7).backend.config
+    papers, ours = uamcts.Agent.paper(domain).backend.config, uamcts.Agent.paper(domain, iterations=7).backend.config
     assert ours.iterations == 7
     assert (ours.c, ours.rollouts, ours.depth) == (papers.c, papers.rollouts, papers.depth)
 

@@ -53,7 +53,7 @@ def test_play_in_a_random_world_on_graphs_and_trees():
         assert "frozen_lake, MCTS: reward " in result.stdout
 
 
-def test_a_grid_on_graphs_knows_the_time_limit(tmp_path):
+def test_a_grid_on_graphs_knows_the_time_limit(tmp_path, without_pictures):
     """Both agents know the world, which is slippery: within 100 steps most of their episodes reach the goal."""
     arguments = ["run", "frozen_lake", "--scenario", "offline", "--graph", "--steps-left", "--algorithm", "mcts-true"]
     result = runner.invoke(app, [*arguments, "--runs", "8", "--option", "p=0.9", "--out", str(tmp_path / "out")])
@@ -224,7 +224,7 @@ def test_what_is_no_number_is_refused_by_name(arguments):
     assert "Traceback" not in result.stderr
 
 
-def test_a_grid_of_one_run_is_printed_without_an_interval(tmp_path):
+def test_a_grid_of_one_run_is_printed_without_an_interval(tmp_path, without_pictures):
     """One run has no interval, and that is no reason to lose it. What is stored has the old keys."""
     options = ["--runs", "1", "--iterations", "2", "--algorithm", "mcts", "--algorithm", "ua-mcts"]
     result = runner.invoke(app, ["run", "two_way", "--scenario", "offline", *options, "--out", str(tmp_path)])

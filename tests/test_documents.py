@@ -65,6 +65,16 @@ def test_long_programs_print_what_is_shown(page):
     compare(page, with_long=True)
 
 
+@pytest.mark.parametrize("page", WITH_LONG, ids=name_of)
+def test_what_long_programs_import_exists(page):
+    """They are run by `make test-all` only, which would notice a name that is gone much too late."""
+    for block in blocks(page.read_text()):
+        for node in ast.walk(ast.parse(block.text)) if block.is_long and block.language == "python" else ():
+            if isinstance(node, ast.ImportFrom):
+                module = importlib.import_module(node.module)
+                assert not [name.name for name in node.names if not hasattr(module, name.name)], f"line {block.line}"
+
+
 def test_the_pages_have_programs_and_outputs():
     """Else the tests above would pass on pages that are no longer read."""
     assert {"README.md", "docs/quickstart.md", "docs/simulators.md", "docs/learning.md"} <= {*map(name_of, WITH_CODE)}

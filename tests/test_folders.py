@@ -114,15 +114,14 @@ def test_options_without_an_end_are_refused():
         domain_options(["broken=" + "[" * 100_000])
 
 
-def test_one_run_and_runs_without_an_episode(tmp_path, monkeypatch):
+def test_one_run_and_runs_without_an_episode(tmp_path, without_pictures):
     """A run has no interval, and steps too few for an episode give no rows: both are told, neither fails."""
     from uamcts.lab.console.terminal import result_lines
 
-    monkeypatch.setattr("uamcts.lab.run.reproduce.draw_typical", lambda *_: None)
     one = run_tiny(tmp_path / "one", runs=1)
     assert one["rows"][0]["ci95"] == [None, None]
     assert any(line.split()[-2:][0] == "1" and " - " in line for line in result_lines(one["rows"]))
-    short = online_grid(["breakout"], ["combined"], ["none"], [], 1, 2, 1, 1)
+    short = online_grid(["two_way"], ["combined"], ["none"], [], 1, 2, 1, 1)
     none = run_grid(short, "released", 0, tmp_path / "none", make_engine("local"), Console(quiet=True))
     assert none["rows"] == []
     assert (tmp_path / "none" / "index.html").exists()

@@ -32,19 +32,17 @@ prepare_jax()
 from rich.console import Console
 from uamcts.lab.run import enumeration, reproduce
 from uamcts.lab.run.engines import make_engine
+from uamcts.lab.report import sections
 from uamcts.lab.run.grid import offline_grid, run_grid
 enumeration.BLOCK, enumeration.EPISODES = 1, 1
-reproduce.draw_typical = lambda *_: None
+reproduce.draw_typical, sections._figures = lambda *_: None, lambda *_: ()
 run_grid(offline_grid(["two_way"], ["combined"], [1.0, 2.0], [0.1], [4], 12), "released", 0,
          Path(sys.argv[1]), make_engine("local"), Console(quiet=True))
 print("finished", flush=True)
 """
 
 
-@pytest.fixture(autouse=True)
-def without_pictures(monkeypatch):
-    """Pictures of typical episodes are tested with folders; here they would take most of the time."""
-    monkeypatch.setattr("uamcts.lab.run.reproduce.draw_typical", lambda *_: None)
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 def start(out, cache):
@@ -372,9 +370,10 @@ import ray
 from rich.console import Console
 from uamcts.lab.run import enumeration, reproduce
 from uamcts.lab.run.engines import make_engine
+from uamcts.lab.report import sections
 from uamcts.lab.run.grid import offline_grid, run_grid
 enumeration.BLOCK, enumeration.EPISODES = 2, 1
-reproduce.draw_typical = lambda *_: None
+reproduce.draw_typical, sections._figures = lambda *_: None, lambda *_: ()
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
 killed = []
 def killer():

@@ -205,12 +205,12 @@ def test_an_agent_with_a_memory(tmp_path):
     """It plans with what it has seen, more than there was room for at first: at (0, 1), `right` stays there."""
     domain = uamcts.make("two_way")
     options = {"schedule": uamcts.Schedule(interval=4), "memory": True}
-    agent = uamcts.Agent(domain, Constant(False), **options)
+    agent = uamcts.Agent.paper(domain, Constant(False), **options)
     for cell, action in [((0, 1), 0), ((0, 6), 1), ((2, 0), 0), ((2, 1), 0), ((2, 2), 0)]:
         after = domain.world(domain.from_features(cell), action)
         agent.observe(domain.from_features(cell), action, after.state, terminal=bool(after.terminal))
     agent.save(tmp_path / "agent")
-    again = uamcts.Agent(domain, Constant(False), **options)
+    again = uamcts.Agent.paper(domain, Constant(False), **options)
     again.load(tmp_path / "agent")
     assert again.estimator == agent.estimator
     model, doubt = again.backend.knowledge.learner.planner(domain)
@@ -220,7 +220,7 @@ def test_an_agent_with_a_memory(tmp_path):
     goal = model(domain.from_features((0, 6)), jnp.int32(1))
     assert (float(goal.reward), bool(goal.terminal)) == (10.0, True)
     with pytest.raises(ValueError, match="was written with memory True"):
-        uamcts.Agent(domain, Constant(False), **{**options, "memory": False}).load(tmp_path / "agent")
+        uamcts.Agent.paper(domain, Constant(False), **{**options, "memory": False}).load(tmp_path / "agent")
 
 
 # Plain Python

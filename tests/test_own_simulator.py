@@ -260,7 +260,7 @@ def test_what_is_known_before_is_taken_whole_or_not_at_all():
     assert agent.backend.experience.count == 2
     assert len(agent.backend.planner.patched.facts) == 2, "half of the samples went into the memory"
     domain = uamcts.make("two_way")
-    learned = uamcts.Agent(domain, "linear", CONFIG)
+    learned = uamcts.Agent.paper(domain, "linear", CONFIG)
     state = domain.reset(jax.random.key(0))
     assert learned.preload([(state, 1, state)]) == 1
     assert learned.steps == 1
@@ -293,7 +293,7 @@ def test_saved_and_loaded(lived, tmp_path):
     with pytest.raises(ValueError, match="damaged"):
         other.load(tmp_path / "agent")
     assert other.backend.experience is before
-    uamcts.Agent(uamcts.make("two_way"), "linear", CONFIG).save(tmp_path / "domain")
+    uamcts.Agent.paper(uamcts.make("two_way"), "linear", CONFIG).save(tmp_path / "domain")
     with pytest.raises(ValueError, match="use the same, or another file"):
         other.load(tmp_path / "domain")
 
@@ -478,9 +478,9 @@ def test_states_of_many_kinds():
 @pytest.mark.parametrize("kind", ["plain", "compiled"])
 def test_what_was_seen_is_planned_with(kind, tmp_path):
     """A wall in the way of (3, 2): the agent knows it from one bump, also after it was saved and loaded."""
+    model = Corridors() if kind == "plain" else jax_corridors()
 
     def fresh(memory=True):
-        model = Corridors() if kind == "plain" else jax_corridors()
         return uamcts.Agent(model, config=uamcts.SearchConfig(**BUDGET, rules="trust", worst=-1.0), memory=memory)
 
     state = (3, 2) if kind == "plain" else jnp.array((3, 2), jnp.int32)

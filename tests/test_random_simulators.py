@@ -93,7 +93,7 @@ def test_steps_left_decide():
         agent.act("start", steps_left=0)
     domain = uamcts.make("two_way")
     with pytest.raises(ValueError, match="steps_left is 3, which an agent of a domain does not read"):
-        uamcts.Agent(domain, "linear").act(domain.reset(jax.random.key(0)), steps_left=3)
+        uamcts.Agent.paper(domain, "linear").act(domain.reset(jax.random.key(0)), steps_left=3)
 
 
 def test_a_slippery_lake_from_end_to_end():
@@ -333,7 +333,7 @@ def test_policy_value_and_prior_reach_the_search():
         with pytest.raises(TypeError, match=f"{name} is 3; give a function"):
             uamcts.Agent(Listed(), **{name: 3})
         with pytest.raises(ValueError, match=f"{name} is given, which an agent of a domain does not read"):
-            uamcts.Agent(uamcts.make("two_way"), "linear", **{name: value})
+            uamcts.Agent.paper(uamcts.make("two_way"), "linear", **{name: value})
     with pytest.raises(ValueError, match="reuse is 1; it must be True or False"):
         uamcts.Agent(Listed(), reuse=1)
     with pytest.raises(uamcts.SimulatorError, match=r"prior gave \[1\.0\]; it must give a finite number"):

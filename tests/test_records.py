@@ -5,13 +5,15 @@ import shutil
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from episode_tables import rows, together
 from tiny_runs import ABOUT, BASE, UNIT, episodes, run_tiny, same
 
 from uamcts import versions
+from uamcts.episodes.offline import Score
 from uamcts.lab.experiments import beyond, paper
-from uamcts.lab.run import bandit, provenance, reproduce, runner
+from uamcts.lab.run import bandit, provenance, runner
 from uamcts.lab.run.compute import compute_unit, resume, scratch_files
 from uamcts.lab.run.enumeration import enumerate_units
 from uamcts.lab.run.grid import offline_grid, online_grid
@@ -20,11 +22,7 @@ from uamcts.lab.run.store import Store
 from uamcts.lab.run.tables import as_parquet, from_parquet
 from uamcts.lab.run.units import OfflineUnit, OnlineUnit
 
-
-@pytest.fixture(autouse=True)
-def no_pictures(monkeypatch):
-    """Drawing episodes takes longer than all that is tested here."""
-    monkeypatch.setattr(reproduce, "draw_typical", lambda *_: None)
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 # Identity
@@ -259,8 +257,16 @@ def test_a_summary_names_the_commits_of_its_units(tmp_path, monkeypatch):
 # Rules
 
 
-def test_trust_is_stored_under_its_own_rules(tmp_path):
+def made_up(jobs, seed):
+    """Scores without playing: the smaller c is better under the rules of trust, the larger one under the others."""
+    better = [-job.config.c if job.config.rules == "trust" else job.config.c for job in jobs]
+    return Score(np.array(better), np.full(len(jobs), 10), np.ones(len(jobs), bool), np.zeros(len(jobs), np.int32))
+
+
+def test_trust_is_stored_under_its_own_rules(tmp_path, monkeypatch):
     """Under both of the paper's rule sets it is run once, and its best c is chosen among its own runs."""
+    monkeypatch.setattr("uamcts.lab.run.compute.play_jobs", made_up)
+    monkeypatch.setattr("uamcts.lab.run.compute.compile_jobs", lambda jobs, seed: None)
     summary = run_tiny(tmp_path / "out", ("corrupted", "trust"), "both", exploration=(1.0, 2.0))
     counts = {}
     for row in summary["rows"]:
@@ -272,6 +278,8 @@ def test_trust_is_stored_under_its_own_rules(tmp_path):
     }
     table = from_parquet(tmp_path / "out" / "episodes.parquet")[0]
     assert set(table["rules"][table["algorithm"] == "trust"]) == {"trust"}
+    assert set(table["c"][(table["purpose"] == "fresh") & (table["algorithm"] == "trust")]) == {1.0}
+    assert set(table["c"][(table["purpose"] == "fresh") & (table["algorithm"] == "corrupted")]) == {2.0}
     text = (tmp_path / "out" / "index.html").read_text()
     assert "Rules: authors&#39; program" in text
     assert "Rules: trust" not in text, "trust is shown beside the others, not by itself"

@@ -171,7 +171,7 @@ def test_outcomes_against_a_count_by_hand():
 def test_a_report_tells_of_contradictions(kind):
     if kind == "domain":
         domain = uamcts.make("two_way")
-        agent = uamcts.Agent(domain, "none", memory=True, iterations=3)
+        agent = uamcts.Agent.paper(domain, "none", memory=True, iterations=3)
         states = [domain.from_features((0, column)) for column in (1, 2)]
     elif kind == "plain":
         agent, states = uamcts.Agent(Doors(), config=CONFIG), [(1, 0), (2, 0)]
@@ -204,7 +204,7 @@ def test_what_was_not_told_is_no_fact():
 def test_a_domain_is_asked_whether_an_episode_has_ended(name):
     """Random play in the real world, observed without `terminal`: every end is remembered as one, and nothing else."""
     domain = uamcts.make(name)
-    agent = uamcts.Agent(domain, "none", memory=True, iterations=3, schedule=uamcts.Schedule(interval=500))
+    agent = uamcts.Agent.paper(domain, "none", memory=True, iterations=3, schedule=uamcts.Schedule(interval=500))
     world, rng = jax.jit(domain.world), np.random.default_rng(1)
     ended = jax.jit(functools.partial(infer_terminal, domain))
     state, ends = domain.reset(jax.random.key(0)), 0

@@ -1,12 +1,11 @@
-"""`uamcts.Agent`: for a loop of your own. It plans, observes, and learns where its model is wrong."""
+"""`uamcts.Agent`: how an agent is made. What it does in your loop is in `uamcts.agent.loop`."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from uamcts.agent.backend import Backend, FilePath, Plan, Sample, State
+from uamcts.agent.backend import State
 from uamcts.agent.build import (
     DEFAULT,
     check_arguments,
@@ -15,15 +14,15 @@ from uamcts.agent.build import (
     make_guides,
     make_planner,
     refuse_given,
-    refuse_unread,
     simulator_backend,
 )
 from uamcts.agent.corrector import CORRECTIONS
 from uamcts.agent.domain_backend import DomainBackend
+from uamcts.agent.domain_simulator import EndOfEpisode, domain_simulator
+from uamcts.agent.loop import AgentLoop
 from uamcts.agent.measure import PARTS, Measure
-from uamcts.agent.report import Report
 from uamcts.agent.searching import Searching
-from uamcts.arguments import function, seed_number, switch, whole
+from uamcts.arguments import function, seed_number, shown, switch
 from uamcts.corrections.parameters import check_choice
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
@@ -32,30 +31,33 @@ from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule
 
 
-class Agent:
-    """Acts in the real world with a model that is wrong somewhere, and learns where.
+class Agent(AgentLoop):
+    """Acts in the real world with a simulator that is wrong, learns how it is wrong, and plans with what was learned.
 
-    It compares every real transition with what the model predicted. The difference U is learned by an estimator, and
-    the search plans around transitions where U is high. Real transitions are also remembered as facts, which override
-    the model. Methods that change an agent (`observe`, `learn`, `preload`, `load`) either succeed as a whole or leave
-    it unchanged.
+    It compares every real transition with what the simulator predicted. Numbers in the simulator that are off are
+    fitted (`parameters`), errors of the next state that no number explains are learned (`residual`), and what was seen
+    is remembered (`facts`). A correction is used as long as it predicts better than the simulator without it. Where the
+    corrected model is still wrong, its transitions are doubtful, and the search plans around them. `report` says what
+    was found. Methods that change an agent (`observe`, `learn`, `preload`, `load`) either succeed as a whole or leave
+    it unchanged. `Agent.paper(domain)` is the agent of the paper, which avoids and does not correct.
 
     Args:
         model: What to plan in: a Python object with `num_actions` and `outcomes(state, action)`, `sample(state, action,
             rng)` or `step(state, action)`, which is planned in by the first of these that it has; a function
             `step(state, action) -> (state, reward, terminal)` with `num_actions=...`; a Gymnasium environment; a
             `JaxSimulator`; or a domain of this package.
-        estimator: What learns U: a name out of `uamcts.ESTIMATORS` or an `Estimator`. By default `"nearest"` for a
-            simulator, and the paper's estimator for a domain.
-        config: How to search. By default trust search with gamma 0.99 for a simulator, on a graph (`graph=True`) where
-            states recur and on a tree where they do not, and the paper's settings for a domain. A config that is given
-            is taken as it is.
-        schedule: When to train, and how tau decays. By default an estimator that learns instantly trains after every
-            step, and the others every 200 steps.
+        estimator: What learns where the corrected model is wrong: a name out of `uamcts.ESTIMATORS` or an `Estimator`.
+            By default a transition is doubtful that is near one that was wrong, and not near one that was right.
+            `"none"` doubts nothing.
+        config: How to search. By default trust search with gamma 0.99 (a domain's own gamma for a domain), on a graph
+            (`graph=True`) where states recur and on a tree where they do not. A config that is given is taken as it
+            is: give single settings by name to keep the other defaults.
+        schedule: When to train an estimator, and how tau decays. By default one that learns instantly trains after
+            every step, and the others every 200 steps.
         num_actions: The number of actions, where the model does not have it. A Python model whose `num_actions` is None
             has continuous actions: numbers or arrays within its `action_space`, (low, high), or those that its
             `actions(state, rng)` or your `policy(state, rng)` proposes. An agent of such a model, or of a Gymnasium
-            environment with a Box of actions, plans, but neither learns U nor has a memory.
+            environment with a Box of actions, fits parameters, but doubts nothing and has no memory.
         features: A function of a state that returns the numbers in which simulator and reality are compared. By default
             all numbers of a state. U is the mean squared difference of standardised features.
         discrepancy: A function `(real_next_state, predicted_next_state) -> float` that replaces this measure.
@@ -64,10 +66,7 @@ class Agent:
         budget_seconds: The time for a move, instead of `config.iterations`.
         seed: The seed of all of the agent's randomness.
         minibatches: The minibatches of a round of training.
-        memory: Whether to remember real transitions as facts. By default True for a simulator and False for a domain.
-            Where a transition of a deterministic simulator had several outcomes, the search plans with the most
-            frequent one. In a random simulator what was seen is mixed with what it predicts, which counts like ten
-            real transitions.
+        memory: Whether to remember real transitions as facts; the same as `"facts"` in `corrections`.
         identity: A function of a state that returns what tells it from other states, for example to leave out a clock.
             By default the whole state.
         policy: What rollouts do instead of random actions: `policy(state, rng)` returns an action or a probability for
@@ -76,8 +75,12 @@ class Agent:
         prior: Prior probabilities of the actions, `prior(state)`: selection explores in proportion to them.
         reuse: Whether a search goes on from the one before. What it found out about states that can still be reached is
             kept, visits and values, as long as it holds: if an observed transition changes what is planned with,
-            whatever depends on that state is dropped (on a tree: everything), and if U changes, everything is. Saved
-            agents do not keep it. By default True under the trust rules, and False under the paper's.
+            whatever depends on that state is dropped (on a tree: everything), and if doubt or a correction changes,
+            everything is. Saved agents do not keep it. By default True under the trust rules, and False otherwise.
+        parameters: What may be off in the simulator: names, `["gravity"]`, or bounds, `{"gravity": (1, 100)}`. By
+            default all of its numeric attributes are candidates, and the fewest that explain what was seen are fitted.
+            Named ones are used until they turn out worse. `()` fits none.
+        corrections: Which corrections may be used: any of `"facts"`, `"parameters"` and `"residual"`.
         **settings: Single settings of the search, instead of a whole `config`. `graph=True` or `graph=False` decides
             between a graph and a tree.
 
@@ -129,175 +132,66 @@ class Agent:
         check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
         seed = seed_number(seed)
         own = {"num_actions": num_actions, "features": features, "identity": identity}
-        for name in ("features", "identity"):
-            function(name, own[name], "of a state")
-        function("discrepancy", discrepancy, "of two states")
+        function("features", features, "of a state")
+        function("identity", identity, "of a state")
         check_choice(parameters)
         allowed, memory = check_corrections(corrections, memory)
         guides = make_guides(policy, value, prior)
         if reuse is not None:
             switch("reuse", reuse)
+        self._ended = None
+        default = DEFAULT
         if isinstance(model, Domain):
-            refuse_given({**own, "discrepancy": discrepancy}, "a domain")
-            refuse_unread({**guides._asdict(), "reuse": reuse or None})
-            config = make_config(search_config(model, "combined") if config is None else config, settings)
-            self.backend: Backend = DomainBackend(
-                model, estimator, config, schedule, seed, minibatches, budget_seconds, bool(memory)
-            )
-        else:
-            chooses = config is None and settings.get("graph") is None and settings.get("rules", "trust") == "trust"
-            config = make_config(DEFAULT if config is None else config, settings)
-            planner = make_planner(model, own, budget_seconds, memory, guides)
-            measure = Measure(parts, discrepancy, tolerance)
-            searching = Searching(chooses, config.rules == "trust" if reuse is None else bool(reuse))
-            self.backend = simulator_backend(
-                planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters, allowed
-            )
-        self.last_plan: Plan = None
-        """What the last search found; `print(agent.explain())` shows it."""
-
-    @property
-    def estimator(self) -> Estimator | None:
-        """The estimator of U; None until a simulator was wrong for the first time."""
-        return self.backend.estimator
-
-    @property
-    def tau(self) -> float:
-        """The uncertainty factor of the next search: the config's, or the schedule's present value."""
-        return self.backend.tau
-
-    @property
-    def steps(self) -> int:
-        """The number of real transitions observed."""
-        return self.backend.steps
-
-    @property
-    def loss(self) -> float | None:
-        """The mean loss of the last round of training; None before the first round, and for simulators."""
-        return self.backend.loss
-
-    def act(self, state: State, steps_left: int | None = None) -> Any:
-        """Searches for the best action.
-
-        Args:
-            state: The present state, as the model takes it. For a Gymnasium environment, also the environment that you
-                act in.
-            steps_left: How many steps the episode has left, this one included; nothing after them counts. By default
-                there is no limit. An agent of a domain does not read it.
-
-        Returns:
-            The action to take: its number, or, if actions are continuous, the action itself.
-
-        Raises:
-            SimulatorError: The simulator did something that cannot be planned with.
-            ValueError: `state` is not a state of the model, or `steps_left` is not a whole number of at least 1.
-        """
-        self.last_plan = self.backend.act(state, steps_left)
-        action = self.last_plan.action
-        return action if getattr(self.last_plan, "actions", None) is not None else int(action)
-
-    def observe(
-        self,
-        state: State,
-        action: int,
-        next_state: State,
-        *,
-        reward: float | None = None,
-        terminal: bool | None = None,
-    ) -> bool:
-        """Takes in a real transition.
-
-        Args:
-            state: The state before the step.
-            action: The action taken.
-            next_state: The state after the step.
-            reward: The reward of the step, if known.
-            terminal: Whether the episode ended, if known. A domain works it out by itself.
-
-        Returns:
-            Whether the agent learned something: a round of training was due.
-
-        Raises:
-            ValueError: An argument is not a legal value.
-            SimulatorError: The simulator did something that cannot be planned with.
-
-        Where the simulator was wrong about the next state, and `reward` or `terminal` is not given, the transition is
-        uncertain from then on, but not remembered as a fact.
-        """
-        return self.backend.observe(state, action, next_state, reward, terminal)
-
-    def learn(self) -> bool:
-        """Trains now, on everything that was observed.
-
-        Returns:
-            Whether it trained; False if the schedule says that there is nothing more to learn.
-        """
-        return self.backend.learn()
-
-    def preload(self, samples: Iterable[Sample]) -> int:
-        """Takes in real transitions that are known already, for example from a log. They count like observed ones.
-
-        Args:
-            samples: Tuples `(state, action, next_state)`, followed by `reward` and `terminal` where they are known.
-
-        Returns:
-            The number of samples.
-
-        Raises:
-            ValueError: A sample is not legal; the message names it. Nothing is then taken in.
-        """
-        return self.backend.preload(samples)
-
-    def seed(self, samples: Iterable[Sample]) -> int:
-        """Deprecated: use `preload`."""
-        warnings.warn("Agent.seed is deprecated; use Agent.preload", DeprecationWarning, stacklevel=2)
-        return self.preload(samples)
-
-    def report(self, most: int = 10) -> Report:
-        """Reports where the model was wrong.
-
-        Args:
-            most: How many transitions to list, those with the largest U first.
-
-        Returns:
-            A report to print, or to iterate over.
-        """
-        return self.backend.report(whole("most", most, 0))
-
-    def explain(self) -> str:
-        """Explains the last action: visits, value and uncertainty of every action, and which ones were deleted.
-
-        Where the agent has decided by itself whether equal states share a node, the last line says so, and why.
-
-        Raises:
-            RuntimeError: `act` was not called yet.
-        """
-        if self.last_plan is None:
-            raise RuntimeError("explain was called before act; there is no plan to explain yet")
-        note = self.backend.note
-        words: str = self.last_plan.explain(self.backend.action_names)
-        return f"{words}\n{note}" if note else words
-
-    def save(self, path: FilePath) -> None:
-        """Writes everything that was learned to one file of arrays and JSON. An older file is replaced atomically.
-
-        Args:
-            path: The file to write.
-        """
-        self.backend.save(path)
-
-    def load(self, path: FilePath) -> None:
-        """Restores what an agent with the same model and estimator has saved. On any error nothing changes.
-
-        Args:
-            path: A file that `save` wrote.
-
-        Raises:
-            FileNotFoundError: There is no such file.
-            ValueError: The file is damaged, or was written by an agent of another kind.
-
-        Remembered states that are named tuples, dataclasses or other objects are rebuilt with the classes of the states
-        that this agent meets: they are planned with from the first `act` or `observe` on.
-        """
-        self.backend.load(path)
+            refuse_given(own, "a domain")
+            self._ended, default = EndOfEpisode(model), search_config(model, "trust")
+            model, own = domain_simulator(model), dict.fromkeys(own)
+        chooses = config is None and settings.get("graph") is None and settings.get("rules", "trust") == "trust"
+        config = make_config(default if config is None else config, settings)
+        planner = make_planner(model, own, budget_seconds, memory, guides)
+        measure = Measure(parts, discrepancy, tolerance)
+        searching = Searching(chooses, config.rules == "trust" if reuse is None else bool(reuse))
+        self.backend = simulator_backend(
+            planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters, allowed
+        )
         self.last_plan = None
+
+    @classmethod
+    def paper(
+        cls,
+        domain: Domain,
+        estimator: str | Estimator | None = None,
+        config: SearchConfig | None = None,
+        schedule: Schedule | None = None,
+        *,
+        budget_seconds: float | None = None,
+        seed: int = 0,
+        minibatches: int | None = None,
+        memory: bool = False,
+        **settings: Any,
+    ) -> Agent:
+        """The paper's own agent in a domain: it learns where the model is wrong, avoids that, and corrects nothing.
+
+        Args:
+            domain: A domain of this package.
+            estimator: What learns U. By default the paper's estimator for this domain.
+            config: How to search. By default the paper's settings for this domain, with all four phases.
+            schedule: When to train, and how tau decays. By default the paper's for this domain.
+            budget_seconds: The time for a move, instead of `config.iterations`.
+            seed: The seed of all of the agent's randomness.
+            minibatches: The minibatches of a round of training.
+            memory: Whether to plan with what was seen where it was seen, which the paper's agent does not.
+            **settings: Single settings of the search.
+
+        Raises:
+            TypeError: `domain` is not a domain.
+        """
+        if not isinstance(domain, Domain):
+            raise TypeError(f"domain is {shown(domain)}; give uamcts.make(name), or use Agent(simulator)")
+        check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
+        agent = cls.__new__(cls)
+        config = make_config(search_config(domain, "combined") if config is None else config, settings)
+        agent.backend = DomainBackend(
+            domain, estimator, config, schedule, seed_number(seed), minibatches, budget_seconds, memory
+        )
+        agent._ended, agent.last_plan = None, None
+        return agent

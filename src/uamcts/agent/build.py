@@ -73,15 +73,6 @@ def refuse_given(own: dict[str, Any], owner: str) -> None:
             raise ValueError(f"{name} is given, but {owner} has its own; leave it out")
 
 
-def refuse_unread(given: dict[str, Any]) -> None:
-    """Refuses arguments that an agent of a domain does not read."""
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is given, which an agent of a domain does not read; leave it out, or plan with uamcts.search"
-            )
-
-
 def make_config(config: SearchConfig, settings: dict[str, Any]) -> SearchConfig:
     """A config with single settings changed. Each must be one number: an agent makes one search at a time."""
     names = SearchConfig.__dataclass_fields__

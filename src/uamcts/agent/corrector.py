@@ -13,10 +13,11 @@ import numpy as np
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.arguments import real, shown, whole
-from uamcts.corrections.parameter_fit import Fit, fit_parameters
+from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual, wrap_differences
+from uamcts.corrections.trials import Fit
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
@@ -47,7 +48,7 @@ class Corrector:
         self.choice = Choice(given if "parameters" in self.allowed else (), planner.parameters(), planner.name)
         self.referee = Referee(CANDIDATES)
         self.fit: Fit | None = None
-        self.residuals: dict[str, Residual] = {}
+        self.residuals: dict[str, Residual] = {}  # replaced, never changed
         """By the candidate that it belongs to."""
         self.in_use = "none"
         self.since = 0
@@ -56,6 +57,8 @@ class Corrector:
         """When the world changed in a way that corrections explain."""
         self._suspected = 0
         """When it may have changed, as long as nothing explains that."""
+        self._unexplained = 0
+        """Transitions since the last fit that the corrected model has not predicted."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
@@ -99,22 +102,51 @@ class Corrector:
                 state, action, real, outcome, self.variant(name), measure, scales, self.floor
             )
         self.referee.add(scores, errors)
+        self._unexplained += scores[self.in_use] > math.log(10.0 * self.floor)
         self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]
 
     def update(self, experience: Experience, measure: Measure) -> bool:
         """Fits where that is due, and decides what to use. Returns whether the corrected model is another one now."""
         if not self.active:
             return False
-        changed = self._notice_change(experience.steps)
-        refitted = False
-        if changed or (experience.steps >= self._next and not self._explained()):
-            wait = math.ceil((GROWTH - 1.0) * (experience.steps - self.since))
-            self._next = experience.steps + min(max(wait, 1 if self._posterior else 3), LONGEST_WAIT)
+        step, refitted = experience.steps, False
+        suspected = self._suspects_change(step)
+        surprised = self._unexplained >= max(6, 0.2 * step) and self.planner.deterministic
+        if suspected or ((step >= self._next or surprised) and not self._explained()):
+            self._unexplained = 0
+            lived = step - self.since
+            wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
+            self._next = step + min(wait, LONGEST_WAIT)
             refitted = self._fit(experience, measure)
         before, self.in_use = self.in_use, self._choose()
-        if self._suspected and self.in_use != "none" and (refitted or before != self.in_use):
-            self.changes, self._suspected = (*self.changes, self._suspected)[-20:], 0
+        self._confirm_change(step)
         return before != self.in_use or (refitted and self.in_use != "none")
+
+    def _suspects_change(self, step: int) -> bool:
+        """Whether the latest transitions are suddenly predicted much worse than those before.
+
+        That may be a part of the world that was not seen before. Parameters are then fitted to the latest transitions
+        alone; only if they go on to explain everything has the world changed.
+        """
+        if not self.planner.deterministic or self._suspected or len(self._scores) < RECENT + BEFORE:
+            return False
+        late, early = np.array(self._scores[-RECENT:]), np.array(self._scores[:-RECENT])
+        if np.min(late) <= np.quantile(early, 0.75) + SUDDEN:
+            return False
+        self._suspected, self._scores = step - RECENT + 1, ()
+        self.referee.clear("parameters")
+        self.referee.clear("both")
+        return True
+
+    def _confirm_change(self, step: int) -> None:
+        """Believes in a change once its parameters explain all that followed, and forgets about it if they do not."""
+        if not self._suspected:
+            return
+        if self.in_use == "parameters" and len(self._scores) >= 2 * RECENT and self._explained():
+            self.since, self._suspected = self._suspected - 1, 0
+            self.changes = (*self.changes, self.since + 1)[-20:]
+        elif step > self._suspected + 6 * RECENT:
+            self._suspected, self._next = 0, step
 
     def _explained(self) -> bool:
         """Whether the corrected model has predicted everything lately, so that there is nothing to fit."""
@@ -128,21 +160,10 @@ class Corrector:
             return "parameters"
         return best
 
-    def _notice_change(self, step: int) -> bool:
-        """Whether the latest transitions are suddenly predicted much worse than those before."""
-        if not self.planner.deterministic or len(self._scores) < RECENT + BEFORE:
-            return False
-        late, early = np.array(self._scores[-RECENT:]), np.array(self._scores[:-RECENT])
-        if np.min(late) <= np.quantile(early, 0.75) + SUDDEN:
-            return False
-        self.since, self._suspected, self._scores = step - RECENT, step - RECENT + 1, ()
-        self.referee.clear()
-        return True
-
     def _fit(self, experience: Experience, measure: Measure) -> bool:
         """Fits all corrections anew; returns whether any was fitted."""
         errors = experience.simulator_errors(measure)
-        rows = experience.latest(FITTED_ROWS, self.since)
+        rows = experience.latest(FITTED_ROWS, max(self.since, self._suspected - 1))
         wrong = errors[rows] > 0
         if self.planner.deterministic and wrong.sum() < 3 and self.fit is None:
             return False
@@ -180,7 +201,8 @@ class Corrector:
 
     def _fit_residuals(self, experience: Experience) -> None:
         """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""
-        self.residuals = {}
+        if self.fit is None:
+            self.residuals = {name: one for name, one in self.residuals.items() if name != "both"}
         rows = experience.latest(RESIDUAL_ROWS, self.since)
         if "residual" not in self.allowed or len(rows) < 8 or not self.planner.can_shift:
             return
@@ -194,8 +216,8 @@ class Corrector:
                 columns["real_features"] - predicted, columns["features"], columns["real_features"]
             )
             found = Residual.fit(columns["features"], columns["action"], apart, self.planner.num_actions)
-            if found is not None:
-                self.residuals[name] = found
+            if found is not None:  # else the one before stays, as long as the referee likes it
+                self.residuals = {**self.residuals, name: found}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that was learned, to be saved."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from uamcts.agent.experience_arrays import CAPACITY, SQUARES, THIN, TOTALS, WHOLE, WIDE, check_arrays
 from uamcts.agent.measure import GREATEST, Measure, Outcome, Scales
+from uamcts.corrections.doubt import Evidence
 from uamcts.corrections.journal import Journal
 
 
@@ -211,6 +212,16 @@ class Experience:
             return np.zeros(0)
         squares = [self.column(name) for name in ("square", "own", *SQUARES)]
         return self._sum_parts(measure, *squares)
+
+    def evidence(self, measure: Measure, order: np.ndarray) -> Evidence:
+        """What was seen of some transitions, for `doubtful`."""
+        states = self.uncertainties(replace(measure, parts=("state",))) if "state" in measure.parts else None
+        total = self.uncertainties(measure)
+        apart = np.zeros(self.count) if states is None else np.where(total > 0, states, 0.0)
+        inputs, actions, times, deviations = (
+            self.column(name)[order] for name in ("inputs", "action", "times", "deviations")
+        )
+        return Evidence(inputs, actions, apart[order], np.maximum(total - apart, 0.0)[order], times, deviations)
 
     def simulator_errors(self, measure: Measure) -> np.ndarray:
         """What the simulator alone gets wrong of every transition, the last time that it was seen."""

@@ -55,6 +55,8 @@ class Sighting(NamedTuple):
     action: Any
     following: Any
     real: Outcome
+    times: int = 1
+    """How often it was seen."""
 
 
 class PlainTrials:
@@ -88,7 +90,7 @@ class PlainTrials:
         for place, vector in enumerate(values):
             model = self._model(names, vector)
             if self.random:
-                found[place] = [self._surprise(model, self.seen[row]) for row in rows]
+                found[place] = [self.seen[row].times * self._surprise(model, self.seen[row]) for row in rows]
             else:
                 parts = self.residuals(names, vector, rows, model)
                 found[place] = np.log(np.minimum(np.sum(parts**2, axis=1), WORST) + self.floor)

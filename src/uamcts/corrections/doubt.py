@@ -26,6 +26,8 @@ COMPARED = 512
 """How many of the latest correct transitions may limit a ball."""
 FACTOR, DEVIATIONS = 12.0, 3.0
 """An error is above the usual one if it exceeds the median so many times, and by so many deviations of logarithms."""
+NEIGHBOURS, REACH = 5, 1.0
+"""How many of the nearest transitions, and how far away, must agree that one is doubtful."""
 FEWEST = 6
 """Transitions from which one can tell what is usual."""
 MOST_DOUBTFUL = 0.5
@@ -34,41 +36,73 @@ ALONE = 0.02
 """How improbable deviations must be as chance, before a transition of a random world is doubtful."""
 
 
-class Usual(NamedTuple):
-    """What is usual in a world."""
-
-    error: float
-    """An error up to this is usual."""
-    slips: float
-    """The share of observations in which a transition that is otherwise predicted correctly came out differently."""
-
-
-def usual_error(errors: np.ndarray, slips: float = 0.0) -> Usual:
+def usual_error(errors: np.ndarray) -> float:
     """The error up to which a transition counts as usual, by all errors seen; exactly 0 where most of them are 0."""
     if len(errors) < FEWEST or np.median(errors) <= 0.0:
-        return Usual(0.0, slips)
+        return 0.0
     logs = np.log(np.maximum(errors, 1e-12))
     middle = float(np.median(logs))
     spread = 1.4826 * float(np.median(np.abs(logs - middle)))
-    return Usual(math.exp(middle + max(math.log(FACTOR), DEVIATIONS * spread)), slips)
+    return math.exp(middle + max(math.log(FACTOR), DEVIATIONS * spread))
 
 
-def doubtful(errors: np.ndarray, times: np.ndarray, deviations: np.ndarray, usual: Usual) -> np.ndarray:
-    """Which transitions are doubtful, bool [transitions].
+class Evidence(NamedTuple):
+    """What was seen of each transition: arrays [transitions], the latest last."""
 
-    Args:
-        errors: The mean squared error of each transition.
-        times: How often each was seen.
-        deviations: How often it came out differently from what is predicted.
-        usual: What is usual in this world.
+    points: np.ndarray
+    """Where it is: its inputs, [transitions, inputs]."""
+    actions: np.ndarray
+    state_errors: np.ndarray
+    """The mean squared error of the next state."""
+    other_errors: np.ndarray
+    """That of the reward and the end: an end that nobody predicted is an error of another kind than a little noise."""
+    times: np.ndarray
+    deviations: np.ndarray
+    """How often it came out differently from what is predicted."""
+
+
+def doubtful(seen: Evidence, slips: float) -> np.ndarray:
+    """Which transitions are wrong beyond what is usual in this world, bool [transitions].
+
+    In a world that is predicted exactly, one error is proof. Where small errors are usual, a large one counts only
+    together with others near it: at the edge of what is predicted, noise decides whether an episode ends. In a random
+    world, a transition counts if it deviates more often than by chance; `slips` is how often transitions deviate.
     """
-    found = errors > usual.error
-    if usual.slips > 0.0:
-        share = np.clip(deviations / np.maximum(times, 1), 1e-9, 1 - 1e-9)
-        slips = min(usual.slips, 0.5)
+    usual = usual_error(seen.state_errors), usual_error(seen.other_errors)
+    found = (seen.state_errors > usual[0]) | (seen.other_errors > usual[1])
+    if max(usual) > 0.0 and found.any():
+        found &= _supported(seen, found)
+    if slips > 0.0:
+        share = np.clip(seen.deviations / np.maximum(seen.times, 1), 1e-9, 1 - 1e-9)
+        slips = min(slips, 0.5)
         distance = share * np.log(share / slips) + (1 - share) * np.log((1 - share) / (1 - slips))
-        found &= (share > slips) & (times * distance > -math.log(ALONE))  # Chernoff's bound on the binomial tail
-    return found & (found.mean() <= MOST_DOUBTFUL) if len(found) >= 20 else found
+        found &= (share > slips) & (seen.times * distance > -math.log(ALONE))  # Chernoff's bound on the binomial tail
+    if len(found) >= 20 and found.mean() > MOST_DOUBTFUL:
+        return np.zeros(len(found), bool)
+    return found
+
+
+def _supported(seen: Evidence, found: np.ndarray) -> np.ndarray:
+    """Which transitions have others like them nearby: at least half of the five nearest, itself included, and two."""
+    points, _, _ = standardise(seen.points)
+    answer = np.zeros(len(found), bool)
+    for row in np.flatnonzero(found):
+        same = np.flatnonzero(seen.actions == seen.actions[row])
+        apart = np.sum((points[same] - points[row]) ** 2, axis=1)
+        near = same[np.argsort(apart, kind="stable")[:NEIGHBOURS]]
+        near = near[np.sum((points[near] - points[row]) ** 2, axis=1) <= REACH**2]
+        answer[row] = found[near].sum() >= max(2, len(near) / 2)
+    return answer
+
+
+def standardise(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Inputs in standard deviations, with the offset and the scale; inputs that are 0 or 1 stay as they are."""
+    inputs = inputs.astype(np.float64)
+    names = np.all((inputs == 0) | (inputs == 1), axis=0)
+    deviation = inputs.std(axis=0)
+    offset = np.where(names, 0.0, inputs.mean(axis=0))
+    scale = np.where(names | (deviation < 1e-9), 1.0, deviation)
+    return (inputs - offset) / scale, offset, scale
 
 
 class Doubt(eqx.Module):
@@ -88,12 +122,7 @@ class Doubt(eqx.Module):
         """Balls around the transitions that are `wrong`; None without any. The latest transitions are the last."""
         if not wrong.any():
             return None
-        inputs = inputs.astype(np.float64)
-        names = np.all((inputs == 0) | (inputs == 1), axis=0)
-        deviation = inputs.std(axis=0)
-        offset = np.where(names, 0.0, inputs.mean(axis=0))
-        scale = np.where(names | (deviation < 1e-9), 1.0, deviation)
-        points = (inputs - offset) / scale
+        points, offset, scale = standardise(inputs)
         right = np.flatnonzero(~wrong)[-COMPARED:]
         balls: list[tuple[int, float]] = []
         for row in np.flatnonzero(wrong)[::-1]:
@@ -115,14 +144,15 @@ class Doubt(eqx.Module):
             return None
         rows, radii = np.array([row for row, _ in balls]), np.array([radius for _, radius in balls])
         spare = BALLS - len(rows)
-        return cls(
+        parts: list[Any] = [  # of NumPy: they are compared and looked up on the host before a search takes them
             np.pad(points[rows], ((0, spare), (0, 0))).astype(np.float32),
             np.pad(actions[rows], (0, spare)).astype(np.int32),
             np.pad(radii, (0, spare), constant_values=-1.0).astype(np.float32),
             np.pad(errors[rows], (0, spare)).astype(np.float32),
             offset.astype(np.float32),
             scale.astype(np.float32),
-        )
+        ]
+        return cls(*parts)
 
     @property
     def count(self) -> int:

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy import optimize
 
 from uamcts.corrections.parameters import Choice
+from uamcts.corrections.trials import Fit, Trials
 
 MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
@@ -28,31 +26,6 @@ FEWEST_ROWS, FITTED_ROWS, SCREENED_ROWS = 4, 64, 24
 """Transitions that a fit needs, those that it is computed from at most, and those that grids are compared on."""
 EXACT = 6.0
 """Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
-
-
-class Trials(Protocol):
-    """Real transitions beside a simulator whose parameters can be set."""
-
-    random: bool
-    """Whether outcomes are random: `losses` are then negative log-likelihoods, and there are no `residuals`."""
-
-    def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """How badly a simulator with each of the `values` [G, names] predicts the `rows`: nats [G, rows]."""
-        ...
-
-    def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Differences for one set of values, so scaled that their squares sum to the squared errors: [rows, ...]."""
-        ...
-
-
-class Fit(NamedTuple):
-    """Values of parameters that explain what was seen."""
-
-    values: dict[str, float]
-    ranges: dict[str, tuple[float, float]]
-    """About 95 % of where a value may lie, given the rest of the fit."""
-    instead: tuple[str, ...] = ()
-    """Parameters that explain the same as the single one that was fitted."""
 
 
 def fit_parameters(trials: Trials, choice: Choice, count: int, start: Fit | None = None) -> Fit | None:
@@ -74,8 +47,13 @@ class _Selection:
 
     def __init__(self, trials: Trials, choice: Choice, rows: np.ndarray):
         self.trials, self.choice, self.rows = trials, choice, rows
-        self.some, self.few = (rows[:: -(-len(rows) // most)] for most in (FITTED_ROWS, SCREENED_ROWS))
-        self.plain = self._loss({})
+        losses = trials.losses([], np.zeros((1, 0)), rows)[0]
+        self.plain = float(np.mean(losses))
+        order = rows[np.argsort(losses, kind="stable")]  # from the best predicted to the worst
+        self.some = rows[:: -(-len(rows) // FITTED_ROWS)]
+        self.few = order[np.unique(np.linspace(0, len(rows) - 1, SCREENED_ROWS).astype(int))]
+        worst = order[-SCREENED_ROWS // 2 :]
+        self.few = np.unique(np.concatenate([self.few, worst]))
         self.tried: dict[frozenset[str], tuple[float, dict[str, float]]] = {frozenset(): (self.plain, {})}
 
     def run(self, start: Fit | None) -> Fit | None:
@@ -196,18 +174,31 @@ class _Selection:
     def _try_single_values(self, most: int) -> None:
         """Fits single parameters from the best of several values: for those that act in jumps, or far away."""
         starts = []
+        before = float(np.mean(self.trials.losses([], np.zeros((1, 0)), self.few)))
         for name in self.choice.believed:
             grid = self.choice.grid(name)
             if grid.size:
                 losses = self.trials.losses([name], grid[:, None], self.few).mean(axis=1)
-                starts.append((float(losses.min()), name, float(grid[losses.argmin()])))
-        before = float(np.mean(self.trials.losses([], np.zeros((1, 0)), self.few)))
-        for loss, name, value in sorted(starts)[:most]:
+                starts.append((float(losses.min()), name, float(grid[losses.argmin()]), grid))
+        for loss, name, value, grid in sorted(starts, key=lambda start: start[0])[:most]:
             if loss < before - 1e-9:
-                self._try({name: value})
+                self._try({name: value if self.trials.random else self._scan(name, value, grid)})
+
+    def _scan(self, name: str, value: float, grid: np.ndarray) -> float:
+        """A better value between the neighbours of one on a grid: where there is no slope, only trying helps."""
+        ends = np.unique(np.append(grid, self.choice.believed[name]))
+        for _ in range(2):
+            place = int(np.searchsorted(ends, value))
+            near = np.linspace(ends[max(place - 1, 0)], ends[min(place + 1, len(ends) - 1)], 11)
+            losses = self.trials.losses([name], near[:, None], self.rows).mean(axis=1)
+            best = np.flatnonzero(losses <= losses.min() + 1e-12)
+            value, ends = float(near[best[len(best) // 2]]), near
+        return value
 
     def _refine(self, values: dict[str, float]) -> dict[str, float]:
         """The best values near a start."""
+        from scipy import optimize  # only where something is fitted: it takes a while to import
+
         names, first = list(values), np.array(list(values.values()), float)
         low, high = np.array([self.choice.bounds(name) for name in names], float).T
         first = np.clip(first, low, high)
@@ -243,6 +234,8 @@ class _Selection:
         self, names: list[str], first: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> dict[str, float]:
         """The most likely values; a single one by its posterior mean, which is what a plan should reckon with."""
+        from scipy import optimize
+
         if len(names) == 1:
             mean, _, _ = self._posterior(names[0], first[0])
             return {names[0]: mean}
@@ -266,13 +259,13 @@ class _Selection:
             weights = np.where(np.isfinite(losses), np.exp(np.min(losses) - losses), 0.0)
             weights /= max(weights.sum(), 1e-300)
             total = np.cumsum(weights)
-            ends = grid[np.searchsorted(total, 0.001)], grid[min(np.searchsorted(total, 0.999), 40)]
+            ends = grid[int(np.searchsorted(total, 0.001))], grid[min(int(np.searchsorted(total, 0.999)), 40)]
             step = grid[1] - grid[0]
             low, high = max(low, ends[0] - step), min(high, ends[1] + step)
         return (
             float(grid @ weights),
-            float(grid[np.searchsorted(total, 0.025)]),
-            float(grid[min(np.searchsorted(total, 0.975), 40)]),
+            float(grid[int(np.searchsorted(total, 0.025))]),
+            float(grid[min(int(np.searchsorted(total, 0.975)), 40)]),
         )
 
     def _ranges(self, chosen: dict[str, float]) -> dict[str, tuple[float, float]]:

@@ -1,9 +1,10 @@
 """The referee: decides which corrections are in use, by how well each predicts what it has not learned from yet.
 
 Every candidate, the simulator alone included, predicts each real transition before anything is fitted to it. A score is
-log(u + u0), u being the squared error (nats of surprise where outcomes are random); older scores count less, so that a
-changed world is noticed. A candidate is preferred to a simpler one only if it is credibly better: in the logarithm,
-where being exact almost everywhere counts, and without being worse in the plain error, where rare large errors count.
+log(u + u0), u being the squared error (nats of surprise where outcomes are random). Only transitions count in which two
+candidates differ, and older ones count less, so that a changed world is noticed. A candidate is preferred to a simpler
+one only if it is credibly better: in the logarithm, where being exact almost everywhere counts, and without being worse
+in the plain error, where rare large errors count.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Referee:
         here = [name in scores for name in self.names]
         score = np.array([scores.get(name, 0.0) for name in self.names])
         error = np.array([min(errors.get(name, 0.0), LARGEST) for name in self.names])
-        both = np.outer(here, here)
         ahead = score[None, :] - score[:, None]  # [a, b]: how far a is ahead of b
+        both = np.outer(here, here) & (np.abs(ahead) > 1e-9)  # where two agree, nothing is learned about them
         less = error[None, :] - error[:, None]
         for total, new in ((self.weight, both), (self.sums, ahead), (self.squares, ahead**2), (self.errors, less)):
             total *= np.where(both, self.keep, 1.0)

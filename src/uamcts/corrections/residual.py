@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from uamcts.corrections.residual_border import fit_border
 from uamcts.corrections.residual_fit import (
     DEPTH,
     INNER,
@@ -99,7 +100,8 @@ class Residual:
         learned = False
         for action in range(num_actions):
             rows = actions == action
-            found = fit_action((features[rows] - centre) / unit, differences[np.ix_(rows, wrong)])
+            inputs, outputs = (features[rows] - centre) / unit, differences[np.ix_(rows, wrong)]
+            found = fit_border(inputs, outputs) or fit_action(inputs, outputs)
             if found is None:
                 continue
             learned = True

@@ -95,8 +95,9 @@ class GraphSearch:
     def select(self, root: GraphNode) -> tuple[list[tuple[GraphNode, Edge]], GraphNode]:
         """From the root down to a node that is not expanded, along the best scores and the outcomes visited least.
 
-        A path that comes back to a node would go round in circles, around what the scores avoid. From there on it takes
-        the shortest way to a node that is not expanded.
+        A path that comes back to a node would go round in circles, around what the scores avoid or until something
+        improbable happens. From there on it takes the shortest way to a node that is not expanded, so that no iteration
+        is lost.
         """
         path: list[tuple[GraphNode, Edge]] = []
         node, longest, passed, circles = root, self.setup.longest, set(), False
@@ -111,7 +112,7 @@ class GraphSearch:
             if len(visited) > 1:
                 most = -1.0
                 for place, child in enumerate(edge.children):
-                    share = edge.chances[place] * child.reach / (visited[place] + 1)
+                    share = child.reach if circles else edge.chances[place] * child.reach / (visited[place] + 1)
                     if share > most:
                         slot, most = place, share
             visited[slot] += 1

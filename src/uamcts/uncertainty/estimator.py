@@ -51,7 +51,7 @@ class Estimator(eqx.Module):
             def predict(self, state, action):
                 return jnp.where(state.raining, 1.0, 0.0)
 
-        agent = uamcts.Agent(domain, Rain())
+        agent = uamcts.Agent.paper(domain, Rain())
         ```
     """
 

@@ -29,7 +29,7 @@ class Schedule:
 
     Example:
         ```python
-        agent = uamcts.Agent(uamcts.make("two_way"), schedule=uamcts.Schedule(interval=500, start=1.0))
+        agent = uamcts.Agent.paper(uamcts.make("two_way"), schedule=uamcts.Schedule(interval=500, start=1.0))
         ```
     """
 
