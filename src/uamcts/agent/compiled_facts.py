@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -18,7 +19,7 @@ from jaxtyping import Array, Bool, Float
 
 from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.mixture import Mixture, mix
-from uamcts.corrections.patched_model import PatchedModel
+from uamcts.corrections.patched_model import CHECKED, PatchedModel
 from uamcts.corrections.python_facts import STEP_WEIGHT, Fact
 from uamcts.types import PyTree, Transition
 
@@ -86,6 +87,34 @@ class CompiledFacts(PatchedModel):
         named = [count._replace(following=place[0]) for place, count in zip(places, counts, strict=True)]
         believed = self.model.believed(fact.state, action)
         return mix(believed, named, lambda key: key, self.kind, self.prior_weight)._replace(seen=seen)
+
+    @property
+    def varied(self) -> bool:
+        """Whether facts about a deterministic model have several outcomes, so that it must be planned in as random."""
+        return self.kind == "step" and self.contradictions > 0
+
+    @property
+    def needed(self) -> bool:
+        """Whether any fact says something else than the model alone."""
+        return self.kind != "step" or self.varied or bool(self._contradicting)
+
+    def latest(self) -> list[tuple[Place, Fact]]:
+        """The facts that are compared with another model."""
+        return list(self.facts.items())[-CHECKED:]
+
+    def judge(self, place: Place, predicted: tuple[Hashable, float, bool]) -> None:
+        """Takes note of whether a fact is what another model predicts."""
+        fact = self.facts[place]
+        after, reward, over = fact.most_frequent()
+        agrees = (self.key(after), reward, over) == predicted
+        if agrees == fact.agrees:
+            return
+        fact = replace(fact, agrees=agrees)
+        self.journal.put(self.facts, place, fact)
+        if agrees or fact.stale:
+            self.journal.drop(self._contradicting, place)
+        else:
+            self.journal.put(self._contradicting, place, fact.due)
 
     def twin(self) -> CompiledFacts:
         """A copy that goes on by itself, as long as every change of its tables is written to its journal."""

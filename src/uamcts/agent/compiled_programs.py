@@ -191,17 +191,18 @@ class Programs:
         after, chances = problem.outcomes_of(state, action, jnp.zeros(2, jnp.uint32), jnp.int32(0))
         return after, (chances, jax.vmap(self.features)(after.state), jax.vmap(self.words)(after.state))
 
-    def _one(self, variant: Variant, state: PyTree, action: jax.Array) -> tuple[PyTree, jax.Array, Any, Any]:
-        """The outcome of a step in a deterministic simulator, and its features."""
+    def _one(self, variant: Variant, state: PyTree, action: jax.Array) -> tuple[PyTree, Any, Any, Any, Any]:
+        """The outcome of a step in a deterministic simulator: next state, its features, reward, end, its words."""
         after, reward, terminal = self.step(variant)(state, action)
-        return after, self.features(after), jnp.asarray(reward, jnp.float32), jnp.asarray(terminal).astype(bool)
+        numbers = jnp.asarray(reward, jnp.float32), jnp.asarray(terminal).astype(bool)
+        return after, self.features(after), *numbers, self.words(after)
 
     def _trial(self, vector: jax.Array, seen: Seen) -> Any:
         """What a simulator with other parameters predicts of a transition: its outcome, or how surprising it is."""
         variant = Variant(self.parameters.filled(vector))
         if self.simulator.kind != "step":
             return self._surprise(variant, seen)
-        return self._one(variant, seen.state, seen.action)[1:]
+        return self._one(variant, seen.state, seen.action)[1:4]
 
     def _surprise(self, variant: Variant, seen: Seen) -> jax.Array:
         """-log of the probability of a real transition in a random simulator; of its density, for a continuum."""
