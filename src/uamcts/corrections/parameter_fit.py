@@ -273,8 +273,8 @@ class _Selection:
         believed = self.choice.believed[name]
         if 0.0 < believed < 1.0 and self.choice.bounds(name) == (0.0, 1.0):
             inside = np.clip(grid, 1e-6, 1.0 - 1e-6)
-            return PRIOR * (believed * np.log(inside) + (1.0 - believed) * np.log(1.0 - inside))
-        return -0.5 * ((grid - believed) / max(abs(believed), 1.0)) ** 2
+            return np.asarray(PRIOR * (believed * np.log(inside) + (1.0 - believed) * np.log(1.0 - inside)))
+        return np.asarray(-0.5 * ((grid - believed) / max(abs(believed), 1.0)) ** 2)
 
     def _ranges(self, chosen: dict[str, float]) -> dict[str, tuple[float, float]]:
         """About 95 % of where each value may lie: by the curvature, or by the posterior."""
