@@ -170,7 +170,7 @@ def test_a_failed_save_leaves_the_old_file(walked, tmp_path, monkeypatch):
 
 def test_more_samples_than_room(tmp_path):
     """The buffer grows in an open loop: after 3 intervals all samples are there, terminal ones ten times."""
-    agent = uamcts.Agent(
+    agent = uamcts.Agent.paper(
         uamcts.make("two_way"), "linear", uamcts.SearchConfig(iterations=2, rollouts=1, depth=2),
         uamcts.Schedule(interval=15), minibatches=5,
     )  # fmt: skip

@@ -1,14 +1,11 @@
-"""`uamcts.Agent`: for a loop of your own. It plans, observes, and learns where its model is wrong."""
+"""`uamcts.Agent`: how an agent is made. What it does in your loop is in `uamcts.agent.loop`."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from uamcts.agent.backend import Backend, FilePath, Plan, Sample, State
+from uamcts.agent.backend import State
 from uamcts.agent.build import (
     DEFAULT,
     check_arguments,
@@ -22,10 +19,10 @@ from uamcts.agent.build import (
 from uamcts.agent.corrector import CORRECTIONS
 from uamcts.agent.domain_backend import DomainBackend
 from uamcts.agent.domain_simulator import EndOfEpisode, domain_simulator
+from uamcts.agent.loop import AgentLoop
 from uamcts.agent.measure import PARTS, Measure
-from uamcts.agent.report import Report
 from uamcts.agent.searching import Searching
-from uamcts.arguments import function, seed_number, shown, switch, whole
+from uamcts.arguments import function, seed_number, shown, switch
 from uamcts.corrections.parameters import check_choice
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
@@ -34,8 +31,8 @@ from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule
 
 
-class Agent:
-    """Acts in the real world with a simulator that is wrong, learns how it is wrong, and plans with what it has learned.
+class Agent(AgentLoop):
+    """Acts in the real world with a simulator that is wrong, learns how it is wrong, and plans with what was learned.
 
     It compares every real transition with what the simulator predicted. Numbers in the simulator that are off are
     fitted (`parameters`), errors of the next state that no number explains are learned (`residual`), and what was seen
@@ -135,15 +132,14 @@ class Agent:
         check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
         seed = seed_number(seed)
         own = {"num_actions": num_actions, "features": features, "identity": identity}
-        for name in ("features", "identity"):
-            function(name, own[name], "of a state")
-        function("discrepancy", discrepancy, "of two states")
+        function("features", features, "of a state")
+        function("identity", identity, "of a state")
         check_choice(parameters)
         allowed, memory = check_corrections(corrections, memory)
         guides = make_guides(policy, value, prior)
         if reuse is not None:
             switch("reuse", reuse)
-        self._ended: Callable[..., bool] | None = None
+        self._ended = None
         default = DEFAULT
         if isinstance(model, Domain):
             refuse_given(own, "a domain")
@@ -154,11 +150,10 @@ class Agent:
         planner = make_planner(model, own, budget_seconds, memory, guides)
         measure = Measure(parts, discrepancy, tolerance)
         searching = Searching(chooses, config.rules == "trust" if reuse is None else bool(reuse))
-        self.backend: Backend = simulator_backend(
+        self.backend = simulator_backend(
             planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters, allowed
         )
-        self.last_plan: Plan = None
-        """What the last search found; `print(agent.explain())` shows it."""
+        self.last_plan = None
 
     @classmethod
     def paper(
@@ -200,151 +195,3 @@ class Agent:
         )
         agent._ended, agent.last_plan = None, None
         return agent
-
-    @property
-    def estimator(self) -> Estimator | None:
-        """The estimator of U; None until a simulator was wrong for the first time."""
-        return self.backend.estimator
-
-    @property
-    def tau(self) -> float:
-        """The uncertainty factor of the next search: the config's, or the schedule's present value."""
-        return self.backend.tau
-
-    @property
-    def steps(self) -> int:
-        """The number of real transitions observed."""
-        return self.backend.steps
-
-    @property
-    def loss(self) -> float | None:
-        """The mean loss of the last round of training; None before the first round, and for simulators."""
-        return self.backend.loss
-
-    def act(self, state: State, steps_left: int | None = None) -> Any:
-        """Searches for the best action.
-
-        Args:
-            state: The present state, as the model takes it. For a Gymnasium environment, also the environment that you
-                act in.
-            steps_left: How many steps the episode has left, this one included; nothing after them counts. By default
-                there is no limit. `Agent.paper` does not read it.
-
-        Returns:
-            The action to take: its number, or, if actions are continuous, the action itself.
-
-        Raises:
-            SimulatorError: The simulator did something that cannot be planned with.
-            ValueError: `state` is not a state of the model, or `steps_left` is not a whole number of at least 1.
-        """
-        self.last_plan = self.backend.act(state, steps_left)
-        action = self.last_plan.action
-        return action if getattr(self.last_plan, "actions", None) is not None else int(action)
-
-    def observe(
-        self,
-        state: State,
-        action: int,
-        next_state: State,
-        *,
-        reward: float | None = None,
-        terminal: bool | None = None,
-    ) -> bool:
-        """Takes in a real transition.
-
-        Args:
-            state: The state before the step.
-            action: The action taken.
-            next_state: The state after the step.
-            reward: The reward of the step, if known.
-            terminal: Whether the episode ended, if known. A domain works it out by itself.
-
-        Returns:
-            Whether the agent learned something: a round of training was due.
-
-        Raises:
-            ValueError: An argument is not a legal value.
-            SimulatorError: The simulator did something that cannot be planned with.
-
-        Where the simulator was wrong about the next state, and `reward` or `terminal` is not given, the transition is
-        uncertain from then on, but not remembered as a fact.
-        """
-        if terminal is None and self._ended is not None and isinstance(action, (int, np.integer)):
-            terminal = self._ended(state, int(action), next_state)
-        return self.backend.observe(state, action, next_state, reward, terminal)
-
-    def learn(self) -> bool:
-        """Trains now, on everything that was observed.
-
-        Returns:
-            Whether it trained; False if the schedule says that there is nothing more to learn.
-        """
-        return self.backend.learn()
-
-    def preload(self, samples: Iterable[Sample]) -> int:
-        """Takes in real transitions that are known already, for example from a log. They count like observed ones.
-
-        Args:
-            samples: Tuples `(state, action, next_state)`, followed by `reward` and `terminal` where they are known.
-
-        Returns:
-            The number of samples.
-
-        Raises:
-            ValueError: A sample is not legal; the message names it. Nothing is then taken in.
-        """
-        return self.backend.preload(samples)
-
-    def seed(self, samples: Iterable[Sample]) -> int:
-        """Deprecated: use `preload`."""
-        warnings.warn("Agent.seed is deprecated; use Agent.preload", DeprecationWarning, stacklevel=2)
-        return self.preload(samples)
-
-    def report(self, most: int = 10) -> Report:
-        """Reports where the model was wrong.
-
-        Args:
-            most: How many transitions to list, those with the largest U first.
-
-        Returns:
-            A report to print, or to iterate over.
-        """
-        return self.backend.report(whole("most", most, 0))
-
-    def explain(self) -> str:
-        """Explains the last action: visits, value and uncertainty of every action, and which ones were deleted.
-
-        Where the agent has decided by itself whether equal states share a node, the last line says so, and why.
-
-        Raises:
-            RuntimeError: `act` was not called yet.
-        """
-        if self.last_plan is None:
-            raise RuntimeError("explain was called before act; there is no plan to explain yet")
-        note = self.backend.note
-        words: str = self.last_plan.explain(self.backend.action_names)
-        return f"{words}\n{note}" if note else words
-
-    def save(self, path: FilePath) -> None:
-        """Writes everything that was learned to one file of arrays and JSON. An older file is replaced atomically.
-
-        Args:
-            path: The file to write.
-        """
-        self.backend.save(path)
-
-    def load(self, path: FilePath) -> None:
-        """Restores what an agent with the same model and estimator has saved. On any error nothing changes.
-
-        Args:
-            path: A file that `save` wrote.
-
-        Raises:
-            FileNotFoundError: There is no such file.
-            ValueError: The file is damaged, or was written by an agent of another kind.
-
-        Remembered states that are named tuples, dataclasses or other objects are rebuilt with the classes of the states
-        that this agent meets: they are planned with from the first `act` or `observe` on.
-        """
-        self.backend.load(path)
-        self.last_plan = None

@@ -15,6 +15,7 @@ from uamcts.agent.backend import Guides, match_structure
 from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.compiled_parameters import Variant
 from uamcts.agent.compiled_programs import Programs, Seen, programs
+from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.compiled_trials import ROWS, padded_rows, unstack
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure, Outcome
@@ -92,7 +93,7 @@ class CompiledModel:
         if not values and residual is None:
             return self._believed
         params = self._compiled.parameters.with_values(values) if values else self._believed.arrays.params
-        return Prepared(Variant(params, None if residual is None else jax.tree.map(jnp.asarray, residual)))
+        return Prepared(Variant(params, None if residual is None else PackedResidual.of(residual)))
 
     def next_features(self, raw: Sequence[Any], variant: Prepared) -> np.ndarray:
         """The features of the next states that a variant predicts."""
@@ -168,7 +169,7 @@ class CompiledModel:
         place = b"".join([leaf.tobytes() for leaf in jax.tree.leaves(state)])
         found = self._looks.get(place)
         if found is None:
-            features, inputs, words = jax.device_get(self._compiled.about(state))
+            features, inputs, words = self._compiled.about(state)
             found = Look(features.astype(np.float64), inputs, words.tobytes())
             if len(self._looks) >= MOST_LOOKS:
                 self._looks.clear()
@@ -180,9 +181,7 @@ class CompiledModel:
         place = (b"".join([leaf.tobytes() for leaf in jax.tree.leaves(state)]), int(action))
         found = variant.answers.get(place)
         if found is None:
-            after, (chances, features, words) = jax.device_get(
-                self._compiled.predict(variant.arrays, state, np.int32(action))
-            )
+            after, (chances, features, words) = self._compiled.predict(variant.arrays, state, np.int32(action))
             keys = [row.tobytes() for row in words]
             found = Answer(after[0], after[1], after[2], chances, features.astype(np.float64), keys)
             if len(variant.answers) >= MOST_ANSWERS:

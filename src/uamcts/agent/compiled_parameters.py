@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.corrections.parameters import LONGEST_VECTOR, MOST, NOT_PARAMETERS, is_number
-from uamcts.corrections.residual import Residual
 from uamcts.types import PyTree, Transition
 
 MOST_SHIFTED = 64
@@ -22,7 +22,7 @@ class Variant(NamedTuple):
     """A simulator with other values of its parameters, and perhaps a residual."""
 
     params: PyTree
-    residual: Residual | None = None
+    residual: PackedResidual | None = None
 
 
 class ParameterTree:
@@ -155,25 +155,23 @@ class Shift:
 def shifted_step(
     simulator: JaxSimulator, shift: Shift, features: Callable[[PyTree], jax.Array], variant: Variant
 ) -> Callable[[PyTree, jax.Array], Transition]:
-    """The `step` of a variant of a deterministic simulator. Where the episode is over nothing is shifted."""
+    """The `step` of a variant of a deterministic simulator.
+
+    It does not absorb: a search looks at nothing that lies behind a terminal state. Every operation here is paid for in
+    every step of a rollout.
+    """
     step, residual = simulator.call("step", variant.params), variant.residual
     if residual is None:
         return step
 
     def corrected(state: PyTree, action: jax.Array) -> Transition:
-        believed = Transition(*jax.tree.map(jnp.asarray, tuple(step(state, action))))
-        pairs = zip(jax.tree.leaves(believed.state), jax.tree.leaves(state), strict=True)
-        absorbed = believed.terminal.astype(bool) & jnp.all(jnp.stack([jnp.all(new == old) for new, old in pairs]))
-        by = jnp.where(absorbed, 0.0, residual.difference_jax(features(state), action))
-        moves = jnp.any(by != 0)
-        following = shift.move(believed.state, by)
-        reward, over = believed.reward, believed.terminal
+        after, reward, over = jax.tree.map(jnp.asarray, tuple(step(state, action)))
+        following = shift.move(after, residual.difference(features(state), action))
         if simulator.reward is not None:
             paid = simulator.call("reward", variant.params)(state, action, following)
-            reward = jnp.where(moves, jnp.asarray(paid, reward.dtype), reward)
+            reward = jnp.asarray(paid, reward.dtype)
         if simulator.terminal is not None:
-            ends = simulator.call("terminal", variant.params)(following)
-            over = jnp.where(moves, jnp.asarray(ends).astype(over.dtype), over)
+            over = jnp.asarray(simulator.call("terminal", variant.params)(following)).astype(over.dtype)
         return Transition(following, reward, over)
 
     return corrected

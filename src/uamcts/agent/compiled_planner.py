@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -33,6 +34,9 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.graph import Graph, empty_graph, graph_bytes
 from uamcts.mcts.search import SearchResult
 from uamcts.types import PyTree
+
+FEW_BALLS = 16
+"""Up to so many balls of doubt are looked at in a smaller program, which takes a fraction of the time."""
 
 
 class CompiledPlanner(CompiledModel):
@@ -145,6 +149,8 @@ class CompiledPlanner(CompiledModel):
 
     def set_uncertainty(self, fitted: Doubt | FittedUncertainty | None) -> None:
         """Plans with this uncertainty from now on."""
+        if isinstance(fitted, Doubt):
+            fitted = _trim(fitted)
         self.uncertainty = None if fitted is None else jax.tree.map(jnp.asarray, fitted)
         self._memory = self._fresh_memory()
 
@@ -269,3 +275,10 @@ class CompiledPlanner(CompiledModel):
             return previous.tree
         has_prior = self._compiled.guides.prior is not None
         return empty_graph(state, config, rows, self.num_actions, self._slots(config), has_prior)
+
+
+def _trim(doubt: Doubt) -> Doubt:
+    """Doubt without most of the places that hold no ball. There are two sizes, so that few programs are compiled."""
+    most = len(doubt.radii) if doubt.count > FEW_BALLS else FEW_BALLS
+    parts = {name: getattr(doubt, name)[:most] for name in ("centres", "actions", "radii", "levels")}
+    return replace(doubt, **parts)

@@ -18,6 +18,7 @@ import numpy as np
 from uamcts.agent.backend import Guides
 from uamcts.agent.compiled_facts import PlannedFact
 from uamcts.agent.compiled_parameters import ParameterTree, Shift, Variant, shifted_step
+from uamcts.agent.compiled_words import Fetched
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.plain_trials import DRAWS as SURPRISE_DRAWS
@@ -69,8 +70,8 @@ class Programs:
         self.parameters = ParameterTree(simulator.params)
         self.believed = Variant(self.parameters.params)
         self.shift = Shift(self.features, simulator.example)
-        self.about = jax.jit(lambda state: (self.features(state), self.numbers(state), self.words(state)))
-        self.predict = jax.jit(self._predict)
+        self.about = Fetched(lambda state: (self.features(state), self.numbers(state), self.words(state)))
+        self.predict = Fetched(self._predict)
         self.predict_rows = jax.jit(jax.vmap(self._one, (None, 0, 0)))
         self.surprise = jax.jit(self._surprise)
         over_rows = jax.vmap(self._trial, (None, 0))

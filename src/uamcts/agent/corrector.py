@@ -13,10 +13,11 @@ import numpy as np
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.arguments import real, shown, whole
-from uamcts.corrections.parameter_fit import Fit, fit_parameters
+from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual, wrap_differences
+from uamcts.corrections.trials import Fit
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""

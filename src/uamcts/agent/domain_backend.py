@@ -121,11 +121,8 @@ class DomainBackend:
 
     @property
     def estimator(self) -> Estimator:
-        return (
-            self._planning_estimator.inner
-            if isinstance(self._planning_estimator, Calibrated)
-            else self._planning_estimator
-        )
+        found = self._planning_estimator
+        return found.inner if isinstance(found, Calibrated) else found
 
     @property
     def _planning_estimator(self) -> Estimator:
@@ -206,10 +203,8 @@ class DomainBackend:
         inputs = state_bytes(state)
         predicted = Outcome(believed, float(compared.reward), bool(compared.terminal))
         unscaled = float(np.mean((after - believed) ** 2))
-        row = Row(
-            None, action, None, here, inputs, int(action), Outcome(after, reward, terminal), predicted, predicted,
-            (unscaled, unscaled),
-        )  # fmt: skip
+        real_outcome, own = Outcome(after, reward, terminal), (unscaled, unscaled)
+        row = Row(None, action, None, here, inputs, action, real_outcome, predicted, predicted, own)
         self.experience.add(row, MEASURE, self.journal)
 
     def learn(self) -> bool:
@@ -272,10 +267,8 @@ class DomainBackend:
         """Restores what was in a file; raises an error for anything that is wrong with it."""
         counters = {"steps": int(knowledge.steps), "acts": int(acts), "tau": float(knowledge.tau)}
         for name, number in counters.items():
-            if not 0 <= number < np.inf or (name == "tau" and number == 0):
-                raise ValueError(f"{name} is {number}")
-        if np.isnan(float(knowledge.loss)):
-            raise ValueError("loss is nan")
+            if not 0 <= number < np.inf or (name == "tau" and number == 0) or np.isnan(float(knowledge.loss)):
+                raise ValueError(f"{name} is {number}, loss is {float(knowledge.loss)}")
         example = self.domain.reset(self.key)
         sizes = {"features": self.domain.features(example).size, "inputs": state_bytes(example).size}
         if experience.count and experience.rows["inputs"].dtype != np.uint8:

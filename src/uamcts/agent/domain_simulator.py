@@ -13,10 +13,10 @@ from uamcts.types import PyTree
 
 def domain_simulator(domain: Domain) -> JaxSimulator:
     """The model of a domain as a simulator."""
-    form = {"step": None, "outcomes": domain.model_outcomes} if domain.random else {"step": domain.model}
     return JaxSimulator(
-        num_actions=domain.num_actions, example=domain.reset(jax.random.key(0)), features=domain.features,
-        name=domain.name, action_names=tuple(domain.action_names), identity=getattr(domain, "identity", None), **form,
+        None if domain.random else domain.model, domain.num_actions, domain.reset(jax.random.key(0)), domain.features,
+        name=domain.name, action_names=tuple(domain.action_names), identity=getattr(domain, "identity", None),
+        outcomes=domain.model_outcomes if domain.random else None,
     )  # fmt: skip
 
 

@@ -218,8 +218,10 @@ class Experience:
         states = self.uncertainties(replace(measure, parts=("state",))) if "state" in measure.parts else None
         total = self.uncertainties(measure)
         apart = np.zeros(self.count) if states is None else np.where(total > 0, states, 0.0)
-        columns = [self.column(name)[order] for name in ("inputs", "action", "times", "deviations")]
-        return Evidence(*columns[:2], apart[order], np.maximum(total - apart, 0.0)[order], *columns[2:])
+        inputs, actions, times, deviations = (
+            self.column(name)[order] for name in ("inputs", "action", "times", "deviations")
+        )
+        return Evidence(inputs, actions, apart[order], np.maximum(total - apart, 0.0)[order], times, deviations)
 
     def simulator_errors(self, measure: Measure) -> np.ndarray:
         """What the simulator alone gets wrong of every transition, the last time that it was seen."""

@@ -58,6 +58,13 @@ class Measure:
         function("discrepancy", self.own, "of the real and the believed next state")
         real("tolerance", self.tolerance, "it must be a finite number of at least 0", lambda limit: limit >= 0)
 
+    def own_error(self, following: Any, predicted: Any) -> float:
+        """The user's own measure of a difference between next states; NaN without one."""
+        if self.own is None:
+            return float("nan")
+        remedy = "it must be a finite number of at least 0"
+        return real("discrepancy", self.own(following, predicted), remedy, lambda u: u >= 0, "returned")
+
     def differences(self, actual: Outcome, predicted: Outcome, scales: Scales, own: float = np.nan) -> np.ndarray:
         """The parts of U as differences, whose squares sum to U."""
         found = [np.zeros(0)]
@@ -68,11 +75,11 @@ class Measure:
             else:
                 found.append(np.array([np.sqrt(own)]))
         if "reward" in self.parts:
-            unknown = actual.reward is None or predicted.reward is None
-            found.append(np.array([0.0 if unknown else (actual.reward - predicted.reward) / scales.reward]))
+            known = actual.reward is not None and predicted.reward is not None
+            found.append(np.array([((actual.reward or 0.0) - (predicted.reward or 0.0)) / scales.reward * known]))
         if "terminal" in self.parts:
-            unknown = actual.terminal is None or predicted.terminal is None
-            found.append(np.array([0.0 if unknown else float(actual.terminal) - float(predicted.terminal)]))
+            known = actual.terminal is not None and predicted.terminal is not None
+            found.append(np.array([float(known and actual.terminal != predicted.terminal)]))
         return np.concatenate(found)
 
     def error(self, actual: Outcome, predicted: Outcome, scales: Scales, own: float = np.nan) -> float:

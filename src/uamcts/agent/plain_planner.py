@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import math
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +12,18 @@ import numpy as np
 
 from uamcts import reference
 from uamcts.agent.backend import Guides
-from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.experience import Experience
 from uamcts.agent.fact_files import fact_rows, pack, parse_fact, parse_raw, raw_rows, unpack
 from uamcts.agent.fitted_uncertainty import CachedUncertainty, FittedUncertainty
-from uamcts.agent.measure import Measure, Outcome
-from uamcts.agent.plain_trials import WORST, PlainTrials, ResidualSimulator, Sighting, surprise
+from uamcts.agent.plain_variants import PlainVariants
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.arguments import real, refuse_beyond_memory, shown
+from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.mixture import Mixture, predicted_outcomes
-from uamcts.corrections.parameters import laboratory
+from uamcts.corrections.mixture import Mixture
 from uamcts.corrections.patched_model import PatchedModel
-from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
 
@@ -36,34 +31,24 @@ UNLIMITED = 10**9
 """Iterations, where time is the limit."""
 NODE, WALK = 500, 200
 """Bytes of a node of the plain engine, and of a rollout, about."""
-MOST_ANSWERS = 20_000
-"""Answers of the simulator that are kept, to notice one that does not repeat itself."""
-COUNTED = 200
-"""Facts, the latest ones, that parameters of a random simulator are fitted to."""
 MOST_KEPT = 20
 """A graph that has grown to so many times the iterations of a search is not gone on from: it would grow for ever."""
 
 
-class PlainPlanner:
+class PlainPlanner(PlainVariants):
     """Plans in a Python simulator with the plain engine."""
 
     def __init__(self, simulator: PythonSimulator, budget_seconds: float | None, memory: bool, guides: Guides):
-        self.simulator, self.budget_seconds, self.guides = simulator, budget_seconds, guides
-        if simulator.continuous:
-            simulator.policy = guides.policy
+        self.budget_seconds, self.guides = budget_seconds, guides
         self.state_recurrence = StateRecurrence()
         """What the probe has found out about states."""
-        self._probe = Probe(simulator)
-        self.patched = PatchedModel(simulator, simulator.key) if memory else None
-        self._variant: Any = simulator
-        """The simulator with the corrections in use."""
-        self._laboratory: Any = None
+        patched = PatchedModel(simulator, simulator.key) if memory else None
+        super().__init__(simulator, patched)
+        if simulator.continuous:
+            simulator.policy = guides.policy
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
         self.uncertainty: CachedUncertainty | None = None
         self._probed = False
-        self._answers: dict[tuple[Hashable, Hashable], tuple[Any, float, bool]] = {}
-        self._journal = Journal()
-        self._shifts = False
         self._unread: dict[int, Any] = {}
         """Raw transitions of a file whose classes were not met yet, by their places."""
         self._waiting: list[Any] = []
@@ -80,89 +65,6 @@ class PlainPlanner:
         if twin.uncertainty is not None and twin.patched is not None:
             twin.uncertainty.known = twin.patched.knows
         return twin
-
-    def parameters(self) -> dict[str, float]:
-        """The parameters of the simulator and their believed values."""
-        return self.simulator.parameters
-
-    @property
-    def deterministic(self) -> bool:
-        return self.simulator.kind == "step"
-
-    @property
-    def can_shift(self) -> bool:
-        """Whether next states can be shifted by a residual."""
-        return self.deterministic and not self.simulator.continuous and self._shifts
-
-    def variant(self, values: dict[str, float], residual: Residual | None) -> Any:
-        """The simulator with other parameters and a residual."""
-        simulator = self.simulator.with_parameters(values)
-        return simulator if residual is None else ResidualSimulator(simulator, residual)
-
-    def use(self, variant: Any) -> None:
-        """Plans in this variant of the simulator from now on."""
-        self._variant = variant
-        if self.patched is not None:
-            self.patched.set_model(variant)
-
-    def trials(
-        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
-    ) -> PlainTrials:
-        """What was seen, for fits of parameters."""
-        if self.deterministic or self.patched is None:
-            times = experience.column("times")
-            seen = [
-                Sighting(*one, experience.outcome("real", row), 1 if self.deterministic else int(times[row]))
-                for one, row in zip(raw, rows, strict=True)
-                if one
-            ]
-        else:  # every outcome counts as often as it was seen
-            facts = list(self.patched.facts.items())[-COUNTED:]
-            seen = [
-                Sighting(fact.state, place[1], one.following, Outcome(np.zeros(0), one.reward, one.terminal), one.times)
-                for place, fact in facts
-                for one in fact.outcomes.values()
-            ]
-        if self._laboratory is None:
-            self._laboratory = laboratory(self.simulator.owner)
-        return PlainTrials(self.simulator, self._laboratory, seen, measure, experience.scales, floor)
-
-    def next_features(self, raw: Sequence[Any], variant: Any) -> np.ndarray:
-        """The features of the next states that a variant predicts."""
-        return np.stack([self.features(variant.step(one[0], one[1])[0]) for one in raw])
-
-    def changed_at(self, steps: int) -> int:
-        """After which of the agent's steps the world is as it is now."""
-        changes = () if self.patched is None else self.patched.changes
-        return steps - (self.patched.clock - changes[-1].when) - 1 if changes and self.patched is not None else 0
-
-    def predict_rows(self, raw: Sequence[Any], variant: Any, measure: Measure) -> list[tuple[Outcome, float] | None]:
-        """What a variant predicts for transitions, and the user's own measure of its errors."""
-        found: list[tuple[Outcome, float] | None] = []
-        for one in raw:
-            if one is None:
-                found.append(None)
-                continue
-            state, action, following = one
-            after, outcome = self.predict(state, action, RealOutcome(following, None, None), variant)
-            found.append((outcome, np.nan if measure.own is None else float(measure.own(following, after))))
-        return found
-
-    def score(
-        self, state: Any, action: Any, real: RealOutcome, outcome: Outcome, variant: Any, measure: Measure,
-        scales: Any, floor: float,
-    ) -> tuple[float, float]:  # fmt: skip
-        """How badly a variant predicts a transition: in nats, and as a squared error."""
-        if not self.deterministic:
-            nats = surprise(variant, state, action, real, self.key, self.features)
-            return nats, max(nats, 0.0)
-        try:
-            after, predicted = self.predict(state, action, real, variant)
-            own = np.nan if measure.own is None else float(measure.own(real.following, after))
-            error = measure.error(outcome, predicted, scales, own)
-        except SimulatorError:
-            error = WORST
-        return math.log(min(error, WORST) + floor), error
 
     def check(self, config: SearchConfig) -> None:
         """Refuses settings with which no search would ever finish."""
@@ -198,7 +100,7 @@ class PlainPlanner:
     def recurrence(self) -> Recurrence | None:
         return None if self.patched is None else self.patched.recurrence()
 
-    def set_uncertainty(self, fitted: FittedUncertainty | None) -> None:
+    def set_uncertainty(self, fitted: FittedUncertainty | Doubt | None) -> None:
         """Plans with this uncertainty from now on."""
         known = None if self.patched is None else self.patched.knows
         self.uncertainty = None if fitted is None else CachedUncertainty(fitted, self.simulator, known)
@@ -267,7 +169,7 @@ class PlainPlanner:
             if self._sizes_of(one) != self._sizes:
                 raise ValueError(f"a fact is about {shown(one)}, of which the simulator makes other features")
         assert patched is not None  # noqa: S101 (recall has looked)
-        outcomes = {(key(one.following), one.terminal): one for one in seen}
+        outcomes: dict[Hashable, Any] = {(key(one.following), one.terminal): one for one in seen}
         known = {name: getattr(fact, name) for name in ("agrees", "last", "confirmed", "stale")}
         streak = fact.streak._replace(kind=next(reversed(outcomes)))
         patched.place(fact.state, action, outcomes, streak=streak, **known)
@@ -324,44 +226,9 @@ class PlainPlanner:
             )
         return found
 
-    def predict(self, state: Any, action: int, real: RealOutcome, variant: Any = None) -> tuple[Any, Outcome]:
-        """What the simulator predicts for a transition: if it is random, what matches the real outcome best."""
-        if variant is not None and variant is not self.simulator:
-            found = (
-                [(1.0, variant.step(state, action))]
-                if self.deterministic
-                else predicted_outcomes(variant, state, action)
-            )
-            possible = [one for share, one in found if share > 0.0]
-            outcome = possible[0]
-            if not self.deterministic:
-                outcome = matching_outcome(real, possible, self.features, self.key, self.simulator.kind == "sample")
-        elif self.simulator.kind == "step":
-            said = self._probe.predict(state, action)
-            place = (self.simulator.key(state), place_of(action))
-            if place not in self._answers and len(self._answers) < MOST_ANSWERS:
-                self._journal.put(self._answers, place, said[0][1])
-            self._probe.refuse_difference(state, action, [(1.0, self._answers.get(place, said[0][1]))], said)
-            outcome = said[0][1]
-        else:
-            found = predicted_outcomes(self.simulator, state, action)
-            possible = [self._probe.check(state, action, one) for probability, one in found if probability > 0.0]
-            drawn = self.simulator.kind == "sample"
-            outcome = matching_outcome(real, possible, self.features, self.key, drawn)
-        return outcome[0], Outcome(self.simulator.features(outcome[0]), *outcome[1:])
-
-    def key(self, state: Any) -> Hashable:
-        return self.simulator.key(state)
-
     def sizes(self) -> dict[str, int]:
         """How many features and inputs a state has; nothing as long as none was seen."""
         return self._sizes
 
     def _sizes_of(self, state: Any) -> dict[str, int]:
         return {"features": self.features(state).size, "inputs": self.inputs(state).size}
-
-    def features(self, state: Any) -> np.ndarray:
-        return self.simulator.features(state)
-
-    def inputs(self, state: Any) -> np.ndarray:
-        return np.asarray(self.simulator.inputs(state), np.float32)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.experience import Row
+from uamcts.agent.simulator_probe import Recurrence
 
 
 class Compared(NamedTuple):
@@ -36,3 +37,11 @@ class Previous(NamedTuple):
     def leads_to(self, steps_left: int | None) -> bool:
         """Whether its values mean the same in a search with so many steps left."""
         return steps_left == (None if self.steps_left is None else self.steps_left - 1)
+
+
+def explain_recurrence(found: Recurrence) -> str:
+    """Why an agent has searched a graph or a tree."""
+    tried = f"{found.known} of {found.steps} different steps that were tried led to states that were known already"
+    if found.recurs:
+        return f"equal states share a node: {tried} (graph=False searches a tree)"
+    return f"every path has its own nodes: {tried} (graph=True lets equal states share a node)"

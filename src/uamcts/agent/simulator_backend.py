@@ -11,20 +11,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.agent import checkpoint
-from uamcts.agent.backend import Arrays, FilePath, Sample, all_or_nothing, counter, pad_sample, split_groups
+from uamcts.agent.backend import FilePath, Sample, all_or_nothing, counter, pad_sample
+from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import CORRECTIONS, Corrector
+from uamcts.agent.doubt_fit import doubtful_errors, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
-from uamcts.agent.searching import Compared, Previous, Searching
+from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
 from uamcts.arguments import action_number, flag, real, shown, whole
-from uamcts.corrections.doubt import Doubt, doubtful
+from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
@@ -38,14 +39,6 @@ def _span(config: SearchConfig) -> int:
 
 def _returns(config: SearchConfig) -> Returns:
     return Returns(float(config.gamma), config.depth, _span(config))
-
-
-def same_arrays(one: Any, other: Any) -> bool:
-    """Whether two trees of arrays are equal."""
-    if one is None or other is None or jax.tree.structure(one) != jax.tree.structure(other):
-        return one is other
-    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-    return all(np.array_equal(first, second) for first, second in pairs)
 
 
 class SimulatorBackend:
@@ -97,7 +90,6 @@ class SimulatorBackend:
         return twin
 
     def undo(self) -> None:
-        """Takes back what this copy has changed in what it shares."""
         self.journal.undo()
 
     def act(self, state: Any, steps_left: int | None = None) -> Any:
@@ -125,13 +117,9 @@ class SimulatorBackend:
     @property
     def note(self) -> str:
         """Whether the last search was on a graph, if the agent has decided that."""
-        known, steps = self.planner.state_recurrence
         if not self.searching.chooses or self._previous is None or self.planner.num_actions is None:
             return ""
-        tried = f"{known} of {steps} different steps that were tried led to states that were known already"
-        if self.planner.state_recurrence.recurs:
-            return f"equal states share a node: {tried} (graph=False searches a tree)"
-        return f"every path has its own nodes: {tried} (graph=True lets equal states share a node)"
+        return explain_recurrence(self.planner.state_recurrence)
 
     def _accept_state(self, state: Any, argument: str) -> Any:
         """A state of the simulator, with as many numbers as the states that were seen."""
@@ -179,10 +167,10 @@ class SimulatorBackend:
         actual = RealOutcome(following, paid, over)
         after, believed = self.planner.predict(state, given, actual)
         assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
-        used, own = believed, (self._own_measure(following, after),) * 2
+        used, own = believed, (self.measure.own_error(following, after),) * 2
         if self.corrector.in_use != "none":
             corrected, used = self.planner.predict(state, given, actual, self.corrector.variant())
-            own = own[0], self._own_measure(following, corrected)
+            own = own[0], self.measure.own_error(following, corrected)
         complete = paid is not None and over is not None
         real_outcome = Outcome(self.planner.features(following), paid, over)
         row = Row(
@@ -193,13 +181,6 @@ class SimulatorBackend:
             row, actual, (believed.reward if paid is None else paid, believed.terminal if over is None else over),
             complete or self.planner.key(following) == self.planner.key(after),
         )  # fmt: skip
-
-    def _own_measure(self, following: Any, predicted: Any) -> float:
-        """The user's own measure of a difference; NaN without one."""
-        if self.measure.own is None:
-            return float("nan")
-        remedy = "it must be a finite number of at least 0"
-        return real("discrepancy", self.measure.own(following, predicted), remedy, lambda u: u >= 0, "returned")
 
     def _split(self, action: Any) -> tuple[int, np.ndarray]:
         """The number of an action, and what it adds to the inputs of U: a continuous action has the number 0."""
@@ -261,35 +242,23 @@ class SimulatorBackend:
         return True
 
     def _fit(self) -> None:
-        """Fits U anew. A search that had to do with any U does not hold after that."""
+        """Fits U anew, for numbered actions. A search that had to do with another U does not hold after that."""
         if self.planner.num_actions is None or not self._stale_doubt:
-            return  # U is learned for numbered actions
+            return
         self._stale_doubt = False
-        before = self.uncertainty
-        if self.experience.count:
-            order, wrong = self._doubtful()
-        if not self.experience.count:
-            self.uncertainty = None
-        elif self.chosen is None:
-            errors = self.experience.uncertainties(self.measure)[order]
-            columns = [self.experience.column(name)[order] for name in ("inputs", "action")]
-            self.uncertainty = Doubt.fit(*columns, errors, wrong)
+        before, rows = self.uncertainty, self.experience
+        since = max(self.corrector.since, self.planner.changed_at(rows.steps))
+        if self.chosen is None:
+            self.uncertainty = fit_doubt(rows, self.measure, since)
         else:
-            errors = np.zeros(self.experience.count)
-            errors[order[wrong]] = self.experience.uncertainties(self.measure)[order[wrong]]
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
-                self.chosen, self.experience, errors, key, self.planner.num_actions, self.minibatches, self.config
-            )
+                self.chosen, rows, doubtful_errors(rows, self.measure, since), key, self.planner.num_actions,
+                self.minibatches, self.config,
+            )  # fmt: skip
         if not same_arrays(before, self.uncertainty):
             self.planner.set_uncertainty(self.uncertainty)
             self._previous = None
-
-    def _doubtful(self) -> tuple[np.ndarray, np.ndarray]:
-        """The places of transitions, the latest last, since the world has changed, and which of them are doubtful."""
-        rows = self.experience
-        order = rows.latest(rows.count, max(self.corrector.since, self.planner.changed_at(rows.steps)))
-        return order, doubtful(rows.evidence(self.measure, order), rows.slips)
 
     def preload(self, samples: Iterable[Sample]) -> int:
         """Takes in transitions that are known already; all of them or none."""
@@ -303,70 +272,29 @@ class SimulatorBackend:
         return count
 
     def report(self, most: int) -> Report:
-        memory, said = self.planner.recurrence(), self.corrector.sentences()
-        return build_report(
-            self.experience, self.measure, self._predict, most, self.steps, self.action_names, memory, said
-        )
+        known = self.steps, self.action_names, self.planner.recurrence(), self.corrector.sentences()
+        return build_report(self.experience, self.measure, self._predict, most, *known)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
         if self.uncertainty is None:
             return np.zeros(len(places))
-        predict = self.uncertainty
-        rows = self.experience.rows
-        return np.array([float(predict(jnp.asarray(rows["inputs"][p]), jnp.int32(rows["action"][p]))) for p in places])
+        inputs, actions = self.experience.rows["inputs"], self.experience.rows["action"]
+        return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def save(self, path: FilePath) -> None:
         self._stale_doubt = True
         self._fit()
-        counters = {"steps": np.int64(self.steps), "acts": np.int64(self.acts), "tau": np.float64(self.tau)}
-        counters["least"] = np.float64(self.returns.least)
-        tree = {
-            "experience": self.experience.arrays(), "counters": counters, "facts": self.planner.facts(),
-            "raw": self.planner.raw(self.experience), "corrector": self.corrector.arrays(),
-        }  # fmt: skip
-        checkpoint.save(path, tree, "agent", self._about())
+        save_backend(self, path)
         self._previous = None  # this agent and one that loads the file go on alike
 
     def load(self, path: FilePath) -> None:
-        found = checkpoint.read(path, "agent", self._about())
-        try:
-            arrays = split_groups(found, ("experience", "counters", "facts", "raw", "corrector"))
-            all_or_nothing(self, lambda backend: backend._restore(*arrays))
-        except (ValueError, TypeError, KeyError) as error:
-            words = str(error).removeprefix("it does not fit: ")
-            raise ValueError(f"{path} does not fit this agent: {words}") from None
+        load_backend(self, path)
 
-    def _restore(self, experience: Arrays, counters: Arrays, facts: Arrays, raw: Arrays, corrector: Arrays) -> None:
-        """Restores the arrays of a file; raises an error for anything that is wrong with them."""
-        if counters.keys() != {"['steps']", "['acts']", "['tau']", "['least']"}:
-            raise ValueError(f"it holds the counters {sorted(counters)}")
-        self.experience = Experience.of({name[2:-2]: array for name, array in experience.items()}, self._num_actions)
-        self.planner.load_facts(facts)
-        self.planner.load_raw(raw, self.experience)
-        self.corrector.restore({name[2:-2]: array for name, array in corrector.items()})
-        self.planner.use(self.corrector.variant())
-        self._check_sizes()
-        self.steps, self.acts = (counter(counters, name, np.int64) for name in ("steps", "acts"))
-        self.tau = counter(counters, "tau", np.float64, lambda tau: tau > 0)
+    def restore(self, groups: Groups) -> None:
+        """Takes over the arrays of a file; raises an error for anything that is wrong with them."""
+        restore(self, groups)
         self.returns = _returns(self.config)
-        self.returns.least = counter(counters, "least", np.float64, lambda least: -np.inf < least <= 0)
+        self.returns.least = counter(groups.counters, "least", np.float64, lambda least: -np.inf < least <= 0)
         self._stale_doubt = True
         self._fit()
         self._previous = None
-
-    @property
-    def _num_actions(self) -> int:
-        return self.planner.num_actions or 1
-
-    def _check_sizes(self) -> None:
-        """Refuses experience with other numbers of features or inputs than the simulator has, where that is known."""
-        sizes = {} if self.planner.num_actions is None else self.planner.sizes()
-        for name, size in sizes.items():
-            found = self.experience.rows[name].shape[1] if self.experience.count else size
-            if found != size:
-                raise ValueError(f"its states have {found} {name}, here they have {size}")
-
-    def _about(self) -> dict[str, Any]:
-        estimator = self.chosen if isinstance(self.chosen, str | None) else type(self.chosen).__name__
-        about = {"simulator": self.name, "actions": self.planner.num_actions, "estimator": estimator}
-        return {**about, "memory": self.planner.remembers}

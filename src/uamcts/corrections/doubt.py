@@ -60,10 +60,6 @@ class Evidence(NamedTuple):
     deviations: np.ndarray
     """How often it came out differently from what is predicted."""
 
-    @property
-    def errors(self) -> np.ndarray:
-        return self.state_errors + self.other_errors
-
 
 def doubtful(seen: Evidence, slips: float) -> np.ndarray:
     """Which transitions are wrong beyond what is usual in this world, bool [transitions].
@@ -148,14 +144,15 @@ class Doubt(eqx.Module):
             return None
         rows, radii = np.array([row for row, _ in balls]), np.array([radius for _, radius in balls])
         spare = BALLS - len(rows)
-        return cls(
+        parts: list[Any] = [  # of NumPy: they are compared and looked up on the host before a search takes them
             np.pad(points[rows], ((0, spare), (0, 0))).astype(np.float32),
             np.pad(actions[rows], (0, spare)).astype(np.int32),
             np.pad(radii, (0, spare), constant_values=-1.0).astype(np.float32),
             np.pad(errors[rows], (0, spare)).astype(np.float32),
             offset.astype(np.float32),
             scale.astype(np.float32),
-        )
+        ]
+        return cls(*parts)
 
     @property
     def count(self) -> int:

@@ -53,6 +53,14 @@ def predicted_outcomes(model: Any, state: Any, action: int) -> list[tuple[float,
     return [(1.0 / DRAWS, model.sample(state, action, rng)) for _ in range(DRAWS)]
 
 
+def holds_possible(
+    model: Any, state: Any, action: int, outcome: tuple[Hashable, bool, float], key: Callable[[Any], Hashable]
+) -> bool:
+    """Whether a model predicts an outcome: (the key of the next state, the end, the reward)."""
+    possible = predicted_outcomes(model, state, action)
+    return any(share > 0 and (key(after), bool(over), pays) == outcome for share, (after, pays, over) in possible)
+
+
 class Mixture(NamedTuple):
     """What is planned with for a transition that was seen."""
 

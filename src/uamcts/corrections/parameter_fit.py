@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy import optimize
 
 from uamcts.corrections.parameters import Choice
+from uamcts.corrections.trials import Fit, Trials
 
 MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
@@ -28,31 +26,6 @@ FEWEST_ROWS, FITTED_ROWS, SCREENED_ROWS = 4, 64, 24
 """Transitions that a fit needs, those that it is computed from at most, and those that grids are compared on."""
 EXACT = 6.0
 """Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
-
-
-class Trials(Protocol):
-    """Real transitions beside a simulator whose parameters can be set."""
-
-    random: bool
-    """Whether outcomes are random: `losses` are then negative log-likelihoods, and there are no `residuals`."""
-
-    def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """How badly a simulator with each of the `values` [G, names] predicts the `rows`: nats [G, rows]."""
-        ...
-
-    def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Differences for one set of values, so scaled that their squares sum to the squared errors: [rows, ...]."""
-        ...
-
-
-class Fit(NamedTuple):
-    """Values of parameters that explain what was seen."""
-
-    values: dict[str, float]
-    ranges: dict[str, tuple[float, float]]
-    """About 95 % of where a value may lie, given the rest of the fit."""
-    instead: tuple[str, ...] = ()
-    """Parameters that explain the same as the single one that was fitted."""
 
 
 def fit_parameters(trials: Trials, choice: Choice, count: int, start: Fit | None = None) -> Fit | None:
@@ -224,6 +197,8 @@ class _Selection:
 
     def _refine(self, values: dict[str, float]) -> dict[str, float]:
         """The best values near a start."""
+        from scipy import optimize  # only where something is fitted: it takes a while to import
+
         names, first = list(values), np.array(list(values.values()), float)
         low, high = np.array([self.choice.bounds(name) for name in names], float).T
         first = np.clip(first, low, high)
@@ -259,6 +234,8 @@ class _Selection:
         self, names: list[str], first: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> dict[str, float]:
         """The most likely values; a single one by its posterior mean, which is what a plan should reckon with."""
+        from scipy import optimize
+
         if len(names) == 1:
             mean, _, _ = self._posterior(names[0], first[0])
             return {names[0]: mean}
@@ -282,13 +259,13 @@ class _Selection:
             weights = np.where(np.isfinite(losses), np.exp(np.min(losses) - losses), 0.0)
             weights /= max(weights.sum(), 1e-300)
             total = np.cumsum(weights)
-            ends = grid[np.searchsorted(total, 0.001)], grid[min(np.searchsorted(total, 0.999), 40)]
+            ends = grid[int(np.searchsorted(total, 0.001))], grid[min(int(np.searchsorted(total, 0.999)), 40)]
             step = grid[1] - grid[0]
             low, high = max(low, ends[0] - step), min(high, ends[1] + step)
         return (
             float(grid @ weights),
-            float(grid[np.searchsorted(total, 0.025)]),
-            float(grid[min(np.searchsorted(total, 0.975), 40)]),
+            float(grid[int(np.searchsorted(total, 0.025))]),
+            float(grid[min(int(np.searchsorted(total, 0.975)), 40)]),
         )
 
     def _ranges(self, chosen: dict[str, float]) -> dict[str, tuple[float, float]]:

@@ -36,7 +36,7 @@ def is_number(value: Any) -> bool:
         return False
     if isinstance(value, np.ndarray):
         return value.ndim == 0 and value.dtype.kind in "iuf" and bool(np.isfinite(value))
-    return isinstance(value, (int, float, np.integer, np.floating)) and abs(value) < 1e15 and math.isfinite(value)
+    return isinstance(value, (int, float, np.integer, np.floating)) and abs(float(value)) < 1e15
 
 
 def _attributes(owner: Any) -> Iterator[tuple[str, Any]]:

@@ -13,23 +13,21 @@ import numpy as np
 from uamcts.arguments import action_number, flag, real
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, mix, model_kind, predicted_outcomes
+from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, mix, model_kind, predicted_outcomes
 from uamcts.corrections.python_facts import (
-    CHANGE,
     MOST_FACTS,
     RETURN,
     STEP_WEIGHT,
     Change,
     Fact,
     OutcomeCount,
+    RandomModel,
     State,
     Streak,
 )
 from uamcts.reference import PythonModel
 
 PythonUncertainty: TypeAlias = Callable[[State, int], float]
-
-
 CHECKED = 2000
 """Facts, the latest ones, that are compared with another model."""
 
@@ -119,11 +117,7 @@ class PatchedModel:
         paid, over = real("reward", reward), flag("terminal", terminal)
         place, kind = self._place(state, number), (self._place(next_state, 0)[0], over)
         if agrees is None:
-            possible = predicted_outcomes(self.model, state, number)
-            agrees = any(
-                share > 0 and (self.key(after), bool(end)) == kind and pays == paid
-                for share, (after, pays, end) in possible
-            )
+            agrees = holds_possible(self.model, state, number, (*kind, paid), self.key)
         self.clock += 1
         before = self.facts.get(place)
         outcomes = {} if before is None else dict(before.outcomes)
@@ -135,7 +129,7 @@ class PatchedModel:
         held = before is not None and before.stale and len(outcomes) == 1
         fact = Fact(state if before is None else before.state, outcomes, streak, agrees, self.clock,
                     0 if before is None else before.confirmed + held)  # fmt: skip
-        if self._has_changed(fact):
+        if self.kind == "step" and fact.has_changed:
             self.changes = (*self.changes, Change(self.clock, state, number))[-20:]
             latest = outcomes[kind]._replace(times=streak.length)
             fact = replace(fact, outcomes={kind: latest}, confirmed=0)
@@ -156,12 +150,6 @@ class PatchedModel:
         if self.noisy and not was_noisy:
             self._planned = {}
         return Streak(kind, 1, chance)
-
-    def _has_changed(self, fact: Fact) -> bool:
-        """Whether the latest outcomes are improbable as chance."""
-        kind, length, chance = fact.streak
-        only_now = fact.outcomes[kind].times == length >= 2
-        return self.kind == "step" and len(fact.outcomes) > 1 and only_now and chance**length < CHANGE
 
     def _make_stale(self, besides: Any, before: int) -> None:
         """Has facts that contradict the model tried again."""
@@ -201,9 +189,8 @@ class PatchedModel:
         self.model, self._planned = model, {}
         if self.kind == "step":
             for place, fact in list(self.facts.items())[-CHECKED:]:
-                after, reward, over = model.step(fact.state, place[1])
-                said, paid, end = fact.most_frequent()
-                agrees = reward == paid and bool(over) == end and self.key(after) == self.key(said)
+                after, reward, over = fact.most_frequent()
+                agrees = holds_possible(model, fact.state, place[1], (self.key(after), over, reward), self.key)
                 if agrees != fact.agrees:
                     self._store(place, replace(fact, agrees=agrees))
 
@@ -250,23 +237,18 @@ class PatchedModel:
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
         planned = self._plan(self._place(state, action))
-        if planned is None:
-            outcome: tuple[State, float, bool] = self.model.step(state, action)
-            return outcome
-        return self.facts[self._place(state, action)].most_frequent() if isinstance(planned, Mixture) else planned
-
-    @property
-    def random(self) -> bool:
-        """Whether facts about a deterministic model have several outcomes, so that it must be planned in as random."""
-        return self.kind == "step" and self.contradictions > 0
+        if isinstance(planned, Mixture):
+            return self.facts[self._place(state, action)].most_frequent()
+        outcome: tuple[State, float, bool] = self.model.step(state, action) if planned is None else planned
+        return outcome
 
     def planned_model(self) -> Any:
         """What to search in: this model; if facts about a deterministic one vary, one with `outcomes`.
 
         Where no fact says anything else than the model, that is the model itself, which need not look facts up.
         """
-        if self.random:
-            return Varied(self)
+        if self.kind == "step" and self.contradictions > 0:
+            return RandomModel(self.num_actions, self._outcomes, self)
         return self.model if self.kind == "step" and not self._contradicting else self
 
     def _outcomes(self, state: State, action: int) -> Any:
@@ -286,7 +268,7 @@ class PatchedModel:
         return mixture.draw_seen(rng.random())
 
     def plans_with(self, state: State, action: int) -> Any:
-        """What is planned with where there is a fact, to tell whether a new fact changed it; None without one."""
+        """What is planned with where there is a fact; None without one."""
         return self._plan(self._place(state, action))
 
     def patch_uncertainty(self, uncertainty: PythonUncertainty) -> PythonUncertainty:
@@ -310,18 +292,6 @@ class PatchedModel:
         try:
             hash(place)
         except TypeError:
-            raise TypeError(
-                f"state is {state!r}, which is not hashable; give PatchedModel a `key` that turns a state into "
-                "something hashable, for example key=lambda state: state.tobytes()"
-            ) from None
+            remedy = "give PatchedModel a `key` that turns a state into something hashable: key=lambda s: s.tobytes()"
+            raise TypeError(f"state is {state!r}, which is not hashable; {remedy}") from None
         return place
-
-
-class Varied:
-    """A patched deterministic model as a random one: facts that came out in several ways are probabilities."""
-
-    def __init__(self, patched: PatchedModel):
-        self.num_actions, self.outcomes = patched.num_actions, patched._outcomes
-        for name in ("legal_actions", "identity"):
-            if hasattr(patched, name):
-                setattr(self, name, getattr(patched, name))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from uamcts.types import PyTree
 
@@ -67,7 +67,14 @@ class Fact:
     @property
     def due(self) -> int:
         """When it is to be tried again, if it contradicts the model."""
-        return self.last + PATIENCE * 2 ** min(self.confirmed, 20)
+        return self.last + (PATIENCE << min(self.confirmed, 20))
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the latest outcomes, two or more, are improbable as chance."""
+        kind, length, chance = self.streak
+        only_now = self.outcomes[kind].times == length >= 2
+        return len(self.outcomes) > 1 and only_now and chance**length < CHANGE
 
     def most_frequent(self) -> tuple[State, float, bool]:
         """The most frequent outcome, the latest of equally frequent ones."""
@@ -82,3 +89,13 @@ class Change(NamedTuple):
     """How many transitions had been seen."""
     state: State
     action: int
+
+
+class RandomModel:
+    """A patched deterministic model as a random one: facts that came out in several ways are probabilities."""
+
+    def __init__(self, num_actions: int, outcomes: Callable[[State, int], Any], patched: Any):
+        self.num_actions, self.outcomes = num_actions, outcomes
+        for name in ("legal_actions", "identity"):
+            if hasattr(patched, name):
+                setattr(self, name, getattr(patched, name))

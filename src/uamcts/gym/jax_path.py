@@ -28,12 +28,10 @@ def from_gymnax(
 
     Args:
         env: The environment.
-        params: Its parameters, `env.default_params` by default. Other parameters make another world, or a wrong model.
-            An agent may correct its numbers, except `max_steps_in_episode`.
+        params: Its parameters, `env.default_params` by default. An agent may correct all but `max_steps_in_episode`.
         actions: The actions to choose from, if the action space is continuous.
         time_limit: Whether `max_steps_in_episode` is part of the model.
-        trial_steps: Length of each of the 16 random episodes that it is tried on. 0 skips them: it is then taken to be
-            deterministic.
+        trial_steps: Length of the 16 random episodes that it is tried on. 0 skips them: it then counts as deterministic.
 
     Returns:
         The simulator, absorbing in terminal states.
@@ -61,11 +59,10 @@ def from_gymnax(
     num_actions = _count(env, params, menu)
     made = _GymnaxModel(env, params, menu, time_limit, jax.random.key(0))
     random = trial_steps > 0 and _try(env, params, made.raw_step, num_actions, trial_steps)
-    example = made.start()
+    form = {"step": None, "sample": made.sample} if random else {"step": made.step}
     return JaxSimulator(
-        None if random else made.step, num_actions, example, made.features, made.inputs, name=env.name,
-        identity=made.identity, sample=made.sample if random else None, params=made.numbers(example),
-        terminal=made.is_over,
+        num_actions=num_actions, example=made.start(), features=made.features, inputs=made.inputs, name=env.name,
+        identity=made.identity, params=made.numbers(made.start()), terminal=made.is_over, **form,
     )  # fmt: skip
 
 

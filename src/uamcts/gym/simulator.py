@@ -132,29 +132,20 @@ class Simulator:
     @property
     def parameters(self) -> dict[str, float]:
         """The environment's numeric attributes that no step changes, such as `gravity`, and their values."""
-        if self._vectors is not None:  # steps are read from a table
-            return {}
-        found = find_parameters(self._base)
+        found = {} if self._vectors is not None else find_parameters(self._base)  # a table has no parameters
         return {name: value for name, value in found.items() if name.partition("[")[0] not in self._changing}
 
     def with_parameters(self, **values: float) -> Simulator:
-        """This simulator with other values of some attributes; your environment and this simulator do not change.
-
-        Args:
-            **values: New values by the names in `parameters`.
-
-        Returns:
-            A simulator of the same states.
-        """
+        """This simulator with other values of `parameters`; your environment and this simulator do not change."""
         twin = copy.copy(self)
         setattr(twin, self.kind, self._tuned(self.kind, getattr(self, self.kind), values))
         return twin
 
     def with_features(self, state: Any, vector: np.ndarray) -> Any:
         """A state like `state` with other features; None where features are not simply the numbers of a state."""
-        plain = self._own_features is None and self._vectors is None and type(state) is tuple
-        same = plain and len(state) == len(vector) and all(type(part) is float for part in state)
-        return tuple(np.asarray(vector, float).tolist()) if same else None
+        floats = type(state) is tuple and all(type(part) is float for part in state)
+        plain = self._own_features is None and self._vectors is None
+        return tuple(np.asarray(vector, float).tolist()) if floats and plain and len(state) == len(vector) else None
 
     def read(self, env: gymnasium.Env) -> Any:
         """Reads the state of another environment of this kind, for example the one that you act in.
@@ -280,9 +271,7 @@ class Simulator:
             names = tuple(name.lower() for name in self._base.get_action_meanings())
         if plain and names is not None and len(names) == self.num_actions:
             return tuple(names)
-        numbers = [
-            action if isinstance(action, int) else np.round(np.asarray(action, float), 3) for action in self.actions
-        ]
+        numbers = [one if isinstance(one, int) else np.round(np.asarray(one, float), 3) for one in self.actions]
         return tuple(str(np.asarray(number).tolist()) for number in numbers)
 
 

@@ -1,4 +1,4 @@
-"""Bellman backups: along a path after every iteration, and in sweeps over the whole graph.
+"""Bellman backups along a path, after every iteration.
 
 Q(s, a) = sum over outcomes of p [r + gamma P(V(s'))],  V(s) = max over the actions that exist, 0 if there are none
 P is the identity but for doubtful transitions: see `Rules.child_value`.
@@ -8,30 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.descend import Descent, look
+from uamcts.mcts.graph.equations import best
 from uamcts.mcts.graph.graph import END, Graph
 from uamcts.mcts.loops import masked_while
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.tree import put
-
-
-def qualities(
-    value: jax.Array, child: jax.Array, probability: jax.Array, reward: jax.Array, keep: jax.Array, config: SearchConfig
-) -> jax.Array:
-    """Q of actions, [..., actions], out of arrays [..., actions, slots]; `value` is that of all nodes."""
-    worth = find_rules(config.rules).child_value(value[child], reward, keep[..., None], config)
-    return jnp.sum(probability * worth, axis=-1)
-
-
-def best(quality: jax.Array, exists: jax.Array) -> jax.Array:
-    """V out of Q, over the last axis."""
-    found = jnp.max(jnp.where(exists, quality, -jnp.inf), axis=-1)
-    return jnp.where(jnp.any(exists, axis=-1), found, 0.0)
 
 
 class _Climb(NamedTuple):

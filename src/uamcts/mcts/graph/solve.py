@@ -14,8 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.graph.graph import Graph
-from uamcts.mcts.rules import find_rules
+from uamcts.mcts.graph.equations import Equations, add_up, take, values_below, worths
 
 DOUBLINGS = 20
 MOST_ROUNDS = 200
@@ -33,42 +32,37 @@ class _Linear(NamedTuple):
     onward: Int[Array, "rows slots"]
 
 
-def solve(graph: Graph, value: jax.Array, wanted: jax.Array, config: SearchConfig) -> jax.Array:
-    """The values of all nodes [nodes] with the best policy solved for, if that is `wanted`."""
-    used = jnp.arange(graph.owner.size) < graph.rows
-    now = jnp.where(used, value[graph.owner], 0.0)
-    linear = _best_policy(graph, value, now, used, config)
-    solution = _double(linear, wanted) if graph.slots == 1 else _correct(linear, now, wanted)
-    good = wanted & jnp.all(jnp.isfinite(solution))
-    places = jnp.where(used & good, graph.owner, value.size)
-    return value.at[places].set(solution, mode="drop")
+def solve(equations: Equations, now: jax.Array, wanted: jax.Array, config: SearchConfig) -> jax.Array:
+    """The values [rows] of the policy that is best by the values `now`, solved for; `now` if that is not `wanted`."""
+    linear = _best_policy(equations, now, config)
+    slots = equations.onward.shape[-1]
+    solution = _double(linear, wanted) if slots == 1 else _correct(linear, now, wanted)
+    return jnp.where(wanted & jnp.all(jnp.isfinite(solution)), solution, now)
 
 
-def _best_policy(graph: Graph, value: jax.Array, now: jax.Array, used: jax.Array, config: SearchConfig) -> _Linear:
-    child_value = find_rules(config.rules).child_value
-
-    def worth(values: jax.Array) -> jax.Array:
-        return cast(jax.Array, child_value(values, graph.reward, graph.keep[..., None], config))
-
-    below = value[graph.child]
-    found, slope = jax.jvp(worth, (below,), (jnp.ones_like(below),))
-    quality = jnp.where(graph.exists, jnp.sum(graph.probability * found, axis=-1), -jnp.inf)
+def _best_policy(equations: Equations, now: jax.Array, config: SearchConfig) -> _Linear:
+    below = values_below(equations, now)
+    found, slope = jax.jvp(lambda values: worths(equations, values, config), (below,), (jnp.ones_like(below),))
+    quality = jnp.where(equations.exists, add_up(equations.probability * found), -jnp.inf)
     best = jnp.argmax(quality, axis=1)[:, None, None]
-    total, weight, child = (
+    total, weight, onward, inside = (
         jnp.take_along_axis(part, best, axis=1)[:, 0]
-        for part in (graph.probability * found, graph.probability * slope, graph.child)
+        for part in (
+            equations.probability * found,
+            equations.probability * slope,
+            equations.onward,
+            equations.inside,
+        )
     )
-    row = graph.row[child]
-    weight = jnp.where((row >= 0) & used[:, None], weight, 0.0)
-    onward = jnp.maximum(row, 0)
-    constant = jnp.sum(total - weight * now[onward], axis=-1)
-    return _Linear(jnp.where(used & jnp.any(graph.exists, axis=1), constant, 0.0), weight, onward)
+    weight = jnp.where(inside, weight, 0.0)  # where no action exists the probabilities are 0
+    constant = add_up(total - weight * take(now, onward))
+    return _Linear(jnp.where(jnp.any(equations.exists, axis=1), constant, 0.0), weight, onward)
 
 
 def _double(linear: _Linear, wanted: jax.Array) -> jax.Array:
     def step(_: jax.Array, carry: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
         constant, weight, onward = carry
-        return constant + weight * constant[onward], weight * weight[onward], onward[onward]
+        return constant + weight * take(constant, onward), weight * take(weight, onward), take(onward, onward)
 
     start = (linear.constant, linear.weight[:, 0], linear.onward[:, 0])
     return cast(jax.Array, jax.lax.fori_loop(0, jnp.where(wanted, DOUBLINGS, 0), step, start)[0])
@@ -86,7 +80,7 @@ def _correct(linear: _Linear, now: jax.Array, wanted: jax.Array) -> jax.Array:
     """`now` plus the solution of the equations for what is missing."""
 
     def apply(numbers: jax.Array) -> jax.Array:
-        return numbers - jnp.sum(linear.weight * numbers[linear.onward], axis=-1)
+        return numbers - add_up(linear.weight * take(numbers, linear.onward))
 
     missing = linear.constant - apply(now)
     largest = jnp.max(jnp.abs(missing))

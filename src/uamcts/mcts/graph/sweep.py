@@ -6,20 +6,23 @@ estimates that a cycle would keep alive. Nodes that are not expanded keep their 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.graph.backup import best, qualities
+from uamcts.mcts.graph.equations import Equations, best, equations_of, qualities
 from uamcts.mcts.graph.graph import Graph
 from uamcts.mcts.graph.solve import solve
-from uamcts.mcts.loops import masked_while, read_once
+from uamcts.mcts.loops import masked_while
 from uamcts.types import Number
 
-CHUNK = 64
-"""Rows that a sweep works on at once."""
+Rows = TypeVar("Rows")
+"""A pytree of arrays [rows, ...]."""
+CHUNK = 128
+"""Rows that a sweep works on at once. In a batch it takes longer to cut them out of a larger graph than to back them
+up."""
 MOST_SWEEPS = 1000
 SWEEPS_PER_SOLUTION, MOST_SOLUTIONS = 100, 10
 """With gamma below 1: how many sweeps come before a policy is solved for its values, and how often that happens."""
@@ -31,8 +34,6 @@ class _Chunk(NamedTuple):
     """What the backup of some rows gives."""
 
     start: jax.Array
-    owner: jax.Array
-    """The nodes of the rows; out of bounds for rows that are not in use."""
     quality: jax.Array
     value: jax.Array
     change: jax.Array
@@ -41,27 +42,42 @@ class _Chunk(NamedTuple):
     """The largest size of a value."""
 
 
-def _back_up_chunk(graph: Graph, value: jax.Array, number: jax.Array, config: SearchConfig) -> _Chunk:
-    """Backs up the rows of one chunk, out of the values of all nodes."""
-    size = min(CHUNK, graph.owner.size)
-    start = jnp.clip(number * size, 0, graph.owner.size - size)
+def _back_up_chunk(
+    equations: Equations, value: jax.Array, number: jax.Array, config: SearchConfig, frontier: jax.Array | bool = True
+) -> _Chunk:
+    """Backs up one chunk out of the values of all rows."""
+    size = min(CHUNK, value.size)
+    start = jnp.clip(number * size, 0, value.size - size)
+    part, old = _cut((equations, value), start, size)
+    quality = qualities(part, value, config, frontier)
+    new = best(quality, part.exists)
+    change = jnp.max(jnp.abs(new - old))
+    return _Chunk(start, quality, new, change, jnp.max(jnp.abs(new)))
+
+
+def _cut(arrays: Rows, start: jax.Array, size: int) -> Rows:
+    """`size` rows of arrays [rows, ...]; the arrays themselves where these are all rows."""
 
     def cut(leaf: jax.Array) -> jax.Array:
-        return jax.lax.dynamic_slice_in_dim(leaf, start, size)
+        return leaf if leaf.shape[0] == size else jax.lax.dynamic_slice_in_dim(leaf, start, size)
 
-    def look() -> _Chunk:
-        found = qualities(value, cut(graph.child), cut(graph.probability), cut(graph.reward), cut(graph.keep), config)
-        new, used = best(found, cut(graph.exists)), start + jnp.arange(size) < graph.rows
-        owner = cut(graph.owner)
-        change = jnp.max(jnp.where(used, jnp.abs(new - value[owner]), 0.0))
-        largest = jnp.max(jnp.where(used, jnp.abs(new), 0.0))
-        return _Chunk(start, jnp.where(used, owner, value.size), found, new, change, largest)
+    return cast(Rows, jax.tree.map(cut, arrays))
 
-    return read_once(look, start >= 0)
+
+def _put(array: jax.Array, new: jax.Array, start: jax.Array, wanted: jax.Array) -> jax.Array:
+    """An array [rows, ...] with some of its rows replaced, if that is `wanted`."""
+    new = jnp.where(wanted, new, _cut(array, start, new.shape[0]))
+    return new if new.shape == array.shape else jax.lax.dynamic_update_slice_in_dim(array, new, start, 0)
 
 
 def _last_chunk(graph: Graph) -> jax.Array:
     return (jnp.maximum(graph.rows, 1) - 1) // min(CHUNK, graph.owner.size)
+
+
+def _write(graph: Graph, value: jax.Array, wanted: jax.Array | bool = True) -> jax.Array:
+    """The values of all nodes with those of rows, [rows], if that is `wanted`."""
+    used = (jnp.arange(graph.owner.size) < graph.rows) & wanted
+    return graph.value.at[jnp.where(used, graph.owner, graph.value.size)].set(value, mode="drop")
 
 
 class _Sweep(NamedTuple):
@@ -74,36 +90,53 @@ class _Sweep(NamedTuple):
     size: jax.Array
 
 
+def _settle(graph: Graph, config: SearchConfig, wanted: jax.Array, most: int) -> Graph:
+    equations, last, zero = equations_of(graph), _last_chunk(graph), jnp.zeros((), float)
+
+    def step(sweep: _Sweep) -> _Sweep:
+        going = sweep.left > 0
+        chunk = _back_up_chunk(equations, sweep.value, sweep.chunk, config)
+        change, size = jnp.maximum(sweep.change, chunk.change), jnp.maximum(sweep.size, chunk.size)
+        ends = sweep.chunk == 0
+        settled = ends & (change <= TOLERANCE * size)
+        left = jnp.where(settled, 0, jnp.maximum(sweep.left - ends, 0))
+        change, size = jnp.where(ends, zero, change), jnp.where(ends, zero, size)
+        value = _put(sweep.value, chunk.value, chunk.start, going)
+        quality = _put(sweep.quality, chunk.quality, chunk.start, going)
+        return _Sweep(value, quality, jnp.where(ends, last, sweep.chunk - 1), left, change, size)
+
+    value = jnp.zeros(graph.owner.size, float)
+    begin = _Sweep(value, graph.quality, last, jnp.where(wanted, most, 0), zero, zero)
+    end = masked_while(lambda sweep: sweep.left > 0, step, begin)
+    return graph._replace(value=_write(graph, end.value, wanted), quality=end.quality)
+
+
+class _Once(NamedTuple):
+    wanted: jax.Array
+    value: jax.Array
+    quality: jax.Array
+
+
 def settle(graph: Graph, config: SearchConfig, wanted: jax.Array | bool = True, most: int = MOST_SWEEPS) -> Graph:
     """The graph with the values of the fixed point, or after `most` sweeps; unchanged if it is not `wanted`.
 
     Within a sweep the later rows come first: they lie further down, so that a graph without cycles takes one sweep.
     """
-    last = _last_chunk(graph)
 
-    def step(sweep: _Sweep) -> _Sweep:
-        going, clears = sweep.left > 0, sweep.left > most
-        chunk = _back_up_chunk(graph, sweep.value, sweep.chunk, config)
-        owner = jnp.where(going, chunk.owner, sweep.value.size)
-        value = sweep.value.at[owner].set(jnp.where(clears, 0.0, chunk.value), mode="drop")
-        rows = jnp.where(going, chunk.quality, jax.lax.dynamic_slice_in_dim(sweep.quality, chunk.start, owner.size))
-        quality = jax.lax.dynamic_update_slice_in_dim(sweep.quality, rows, chunk.start, 0)
-        change, size = jnp.maximum(sweep.change, chunk.change), jnp.maximum(sweep.size, chunk.size)
-        ends = sweep.chunk == 0
-        settled = ends & ~clears & (change <= TOLERANCE * size)
-        left = jnp.where(settled, 0, jnp.maximum(sweep.left - ends, 0))
-        zero = jnp.zeros((), float)
-        change, size = jnp.where(ends, zero, change), jnp.where(ends, zero, size)
-        return _Sweep(value, quality, jnp.where(ends, last, sweep.chunk - 1), left, change, size)
+    def run(once: _Once) -> _Once:
+        after = _settle(graph._replace(value=once.value, quality=once.quality), config, once.wanted, most)
+        return _Once(jnp.bool_(False), after.value, after.quality)
 
-    zero = jnp.zeros((), float)
-    begin = _Sweep(graph.value, graph.quality, last, jnp.where(wanted, most + 1, 0), zero, zero)
-    end = masked_while(lambda sweep: sweep.left > 0, step, begin)
+    # A loop of at most one round: where nothing is wanted, the equations are not put together either.
+    end = masked_while(lambda once: once.wanted, run, _Once(jnp.asarray(wanted), graph.value, graph.quality))
     return graph._replace(value=end.value, quality=end.quality)
 
 
 class _Ahead(NamedTuple):
     value: jax.Array
+    """Of all rows."""
+    frontier: jax.Array
+    """Whether nodes that are not expanded have a value: with no steps left they have none."""
     early: jax.Array
     """The sum over sweeps of the root's Q, [actions]."""
     left: jax.Array
@@ -118,33 +151,28 @@ class _Inner(NamedTuple):
     size: jax.Array
 
 
-def _sweep_ahead(graph: Graph, start: _Ahead, config: SearchConfig) -> _Ahead:
+def _sweep_ahead(graph: Graph, equations: Equations, start: _Ahead, config: SearchConfig) -> _Ahead:
     """Sweeps in which every row is backed up out of the values before the sweep; two at least, if there is time."""
     last, zero = _last_chunk(graph), jnp.zeros((), float)
-    estimates = _estimates(graph)
 
     def sweep(ahead: _Ahead) -> _Ahead:
         going = ahead.left > 0
 
         def step(inner: _Inner) -> _Inner:
-            chunk = _back_up_chunk(graph, ahead.value, inner.chunk, config)
-            owner = jnp.where((inner.chunk >= 0) & going, chunk.owner, ahead.value.size)
+            writes = (inner.chunk >= 0) & going
+            chunk = _back_up_chunk(equations, ahead.value, inner.chunk, config, ahead.frontier)
             early = inner.early + jnp.where((inner.chunk == 0) & going, chunk.quality[0], 0.0)
-            value = inner.value.at[owner].set(chunk.value, mode="drop")
+            value = _put(inner.value, chunk.value, chunk.start, writes)
             change, size = jnp.maximum(inner.change, chunk.change), jnp.maximum(inner.size, chunk.size)
             return _Inner(value, early, inner.chunk - 1, change, size)
 
-        begin = _Inner(jnp.where(going, estimates, ahead.value), ahead.early, last, zero, zero)
+        begin = _Inner(ahead.value, ahead.early, last, zero, zero)
         end = masked_while(lambda inner: inner.chunk >= 0, step, begin)
         settled = going & (end.change <= TOLERANCE * end.size) & (ahead.left < start.left)
-        return _Ahead(end.value, end.early, jnp.where(settled, -1, ahead.left - going))
+        left = jnp.where(settled, -1, ahead.left - going)
+        return _Ahead(end.value, ahead.frontier | going, end.early, left)
 
     return masked_while(lambda ahead: ahead.left > 0, sweep, start)
-
-
-def _estimates(graph: Graph) -> jax.Array:
-    """The values of nodes that are not expanded, 0 for the others."""
-    return jnp.where(graph.row < 0, graph.value, 0.0)
 
 
 class _Rounds(NamedTuple):
@@ -170,6 +198,7 @@ def look_ahead(graph: Graph, horizon: Number, config: SearchConfig) -> tuple[Gra
         rounds = jnp.where(jnp.asarray(config.gamma) < 1, MOST_SOLUTIONS, 0)
     else:
         sweeps, rounds = jnp.asarray(horizon) - 1, jnp.int32(0)
+    equations = equations_of(graph)
 
     def active(carry: _Rounds) -> jax.Array:
         return (carry.ahead.left >= 0) & (carry.number <= rounds)
@@ -177,14 +206,14 @@ def look_ahead(graph: Graph, horizon: Number, config: SearchConfig) -> tuple[Gra
     def step(carry: _Rounds) -> _Rounds:
         going, ahead = active(carry), carry.ahead
         if solves:
-            ahead = ahead._replace(value=solve(graph, ahead.value, going & (carry.number > 0), config))
-        ahead = _sweep_ahead(graph, ahead._replace(left=jnp.where(going, sweeps, 0)), config)
+            ahead = ahead._replace(value=solve(equations, ahead.value, going & (carry.number > 0), config))
+        ahead = _sweep_ahead(graph, equations, ahead._replace(left=jnp.where(going, sweeps, 0)), config)
         early = jnp.where(carry.number > 0, carry.ahead.early, ahead.early)
         left = jnp.where(going, ahead.left, carry.ahead.left)
-        return _Rounds(_Ahead(ahead.value, early, left), carry.number + 1)
+        return _Rounds(_Ahead(ahead.value, ahead.frontier, early, left), carry.number + 1)
 
-    value = _estimates(graph) if horizon is None else jnp.zeros_like(graph.value)
-    start = _Rounds(_Ahead(value, jnp.zeros(graph.num_actions, float), jnp.int32(0)), jnp.int32(0))
+    nothing = jnp.zeros(graph.owner.size, float), jnp.bool_(horizon is None), jnp.zeros(graph.num_actions, float)
+    start = _Rounds(_Ahead(*nothing, jnp.int32(0)), jnp.int32(0))
     end = (masked_while(active, step, start) if solves else step(start)).ahead
-    quality = qualities(end.value, graph.child, graph.probability, graph.reward, graph.keep, config)
-    return graph._replace(value=end.value, quality=quality), end.early + quality[0]
+    quality = qualities(equations, end.value, config, end.frontier)
+    return graph._replace(value=_write(graph, end.value), quality=quality), end.early + quality[0]

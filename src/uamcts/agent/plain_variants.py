@@ -1,0 +1,159 @@
+"""A Python simulator with corrections: what each variant of it predicts, and how well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from uamcts.agent.chance import RealOutcome, matching_outcome
+from uamcts.agent.experience import Experience
+from uamcts.agent.measure import Measure, Outcome
+from uamcts.agent.plain_trials import WORST, PlainTrials, ResidualSimulator, Sighting, surprise
+from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.agent.simulator_probe import Probe, place_of
+from uamcts.corrections.journal import Journal
+from uamcts.corrections.mixture import predicted_outcomes
+from uamcts.corrections.parameters import laboratory
+from uamcts.corrections.patched_model import PatchedModel
+from uamcts.corrections.residual import Residual
+from uamcts.errors import SimulatorError
+
+MOST_ANSWERS = 20_000
+"""Answers of the simulator that are kept, to notice one that does not repeat itself."""
+COUNTED = 200
+"""Facts, the latest ones, that parameters of a random simulator are fitted to."""
+
+
+class PlainVariants:
+    """A Python simulator and its variants: with other parameters, with a residual, and with facts on top."""
+
+    def __init__(self, simulator: PythonSimulator, patched: PatchedModel | None):
+        self.simulator, self.patched = simulator, patched
+        self._probe = Probe(simulator)
+        self._journal = Journal()
+        self._answers: dict[tuple[Hashable, Hashable], tuple[Any, float, bool]] = {}
+        self._variant: Any = simulator
+        """The simulator with the corrections in use."""
+        self._laboratory: Any = None
+        self._shifts = False
+
+    def parameters(self) -> dict[str, float]:
+        """The parameters of the simulator and their believed values."""
+        return self.simulator.parameters
+
+    @property
+    def deterministic(self) -> bool:
+        return self.simulator.kind == "step"
+
+    @property
+    def can_shift(self) -> bool:
+        """Whether next states can be shifted by a residual."""
+        return self.deterministic and not self.simulator.continuous and self._shifts
+
+    def variant(self, values: dict[str, float], residual: Residual | None) -> Any:
+        """The simulator with other parameters and a residual."""
+        simulator = self.simulator.with_parameters(values)
+        return simulator if residual is None else ResidualSimulator(simulator, residual)
+
+    def use(self, variant: Any) -> None:
+        """Plans in this variant of the simulator from now on."""
+        self._variant = variant
+        if self.patched is not None:
+            self.patched.set_model(variant)
+
+    def trials(
+        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
+    ) -> PlainTrials:
+        """What was seen, for fits of parameters."""
+        if self.deterministic or self.patched is None:
+            times, sure = experience.column("times"), self.deterministic
+            seen = [
+                Sighting(one[0], one[1], one[2], experience.outcome("real", row), 1 if sure else int(times[row]))
+                for one, row in zip(raw, rows, strict=True)
+                if one
+            ]
+        else:  # every outcome counts as often as it was seen
+            facts = list(self.patched.facts.items())[-COUNTED:]
+            seen = [
+                Sighting(fact.state, place[1], one.following, Outcome(np.zeros(0), one.reward, one.terminal), one.times)
+                for place, fact in facts
+                for one in fact.outcomes.values()
+            ]
+        if self._laboratory is None:
+            self._laboratory = laboratory(self.simulator.owner)
+        return PlainTrials(self.simulator, self._laboratory, seen, measure, experience.scales, floor)
+
+    def next_features(self, raw: Sequence[Any], variant: Any) -> np.ndarray:
+        """The features of the next states that a variant predicts."""
+        return np.stack([self.features(variant.step(one[0], one[1])[0]) for one in raw])
+
+    def changed_at(self, steps: int) -> int:
+        """After which of the agent's steps the world is as it is now."""
+        changes = () if self.patched is None else self.patched.changes
+        return steps - (self.patched.clock - changes[-1].when) - 1 if changes and self.patched is not None else 0
+
+    def predict_rows(self, raw: Sequence[Any], variant: Any, measure: Measure) -> list[tuple[Outcome, float] | None]:
+        """What a variant predicts for transitions, and the user's own measure of its errors."""
+        found: list[tuple[Outcome, float] | None] = []
+        for one in raw:
+            if one is None:
+                found.append(None)
+                continue
+            state, action, following = one
+            after, outcome = self.predict(state, action, RealOutcome(following, None, None), variant)
+            found.append((outcome, np.nan if measure.own is None else float(measure.own(following, after))))
+        return found
+
+    def score(
+        self, state: Any, action: Any, real: RealOutcome, outcome: Outcome, variant: Any, measure: Measure,
+        scales: Any, floor: float,
+    ) -> tuple[float, float]:  # fmt: skip
+        """How badly a variant predicts a transition: in nats, and as a squared error."""
+        if not self.deterministic:
+            nats = surprise(variant, state, action, real, self.key, self.features)
+            return nats, max(nats, 0.0)
+        try:
+            after, predicted = self.predict(state, action, real, variant)
+            own = np.nan if measure.own is None else float(measure.own(real.following, after))
+            error = measure.error(outcome, predicted, scales, own)
+        except SimulatorError:
+            error = WORST
+        return math.log(min(error, WORST) + floor), error
+
+    def predict(self, state: Any, action: int, real: RealOutcome, variant: Any = None) -> tuple[Any, Outcome]:
+        """What the simulator predicts for a transition: if it is random, what matches the real outcome best."""
+        if variant is not None and variant is not self.simulator:
+            found = (
+                [(1.0, variant.step(state, action))]
+                if self.deterministic
+                else predicted_outcomes(variant, state, action)
+            )
+            possible = [one for share, one in found if share > 0.0]
+            outcome = possible[0]
+            if not self.deterministic:
+                outcome = matching_outcome(real, possible, self.features, self.key, self.simulator.kind == "sample")
+        elif self.simulator.kind == "step":
+            said = self._probe.predict(state, action)
+            place = (self.simulator.key(state), place_of(action))
+            if place not in self._answers and len(self._answers) < MOST_ANSWERS:
+                self._journal.put(self._answers, place, said[0][1])
+            self._probe.refuse_difference(state, action, [(1.0, self._answers.get(place, said[0][1]))], said)
+            outcome = said[0][1]
+        else:
+            found = predicted_outcomes(self.simulator, state, action)
+            possible = [self._probe.check(state, action, one) for probability, one in found if probability > 0.0]
+            drawn = self.simulator.kind == "sample"
+            outcome = matching_outcome(real, possible, self.features, self.key, drawn)
+        return outcome[0], Outcome(self.simulator.features(outcome[0]), *outcome[1:])
+
+    def key(self, state: Any) -> Hashable:
+        return self.simulator.key(state)
+
+    def features(self, state: Any) -> np.ndarray:
+        return self.simulator.features(state)
+
+    def inputs(self, state: Any) -> np.ndarray:
+        return np.asarray(self.simulator.inputs(state), np.float32)
