@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ DRAWS = 32
 """Draws that stand for the distribution of a simulator that can only `sample`."""
 IMPOSSIBLE = 1e-3
 """The least probability of an outcome: a simulator may be wrong about what is possible."""
+FLOATS = frozenset({float})
 WORST = 1e4
 """The squared error of a prediction that could not be made."""
 
@@ -32,20 +34,35 @@ class ResidualSimulator:
         self.simulator, self.residual = simulator, residual
         self.num_actions, self.name = simulator.num_actions, simulator.name
         self.identity = self.key = simulator.key
+        self._all_numbers, self._judges = simulator.all_numbers, simulator.judges
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
     def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
         """One step: what the simulator predicts, shifted."""
         simulator = self.simulator
-        following, reward, over = simulator.step(state, action)
-        shift = self.residual.difference(simulator.features(state), action)
-        if not np.any(shift):
-            return following, reward, over
-        shifted = simulator.rebuild(following, simulator.features(following) + shift)
-        if shifted is None:
-            return following, reward, over
-        return (shifted, *simulator.judge(state, action, shifted, reward, over))
+        outcome = simulator.step(state, action)
+        following, reward, over = outcome
+        if self._all_numbers and is_vector(state) and is_vector(following):  # the usual case, and the quick one
+            shift = self.residual.shift(state, action)
+            if shift is None or not any(shift):
+                return outcome
+            shifted: Any = tuple(map(add, following, shift))
+        else:
+            shift = self.residual.shift(simulator.features(state).tolist(), action)
+            if shift is None or not any(shift):
+                return outcome
+            shifted = simulator.rebuild(following, simulator.features(following) + shift)
+            if shifted is None:
+                return outcome
+        if self._judges:
+            reward, over = simulator.judge(state, action, shifted, reward, over)
+        return shifted, reward, over
+
+
+def is_vector(state: Any) -> bool:
+    """Whether a state is a tuple of floats."""
+    return type(state) is tuple and FLOATS.issuperset(map(type, state))
 
 
 class Sighting(NamedTuple):

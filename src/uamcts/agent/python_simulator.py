@@ -108,6 +108,16 @@ class PythonSimulator:
             setattr(twin, self.kind, {"outcomes": twin._outcomes, "sample": twin._sample}[self.kind])
         return twin
 
+    @property
+    def all_numbers(self) -> bool:
+        """Whether the features of a state are all of its numbers, so that it can be rebuilt from them."""
+        return self._features is flatten and not callable(getattr(self.owner, "with_features", None))
+
+    @property
+    def judges(self) -> bool:
+        """Whether it says itself what a state pays, or whether it is an end."""
+        return any(callable(getattr(self.owner, name, None)) for name in ("reward", "terminal"))
+
     def judge(self, state: State, action: int, following: State, reward: float, over: bool) -> tuple[float, bool]:
         """Reward and end of a corrected next state: by the simulator's `reward` and `terminal`, if it offers them."""
         own_reward, own_end = (getattr(self.owner, name, None) for name in ("reward", "terminal"))
