@@ -14,7 +14,7 @@ from uamcts import reference
 from uamcts.agent.backend import Guides
 from uamcts.agent.experience import Experience
 from uamcts.agent.fact_files import fact_rows, pack, parse_fact, parse_raw, raw_rows, unpack
-from uamcts.agent.fitted_uncertainty import CachedUncertainty, FittedUncertainty
+from uamcts.agent.fitted_uncertainty import CachedUncertainty, DoubtOfNumbers, FittedUncertainty, plain_uncertainty
 from uamcts.agent.plain_variants import PlainVariants
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
@@ -47,7 +47,7 @@ class PlainPlanner(PlainVariants):
         if simulator.continuous:
             simulator.policy = guides.policy
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
-        self.uncertainty: CachedUncertainty | None = None
+        self.uncertainty: CachedUncertainty | DoubtOfNumbers | None = None
         self._probed = False
         self._unread: dict[int, Any] = {}
         """Raw transitions of a file whose classes were not met yet, by their places."""
@@ -103,7 +103,7 @@ class PlainPlanner(PlainVariants):
     def set_uncertainty(self, fitted: FittedUncertainty | Doubt | None) -> None:
         """Plans with this uncertainty from now on."""
         known = None if self.patched is None else self.patched.knows
-        self.uncertainty = None if fitted is None else CachedUncertainty(fitted, self.simulator, known)
+        self.uncertainty = None if fitted is None else plain_uncertainty(fitted, self.simulator, known)
 
     def remember(self, state: Any, action: int, following: Any, reward: float, terminal: bool) -> bool:
         """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""

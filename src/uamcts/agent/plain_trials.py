@@ -11,7 +11,7 @@ import numpy as np
 
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.measure import Measure, Outcome, Scales
-from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.agent.python_simulator import FLOATS, PythonSimulator
 from uamcts.corrections.mixture import model_kind
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
@@ -20,7 +20,6 @@ DRAWS = 32
 """Draws that stand for the distribution of a simulator that can only `sample`."""
 IMPOSSIBLE = 1e-3
 """The least probability of an outcome: a simulator may be wrong about what is possible."""
-FLOATS = frozenset({float})
 WORST = 1e4
 """The squared error of a prediction that could not be made."""
 
@@ -34,17 +33,19 @@ class ResidualSimulator:
         self.simulator, self.residual = simulator, residual
         self.num_actions, self.name = simulator.num_actions, simulator.name
         self.identity = self.key = simulator.key
-        self._all_numbers, self._judges = simulator.all_numbers, simulator.judges
+        self._call, self._all_numbers, self._judges = simulator.call, simulator.all_numbers, simulator.judges
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
     def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
         """One step: what the simulator predicts, shifted."""
         simulator = self.simulator
-        outcome = simulator.step(state, action)
-        following, reward, over = outcome
-        if self._all_numbers and is_vector(state) and is_vector(following):  # the usual case, and the quick one
-            shift = self.residual.shift(state, action)
+        try:
+            following, reward, over = outcome = self._call(state, action)
+        except Exception:
+            following, reward, over = outcome = simulator.step(state, action)  # says what is wrong
+        if self._all_numbers and type(state) is type(following) is tuple and FLOATS.issuperset(map(type, following)):
+            shift = self.residual.shift(state, action)  # the usual case, without arrays
             if shift is None or not any(shift):
                 return outcome
             shifted: Any = tuple(map(add, following, shift))
@@ -58,11 +59,6 @@ class ResidualSimulator:
         if self._judges:
             reward, over = simulator.judge(state, action, shifted, reward, over)
         return shifted, reward, over
-
-
-def is_vector(state: Any) -> bool:
-    """Whether a state is a tuple of floats."""
-    return type(state) is tuple and FLOATS.issuperset(map(type, state))
 
 
 class Sighting(NamedTuple):

@@ -36,6 +36,7 @@ State: TypeAlias = Any
 """A state of the user's own simulator: any object."""
 Outcome: TypeAlias = tuple[State, float, bool]
 """The next state, the reward and whether the episode is over."""
+NUMBERS, FLOATS = frozenset({float, int}), frozenset({float})
 
 
 class PythonSimulator:
@@ -109,9 +110,19 @@ class PythonSimulator:
         return twin
 
     @property
+    def plain_features(self) -> bool:
+        """Whether the features of a state are all of its numbers."""
+        return self._features is flatten
+
+    @property
+    def plain_inputs(self) -> bool:
+        """Whether the inputs of U are all numbers of a state."""
+        return self.plain_features and self._inputs is None
+
+    @property
     def all_numbers(self) -> bool:
-        """Whether the features of a state are all of its numbers, so that it can be rebuilt from them."""
-        return self._features is flatten and not callable(getattr(self.owner, "with_features", None))
+        """Whether the features of a state are all of its numbers, and it is rebuilt from them."""
+        return self.plain_features and not callable(getattr(self.owner, "with_features", None))
 
     @property
     def judges(self) -> bool:
@@ -174,8 +185,8 @@ class PythonSimulator:
 
     def quick_features(self, state: State) -> np.ndarray:
         """The features of a state, not checked: for trials, which may meet anything."""
-        if self._features is flatten and type(state) is tuple and all(type(part) is float for part in state):
-            return np.array(state)
+        if self._features is flatten and is_vector(state):
+            return np.array(state, np.float64)
         return np.asarray(self._features(state), np.float64).reshape(-1)
 
     def inputs(self, state: State) -> np.ndarray:
@@ -186,6 +197,9 @@ class PythonSimulator:
 
     def key(self, state: State) -> Hashable:
         """What tells a state from others: the simulator's `identity`, or the whole state."""
+        if self._identity is None and is_vector(state) and (total := sum(state)) == total:  # it holds no NaN
+            key: Hashable = state
+            return key
         try:
             return self.whole(state if self._identity is None else self._identity(state))
         except Exception as error:
@@ -235,11 +249,16 @@ class PythonSimulator:
         return range(self.num_actions) if legal is None else legal(state)
 
 
+def is_vector(state: State) -> bool:
+    """Whether a state is a tuple of Python numbers, as most are: there are shortcuts for these."""
+    return type(state) is tuple and NUMBERS.issuperset(map(type, state))
+
+
 def flatten(state: State) -> np.ndarray:
     """All numbers in a state that is made of numbers, arrays, tuples, lists, dictionaries and dataclasses."""
     if isinstance(state, (bool, int, float, np.ndarray, np.generic)):
         return np.asarray(state, np.float64).reshape(-1)
-    if type(state) is tuple and state and all(type(part) in (float, int) for part in state):
+    if is_vector(state) and state:
         return np.array(state, np.float64)
     if isinstance(state, dict):
         state = [state[key] for key in sorted(state)]

@@ -236,9 +236,14 @@ class PatchedModel:
 
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
-        planned = self._plan(self._place(state, action))
+        try:
+            place = self.key(state), action
+            known = place in self.facts
+        except TypeError:
+            place, known = self._place(state, action), True  # says what is wrong
+        planned = self._plan(place) if known else None
         if isinstance(planned, Mixture):
-            return self.facts[self._place(state, action)].most_frequent()
+            return self.facts[place].most_frequent()
         outcome: tuple[State, float, bool] = self.model.step(state, action) if planned is None else planned
         return outcome
 
