@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import add
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.measure import Measure, Outcome, Scales
 from uamcts.agent.python_simulator import FLOATS, PythonSimulator
+from uamcts.agent.simulator_probe import place_of
 from uamcts.corrections.mixture import model_kind
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
@@ -20,6 +21,8 @@ DRAWS = 32
 """Draws that stand for the distribution of a simulator that can only `sample`."""
 IMPOSSIBLE = 1e-3
 """The least probability of an outcome: a simulator may be wrong about what is possible."""
+MOST_SURPRISES = 5000
+"""Rows of surprises that are kept, some 2.5 MB."""
 WORST = 1e4
 """The squared error of a prediction that could not be made."""
 
@@ -82,6 +85,7 @@ class PlainTrials:
         measure: How errors are measured.
         scales: In which units.
         floor: An error up to this is as good as none.
+        surprises: What random simulators have said about transitions before. Fits ask for much the same again.
     """
 
     def __init__(
@@ -92,26 +96,43 @@ class PlainTrials:
         measure: Measure,
         scales: Scales,
         floor: float,
+        surprises: dict[Hashable, np.ndarray] | None = None,
     ):
+        self.surprises: dict[Hashable, np.ndarray] = {} if surprises is None else surprises
         self.simulator, self.laboratory, self.seen = simulator, laboratory, seen
         self.measure, self.scales, self.floor = measure, scales, floor
         self.random = simulator.kind != "step"
 
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Nats [G, rows]: log(u + floor), or the surprise where outcomes are random."""
+        if self.random:
+            return self._surprises(names, values, rows)
         found = np.zeros((len(values), len(rows)))
         for place, vector in enumerate(values):
-            model = self._model(names, vector)
-            if self.random:
-                found[place] = [self.seen[row].times * self._surprise(model, self.seen[row]) for row in rows]
-            else:
-                parts = self.residuals(names, vector, rows, model)
-                found[place] = np.log(np.minimum(np.sum(parts**2, axis=1), WORST) + self.floor)
+            parts = self.residuals(names, vector, rows)
+            found[place] = np.log(np.minimum(np.sum(parts**2, axis=1), WORST) + self.floor)
         return found
 
-    def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray, model: Any = None) -> np.ndarray:
+    def _surprises(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Nats [G, rows] of a random simulator; what was asked before is looked up."""
+        if len(self.surprises) > MOST_SURPRISES:
+            self.surprises.clear()
+        key, asked = self.simulator.key, (tuple(names), values.tobytes())
+        models: list[PythonSimulator] = []
+        columns = []
+        for sight in (self.seen[row] for row in rows):
+            place = asked, key(sight.state), place_of(sight.action), key(sight.following), *sight.real[1:]
+            column = self.surprises.get(place)
+            if column is None:
+                models = models or [self._model(names, vector) for vector in values]
+                column = np.array([self._surprise(model, sight) for model in models])
+                self.surprises[place] = column
+            columns.append(sight.times * column)
+        return np.stack(columns, axis=1)
+
+    def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Differences for one set of values, [rows, parts]."""
-        model = self._model(names, values) if model is None else model
+        model = self._model(names, values)
         found = [self._predict(model, self.seen[row]) for row in rows]
         return self.measure.many_differences([self.seen[row].real for row in rows], found, self.scales, WORST)
 

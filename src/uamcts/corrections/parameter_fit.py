@@ -57,12 +57,12 @@ class _Selection:
         self.tried: dict[frozenset[str], tuple[float, dict[str, float]]] = {frozenset(): (self.plain, {})}
 
     def run(self, start: Fit | None) -> Fit | None:
-        if start is not None:  # what was fitted before is where a fit begins
-            self._try(start.values)
         if self.trials.random and self.choice.named and len(self.choice.believed) == 1:
             name = next(iter(self.choice.believed))
             mean, low, high = self._posterior(name, self.choice.believed[name])
             return Fit({name: mean}, {name: (low, high)})
+        if start is not None:  # what was fitted before is where a fit begins
+            self._try(start.values)
         if self.trials.random:
             self._try_single_values(len(self.choice.believed))
         else:
