@@ -11,6 +11,7 @@ from uamcts.corrections.doubt import Doubt, Evidence, doubtful, usual_error
 from uamcts.corrections.parameters import Choice, find_parameters, with_values
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.referee import Referee
+from uamcts.corrections.residual import Residual
 
 BUDGET = {"iterations": 10, "rollouts": 1, "depth": 5}
 
@@ -201,6 +202,13 @@ def test_a_border_beyond_which_the_simulator_is_wrong():
     assert after == pytest.approx(Worn().step((0.02, 0.0, 0.0, 0.0), 1)[0], abs=0.01)
     exact = (-0.02, 0.0, 0.0, 0.0)
     assert agent.backend.corrector.variant().step(exact, 1) == Pole().step(exact, 1)
+
+
+def test_an_action_that_was_never_taken_has_no_residual():
+    features = np.random.default_rng(0).normal(size=(60, 2))
+    found = Residual.fit(features, np.zeros(60, int), np.full((60, 2), 0.5), num_actions=2)
+    assert found.difference(features[0], 0) == pytest.approx(0.5)
+    assert found.difference(features[0], 1) == pytest.approx(0.0)
 
 
 def test_an_agent_whose_simulator_is_right_is_plain_mcts():

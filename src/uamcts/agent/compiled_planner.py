@@ -139,7 +139,7 @@ class CompiledPlanner(CompiledModel):
     @property
     def _varied(self) -> bool:
         """Whether facts about a deterministic simulator have several outcomes."""
-        return self.patched is not None and self.patched.varied
+        return self.patched is not None and self.patched.kind == "step" and self.patched.contradictions > 0
 
     def probe(self, state: PyTree, config: SearchConfig) -> None:
         """Finds out whether states recur. A compiled simulator is a pure function: there is nothing else to check."""

@@ -23,8 +23,8 @@ from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.plain_trials import DRAWS as SURPRISE_DRAWS
 from uamcts.agent.plain_trials import IMPOSSIBLE
-from uamcts.agent.python_simulator import flatten_jax
 from uamcts.agent.simulator_probe import TRIES
+from uamcts.agent.state_vectors import flatten_jax
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.facts import identity_of, patch_model, patch_uncertainty

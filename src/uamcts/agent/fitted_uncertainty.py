@@ -213,3 +213,31 @@ class CachedUncertainty:
         padded = np.concatenate([inputs, np.repeat(inputs[-1:], rows - len(inputs), axis=0)])
         answers = np.asarray(_every_action(self.fitted, padded, self.actions))[: len(inputs)].tolist()
         self.table.update(zip(states, answers, strict=True))
+
+
+class DoubtOfNumbers:
+    """The doubt that the plain search is given where the inputs of a state are its numbers: without a cache, or arrays.
+
+    Transitions that are `known` have U = 0.
+    """
+
+    def __init__(self, doubt: Doubt, simulator: Any, known: Callable[[Any, int], bool] | None = None):
+        self.simulator, self.known, self.doubt = simulator, known, doubt.table()
+
+    def __call__(self, state: Any, action: int) -> float:
+        try:
+            if type(state) is not tuple:
+                raise TypeError
+            level = self.doubt.level(state, action)
+        except (TypeError, ValueError):  # not a tuple of numbers
+            level = self.doubt.level(tuple(self.simulator.inputs(state).tolist()), action)
+        return 0.0 if level and self.known is not None and self.known(state, action) else level
+
+
+def plain_uncertainty(
+    fitted: FittedUncertainty | Doubt, simulator: Any, known: Callable[[Any, int], bool] | None
+) -> CachedUncertainty | DoubtOfNumbers:
+    """What the plain search is given."""
+    if isinstance(fitted, Doubt) and simulator.plain_inputs:
+        return DoubtOfNumbers(fitted, simulator, known)
+    return CachedUncertainty(fitted, simulator, known)

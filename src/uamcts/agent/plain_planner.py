@@ -14,7 +14,7 @@ from uamcts import reference
 from uamcts.agent.backend import Guides
 from uamcts.agent.experience import Experience
 from uamcts.agent.fact_files import fact_rows, pack, parse_fact, parse_raw, raw_rows, unpack
-from uamcts.agent.fitted_uncertainty import CachedUncertainty, FittedUncertainty
+from uamcts.agent.fitted_uncertainty import CachedUncertainty, DoubtOfNumbers, FittedUncertainty, plain_uncertainty
 from uamcts.agent.plain_variants import PlainVariants
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
@@ -47,7 +47,7 @@ class PlainPlanner(PlainVariants):
         if simulator.continuous:
             simulator.policy = guides.policy
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
-        self.uncertainty: CachedUncertainty | None = None
+        self.uncertainty: CachedUncertainty | DoubtOfNumbers | None = None
         self._probed = False
         self._unread: dict[int, Any] = {}
         """Raw transitions of a file whose classes were not met yet, by their places."""
@@ -103,7 +103,7 @@ class PlainPlanner(PlainVariants):
     def set_uncertainty(self, fitted: FittedUncertainty | Doubt | None) -> None:
         """Plans with this uncertainty from now on."""
         known = None if self.patched is None else self.patched.knows
-        self.uncertainty = None if fitted is None else CachedUncertainty(fitted, self.simulator, known)
+        self.uncertainty = None if fitted is None else plain_uncertainty(fitted, self.simulator, known)
 
     def remember(self, state: Any, action: int, following: Any, reward: float, terminal: bool) -> bool:
         """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""
@@ -113,16 +113,20 @@ class PlainPlanner(PlainVariants):
         if not self.deterministic:
             self.patched.remember(state, action, following, reward, terminal, agrees=True)
             return True
-        old = self._variant.step(state, action) if before is None else before
-        agrees = before is None and old[1:] == (reward, terminal) and self.key(old[0]) == self.key(following)
-        if before is not None:
-            said = self._variant.step(state, action)
-            agrees = said[1:] == (reward, terminal) and self.key(said[0]) == self.key(following)
+        said = self._variant.step(state, action)
+        agrees, old = self._is_close(said, (following, reward, terminal)), said if before is None else before
         self.patched.remember(state, action, following, reward, terminal, agrees)
         new = self.patched.plans_with(state, action)
-        if isinstance(old, Mixture) or isinstance(new, Mixture) or len(self.patched.changes) != changes:
+        if new is None or isinstance(old, Mixture) or isinstance(new, Mixture) or len(self.patched.changes) != changes:
             return True
-        return bool(old[1:] != new[1:] or self.key(old[0]) != self.key(new[0]))
+        return not self._is_close(old, new)
+
+    def _is_close(self, one: tuple[Any, float, bool], other: tuple[Any, float, bool]) -> bool:
+        """Whether two outcomes are the same but for rounding: fitted parameters are not right to the last digit."""
+        if one[2] != other[2] or abs(one[1] - other[1]) > 1e-6 * max(1.0, abs(one[1])):
+            return False
+        same = self.key(one[0]) == self.key(other[0])
+        return same or np.allclose(self.features(one[0]), self.features(other[0]), rtol=1e-6, atol=1e-9)
 
     def forget_node(self, plan: reference.Result, state: Any) -> bool:
         """Has the next search on this graph look at one state anew. Returns False for a tree, where that cannot be."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.measure import Measure, Outcome, Scales
 from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.agent.simulator_probe import place_of
+from uamcts.agent.state_vectors import FLOATS
 from uamcts.corrections.mixture import model_kind
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
@@ -19,6 +22,8 @@ DRAWS = 32
 """Draws that stand for the distribution of a simulator that can only `sample`."""
 IMPOSSIBLE = 1e-3
 """The least probability of an outcome: a simulator may be wrong about what is possible."""
+MOST_SURPRISES = 5000
+"""Rows of surprises that are kept, some 2.5 MB."""
 WORST = 1e4
 """The squared error of a prediction that could not be made."""
 
@@ -32,20 +37,37 @@ class ResidualSimulator:
         self.simulator, self.residual = simulator, residual
         self.num_actions, self.name = simulator.num_actions, simulator.name
         self.identity = self.key = simulator.key
+        self._call, self._all_numbers, self._judges = simulator.call, simulator.all_numbers, simulator.judges
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
+    def _ask(self, state: Any, action: int) -> tuple[Any, float, bool]:
+        """What the simulator predicts; if it fails, an error that says what is wrong."""
+        try:
+            following, reward, over = self._call(state, action)
+        except Exception:
+            return self.simulator.step(state, action)
+        return following, reward, over
+
     def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
         """One step: what the simulator predicts, shifted."""
-        simulator = self.simulator
-        following, reward, over = simulator.step(state, action)
-        shift = self.residual.difference(simulator.features(state), action)
-        if not np.any(shift):
-            return following, reward, over
-        shifted = simulator.rebuild(following, simulator.features(following) + shift)
-        if shifted is None:
-            return following, reward, over
-        return (shifted, *simulator.judge(state, action, shifted, reward, over))
+        simulator, outcome = self.simulator, self._ask(state, action)
+        following, reward, over = outcome
+        if self._all_numbers and type(state) is type(following) is tuple and FLOATS.issuperset(map(type, following)):
+            shift = self.residual.shift(state, action)  # the usual case, without arrays
+            if shift is None or not any(shift):
+                return outcome
+            shifted: Any = tuple(map(add, following, shift))
+        else:
+            shift = self.residual.shift(simulator.features(state).tolist(), action)
+            if shift is None or not any(shift):
+                return outcome
+            shifted = simulator.rebuild(following, simulator.features(following) + shift)
+            if shifted is None:
+                return outcome
+        if self._judges:
+            reward, over = simulator.judge(state, action, shifted, reward, over)
+        return shifted, reward, over
 
 
 class Sighting(NamedTuple):
@@ -69,6 +91,7 @@ class PlainTrials:
         measure: How errors are measured.
         scales: In which units.
         floor: An error up to this is as good as none.
+        surprises: What random simulators have said about transitions before. Fits ask for much the same again.
     """
 
     def __init__(
@@ -79,26 +102,43 @@ class PlainTrials:
         measure: Measure,
         scales: Scales,
         floor: float,
+        surprises: dict[Hashable, np.ndarray] | None = None,
     ):
+        self.surprises: dict[Hashable, np.ndarray] = {} if surprises is None else surprises
         self.simulator, self.laboratory, self.seen = simulator, laboratory, seen
         self.measure, self.scales, self.floor = measure, scales, floor
         self.random = simulator.kind != "step"
 
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Nats [G, rows]: log(u + floor), or the surprise where outcomes are random."""
+        if self.random:
+            return self._surprises(names, values, rows)
         found = np.zeros((len(values), len(rows)))
         for place, vector in enumerate(values):
-            model = self._model(names, vector)
-            if self.random:
-                found[place] = [self.seen[row].times * self._surprise(model, self.seen[row]) for row in rows]
-            else:
-                parts = self.residuals(names, vector, rows, model)
-                found[place] = np.log(np.minimum(np.sum(parts**2, axis=1), WORST) + self.floor)
+            parts = self.residuals(names, vector, rows)
+            found[place] = np.log(np.minimum(np.sum(parts**2, axis=1), WORST) + self.floor)
         return found
 
-    def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray, model: Any = None) -> np.ndarray:
+    def _surprises(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Nats [G, rows] of a random simulator; what was asked before is looked up."""
+        if len(self.surprises) > MOST_SURPRISES:
+            self.surprises.clear()
+        key, asked = self.simulator.key, (tuple(names), values.tobytes())
+        models: list[PythonSimulator] = []
+        columns = []
+        for sight in (self.seen[row] for row in rows):
+            place = asked, key(sight.state), place_of(sight.action), key(sight.following), *sight.real[1:]
+            column = self.surprises.get(place)
+            if column is None:
+                models = models or [self._model(names, vector) for vector in values]
+                column = np.array([self._surprise(model, sight) for model in models])
+                self.surprises[place] = column
+            columns.append(sight.times * column)
+        return np.stack(columns, axis=1)
+
+    def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Differences for one set of values, [rows, parts]."""
-        model = self._model(names, values) if model is None else model
+        model = self._model(names, values)
         found = [self._predict(model, self.seen[row]) for row in rows]
         return self.measure.many_differences([self.seen[row].real for row in rows], found, self.scales, WORST)
 

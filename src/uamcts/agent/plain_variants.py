@@ -38,6 +38,7 @@ class PlainVariants:
         self._variant: Any = simulator
         """The simulator with the corrections in use."""
         self._laboratory: Any = None
+        self._surprises: dict[Hashable, np.ndarray] = {}
         self._shifts = False
 
     def parameters(self) -> dict[str, float]:
@@ -84,7 +85,9 @@ class PlainVariants:
             ]
         if self._laboratory is None:
             self._laboratory = laboratory(self.simulator.owner)
-        return PlainTrials(self.simulator, self._laboratory, seen, measure, experience.scales, floor)
+        return PlainTrials(
+            self.simulator, self._laboratory, seen, measure, experience.scales, floor, self._surprises
+        )  # fmt: skip
 
     def next_features(self, raw: Sequence[Any], variant: Any) -> np.ndarray:
         """The features of the next states that a variant predicts."""

@@ -7,7 +7,9 @@ same action that was predicted correctly, so that doubt spreads only as far as n
 
 from __future__ import annotations
 
+import functools
 import math
+from array import array
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -180,6 +182,9 @@ class Doubt(eqx.Module):
         return DoubtTable(self)
 
 
+NO_BALLS: tuple[list[tuple[float, float]], list[Any]] = ([], [])
+
+
 class DoubtTable:
     """Balls in NumPy: U of all actions for rows of inputs."""
 
@@ -189,6 +194,41 @@ class DoubtTable:
         self.squares = np.asarray(doubt.radii, np.float64)[here] ** 2
         self.actions, self.levels = np.asarray(doubt.actions)[here], np.asarray(doubt.levels, np.float64)[here]
         self.offset, self.scale = np.asarray(doubt.offset, np.float64), np.asarray(doubt.scale, np.float64)
+        self._starts, self._sizes = self.offset.tolist(), self.scale.tolist()
+
+    def level(self, values: tuple[float, ...], action: int) -> float:
+        """U of one transition, for inputs as Python numbers; a TypeError if they are none."""
+        box, balls = self._lists.get(action, NO_BALLS)
+        if not balls:
+            return 0.0
+        for value, (low, high) in zip(values, box, strict=True):
+            if not low <= value <= high:
+                return 0.0
+        rounded = array("f", values)  # as all inputs are
+        point = [(value - start) / size for value, start, size in zip(rounded, self._starts, self._sizes, strict=True)]
+        best = 0.0
+        for centre, square, level in balls:
+            if level > best:
+                apart = 0.0
+                for one, other in zip(point, centre, strict=True):
+                    apart += (one - other) ** 2
+                if apart <= square:
+                    best = level
+        return best
+
+    @functools.cached_property
+    def _lists(self) -> dict[int, tuple[list[tuple[float, float]], list[Any]]]:
+        """For each action a box around its balls, a little larger, and (centre, square, level) of each ball."""
+        found = {}
+        for action in set(self.actions.tolist()):
+            own = self.actions == action
+            reach = np.sqrt(self.squares[own] + 1e-9)[:, None]
+            low, high = (self.offset + self.scale * (self.centres[own] + sign * reach) for sign in (-1, 1))
+            spare = 1e-6 * (np.abs(low) + np.abs(high))
+            box = zip((low - spare).min(axis=0).tolist(), (high + spare).max(axis=0).tolist(), strict=True)
+            columns = (self.centres[own].tolist(), (self.squares[own] + 1e-9).tolist(), self.levels[own].tolist())
+            found[action] = (list(box), list(zip(*columns, strict=True)))
+        return found
 
     def __call__(self, inputs: np.ndarray, num_actions: int) -> list[list[float]]:
         """U of every action, [rows][actions]."""

@@ -18,14 +18,12 @@ import math
 import numpy as np
 
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.trials import Fit, Trials
+from uamcts.corrections.trials import Fit, Trials, credible, log_prior
 
 MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
 FEWEST_ROWS, FITTED_ROWS, SCREENED_ROWS = 4, 64, 24
 """Transitions that a fit needs, those that it is computed from at most, and those that grids are compared on."""
-PRIOR = 4.0
-"""Transitions that the believed value of a probability is worth."""
 EXACT = 6.0
 """Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
 
@@ -37,11 +35,6 @@ def fit_parameters(trials: Trials, choice: Choice, count: int, start: Fit | None
         return None
     search = _Selection(trials, choice, np.arange(count))
     return search.run(start)
-
-
-def credible(count: int, gain: float) -> bool:
-    """Whether a mean gain of so many nats on `count` transitions is more than one more parameter brings by chance."""
-    return gain > 0.1 and count * gain > 3.0 * math.log(count) + 4.0
 
 
 class _Selection:
@@ -59,12 +52,12 @@ class _Selection:
         self.tried: dict[frozenset[str], tuple[float, dict[str, float]]] = {frozenset(): (self.plain, {})}
 
     def run(self, start: Fit | None) -> Fit | None:
-        if start is not None:  # what was fitted before is where a fit begins
-            self._try(start.values)
         if self.trials.random and self.choice.named and len(self.choice.believed) == 1:
             name = next(iter(self.choice.believed))
             mean, low, high = self._posterior(name, self.choice.believed[name])
             return Fit({name: mean}, {name: (low, high)})
+        if start is not None:  # what was fitted before is where a fit begins
+            self._try(start.values)
         if self.trials.random:
             self._try_single_values(len(self.choice.believed))
         else:
@@ -91,6 +84,12 @@ class _Selection:
         """Fits a set of parameters from a start."""
         values = self._refine(first)
         found, place = (self._loss(values), values), frozenset(first)
+        for digits in () if self.trials.random else (2, 3, 4, 6):
+            short = {name: float(f"{value:.{digits}g}") for name, value in values.items()}
+            loss = self._loss(short)
+            if loss <= found[0] + 1e-9:  # people write 1.4 and not 1.4000000000000041
+                found = loss, short
+                break
         if place not in self.tried or found[0] < self.tried[place][0]:
             self.tried[place] = found
 
@@ -255,7 +254,9 @@ class _Selection:
         high = min(high, max(centre, believed) + 4 * max(abs(believed), 1.0))
         for _ in range(2):  # the second time where the first has found some weight
             grid = np.linspace(low, high, 41)
-            losses = self.trials.losses([name], grid[:, None], self.rows).sum(axis=1) - self._log_prior(name, grid)
+            losses = self.trials.losses([name], grid[:, None], self.rows).sum(axis=1) - log_prior(
+                self.choice, name, grid
+            )
             weights = np.where(np.isfinite(losses), np.exp(np.min(losses) - losses), 0.0)
             weights /= max(weights.sum(), 1e-300)
             total = np.cumsum(weights)
@@ -267,14 +268,6 @@ class _Selection:
             float(grid[int(np.searchsorted(total, 0.025))]),
             float(grid[min(int(np.searchsorted(total, 0.975)), 40)]),
         )
-
-    def _log_prior(self, name: str, grid: np.ndarray) -> np.ndarray:
-        """What is believed counts like a few transitions, so that the first ones do not rule a plan."""
-        believed = self.choice.believed[name]
-        if 0.0 < believed < 1.0 and self.choice.bounds(name) == (0.0, 1.0):
-            inside = np.clip(grid, 1e-6, 1.0 - 1e-6)
-            return np.asarray(PRIOR * (believed * np.log(inside) + (1.0 - believed) * np.log(1.0 - inside)))
-        return np.asarray(-0.5 * ((grid - believed) / max(abs(believed), 1.0)) ** 2)
 
     def _ranges(self, chosen: dict[str, float]) -> dict[str, tuple[float, float]]:
         """About 95 % of where each value may lie: by the curvature, or by the posterior."""

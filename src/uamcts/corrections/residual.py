@@ -128,29 +128,33 @@ class Residual:
 
     def difference(self, features: Vector, action: int) -> Vector:
         """What to add to the believed features of the next state."""
-        result = [0.0] * self.centre.size
+        return np.array(self.shift(features.tolist(), action) or [0.0] * self.centre.size)
+
+    def shift(self, values: Sequence[float], action: int) -> list[float] | None:
+        """The same for features as Python numbers; None where there is nothing to add."""
         table = self._tables[action]
         if table is None:
-            return np.array(result)
-        bounds, nodes, leaves = table
-        values = features.tolist()
+            return None
+        bounds, node = table
         weight = 1.0
         offsets = []
         for value, (lower, upper, centre, reach) in zip(values, bounds, strict=True):
             if not lower <= value <= upper:
                 weight = min(1 - (lower - value if value < lower else value - upper) / reach, weight)
                 if not weight > 0:
-                    return np.array(result)
+                    return None
             offsets.append(value - centre)
-        node = 0
-        while node < INNER:
-            split, threshold = nodes[node]
-            node = 2 * node + 1 + (split >= 0 and values[split] > threshold)
-        for output, total, slopes, low, high in leaves[node - INNER]:
+        while type(node) is tuple:
+            split, threshold, left, right = node
+            node = right if values[split] > threshold else left
+        if not node:
+            return None
+        result = [0.0] * len(offsets)
+        for output, total, slopes, low, high in node:
             for input, slope in slopes:
                 total += slope * offsets[input]
             result[output] = weight * (low if total < low else high if total > high else total)
-        return np.array(result)
+        return result
 
     def difference_jax(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " features"]:
         """The same under `jit` and `vmap`."""
@@ -218,10 +222,19 @@ class Residual:
         tables: list[Any] = []
         for action in range(self.num_actions):
             bounds = np.stack([self.lower[action], self.upper[action], self.centre, self.reach], axis=1).tolist()
-            nodes = list(zip(self.split[action].tolist(), self.threshold[action].tolist(), strict=True))
-            leaves = [self._leaf_table(action, leaf) for leaf in range(LEAVES)]
-            tables.append((bounds, nodes, leaves) if any(leaves) else None)
+            root = self._node_table(action, 0)
+            tables.append((bounds, root) if root else None)
         return tables
+
+    def _node_table(self, action: int, node: int) -> Any:
+        """A node of a tree: (feature, threshold, left, right), or a list for a leaf; only nodes that split."""
+        if node >= INNER:
+            return self._leaf_table(action, node - INNER)
+        split, left = int(self.split[action, node]), self._node_table(action, 2 * node + 1)
+        if split == NO_SPLIT:
+            return left
+        right = self._node_table(action, 2 * node + 2)
+        return (split, float(self.threshold[action, node]), left, right) if left or right else []
 
     def _leaf_table(self, action: int, leaf: int) -> list[Any]:
         """Of each feature that is corrected: its number, intercept, slopes that are not 0, and bounds."""

@@ -1,0 +1,241 @@
+"""What it costs to correct: an act beside plain MCTS, and an observe as experience grows to 100,000 transitions.
+
+    python benchmarks/agent_cost.py --json agent_cost.json --plot benchmarks/agent_cost.png
+    python benchmarks/agent_cost.py --only act --compiled
+    python benchmarks/agent_cost.py --only observe --most 10000 --worlds pole_gravity
+
+"act" compares an agent with its defaults, after it has learned, with plain MCTS (`Agent(simulator, "none",
+corrections=())`) in the true simulator, so that both plan in about the same world, and in the wrong one, at equal
+settings. No search goes on from the one before (`reuse=False`). The agents act in turns, in states that were met in the
+real world; the figures are medians. "observe" shows random play to an agent: milliseconds per transition, refits
+included, over all transitions so far, and for those since the last row; and what the agent holds in memory. All times
+are those in which the thread had a core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from agent_worlds import use_one_thread
+
+ACT_WORLDS = {
+    "right_pole": "nothing is wrong: cart pole",
+    "pole_gravity": "gravity x 6, corrected",
+    "pole_worn": "worn motor: a residual",
+    "drag": "drag: a residual",
+    "right_grid": "nothing is wrong: grid",
+    "reward_cells": "grid: facts",
+    "unknown_slip": "grid that slips: facts, doubt",
+    "slippery_lake_40": "slippery lake, p is named",
+}
+COMPILED_WORLDS = {"gymnax_pole_gravity": "gymnax: gravity x 6", "gymnax_pole_worn": "gymnax: worn motor"}
+OBSERVE_WORLDS = {
+    "right_pole": "cart pole, nothing is wrong",
+    "pole_gravity": "cart pole, gravity x 6",
+    "drag": "point robot, drag",
+    "reward_cells": "grid, unknown tolls",
+    "unknown_slip": "grid that slips",
+    "slippery_lake_40": "slippery lake, p is named",
+}
+LEARNED, STATES = 600, 40
+"""Transitions before acts are measured, and the states in which they are."""
+LONGEST = 60
+"""Steps of an episode of random play."""
+
+
+def random_play(world: Any, num_actions: int, seed: int = 0) -> Iterator[tuple[Any, int, Any, float, bool]]:
+    """Transitions of the real world under random actions, for ever."""
+    import random
+
+    rng = random.Random(seed)  # noqa: S311 (play, not secrets)
+    while True:
+        seed += 1
+        state, over, steps = world.reset(seed), False, 0
+        while not over and steps < LONGEST:
+            action = rng.randrange(num_actions)
+            after, reward, over = world.step(action)
+            yield state, action, after, reward, over
+            state, steps = after, steps + 1
+
+
+def show(agent: Any, transition: tuple[Any, int, Any, float, bool]) -> None:
+    state, action, after, reward, over = transition
+    agent.observe(state, action, after, reward=reward, terminal=over)
+
+
+def make_agents(name: str) -> tuple[Any, dict[str, Any]]:
+    """The real world, and agents that do not go on from their last search."""
+    from worlds import ZOO
+
+    import uamcts
+
+    entry = ZOO[name]
+    setting = entry.make()
+    given = {"seed": 0, "reuse": False, **entry.budget}
+    plain = {"estimator": "none", "corrections": (), **given}
+    agents = {
+        "agent": uamcts.Agent(setting.wrong, parameters=entry.parameters, **given),
+        "true": uamcts.Agent(setting.trues[-1], **plain),
+        "wrong": uamcts.Agent(setting.wrong, **plain),
+    }
+    return setting.worlds[-1], agents
+
+
+def describe(agent: Any) -> str:
+    """What the agent has learned."""
+    backend = agent.backend
+    balls = 0 if backend.uncertainty is None else backend.uncertainty.count
+    facts = backend.planner.recurrence()
+    return f"{backend.corrector.in_use}, {0 if facts is None else facts.facts} facts, {balls} doubtful places"
+
+
+def measure_act(name: str, rounds: int) -> dict[str, Any]:
+    """Milliseconds of an act of each agent, in turns."""
+    world, agents = make_agents(name)
+    play = random_play(world, agents["agent"].backend.planner.num_actions)
+    for _ in range(LEARNED):
+        show(agents["agent"], next(play))
+    states = [next(play)[0] for _ in range(STATES)]
+    times: dict[str, list[float]] = {row: [] for row in agents}
+    clock = time.process_time if name in COMPILED_WORLDS else time.thread_time
+    for number in range(-1, rounds):  # the first round warms up, and compiles
+        for state in states:
+            for row, agent in agents.items():
+                start = clock()
+                agent.act(state)
+                if number >= 0:
+                    times[row].append(clock() - start)
+    found = {f"{row}_ms": 1000 * statistics.median(seconds) for row, seconds in times.items()}
+    return {
+        "world": name, "about": {**ACT_WORLDS, **COMPILED_WORLDS}[name], "in_use": describe(agents["agent"]), **found,
+        "times_true": found["agent_ms"] / found["true_ms"], "times_wrong": found["agent_ms"] / found["wrong_ms"],
+    }  # fmt: skip
+
+
+def checkpoints(most: int) -> list[int]:
+    """Numbers of transitions at which figures are taken: three for each power of ten, from 100 on."""
+    found = [step * 10**power for power in range(2, 9) for step in (1, 2, 5)]
+    return [*[number for number in found if number < most], most]
+
+
+def measure_observe(name: str, most: int) -> list[dict[str, Any]]:
+    """Milliseconds of an observe as transitions grow in number. Memory is measured in a run of its own: it slows."""
+    rows: list[dict[str, Any]] = []
+    for memory in (False, True):
+        world, agents = make_agents(name)
+        agent, done, total, last = agents["agent"], 0, 0.0, 0.0
+        play = random_play(world, agent.backend.planner.num_actions)
+        show(agent, next(play))  # the first one tries the simulator out, and loads what is needed
+        gc.collect()
+        if memory:
+            tracemalloc.start()
+        for place, count in enumerate(checkpoints(most)):
+            transitions = [next(play) for _ in range(count - done)] if not memory else ()
+            start = time.thread_time()
+            for transition in transitions:
+                show(agent, transition)
+            took = 1000 * (time.thread_time() - start)
+            if memory:
+                for _ in range(count - done):
+                    show(agent, next(play))
+                gc.collect()
+                rows[place]["mb"] = tracemalloc.get_traced_memory()[0] / 1e6
+            else:
+                total += took
+                last = took / (count - done)
+                rows.append({"world": name, "about": OBSERVE_WORLDS[name], "transitions": count,
+                             "ms": total / count, "ms_since_last": last, "in_use": describe(agent)})  # fmt: skip
+            done = count
+        if memory:
+            tracemalloc.stop()
+    return rows
+
+
+def draw(rows: list[dict[str, Any]], target: Path) -> None:
+    """Draws time and memory against the number of transitions."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, (times, memory) = plt.subplots(1, 2, figsize=(11, 4.2))
+    for name, about in OBSERVE_WORLDS.items():
+        here = [row for row in rows if row["world"] == name]
+        counts = [row["transitions"] for row in here]
+        if here:
+            times.loglog(counts, [row["ms"] for row in here], "o-", markersize=3, label=about)
+            memory.loglog(counts, [row["mb"] for row in here], "o-", markersize=3, label=about)
+    times.axhline(1.0, color="black", linestyle=":", linewidth=1)
+    times.annotate("goal at 100,000", (times.get_xlim()[0], 1.0), (4, 4), textcoords="offset points", fontsize=8)
+    times.set(xlabel="transitions", ylabel="ms per observe, mean so far", title="Time, refits included")
+    memory.set(xlabel="transitions", ylabel="MB held by the agent", title="Memory")
+    times.legend(fontsize=8)
+    for axes in (times, memory):
+        axes.grid(alpha=0.3, which="both")
+    figure.tight_layout()
+    figure.savefig(target, dpi=110)
+
+
+def show_act(found: dict[str, Any]) -> str:
+    return (
+        f"{found['about']:32}{found['agent_ms']:8.2f} ms, plain MCTS {found['true_ms']:6.2f} (true model) and "
+        f"{found['wrong_ms']:6.2f} (wrong): x {found['times_true']:.2f} and x {found['times_wrong']:.2f}; "
+        f"{found['in_use']}"
+    )
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=("act", "observe"), help="by default both")
+    parser.add_argument("--worlds", default="", help="names out of benchmarks/worlds, separated by commas")
+    parser.add_argument("--compiled", action="store_true", help="measure acts in gymnax's cart poles as well")
+    parser.add_argument("--rounds", type=int, default=5, help=f"acts in each of {STATES} states (5)")
+    parser.add_argument("--most", type=int, default=100_000, help="transitions of an observe (100000)")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--plot", type=Path, help="draw the growth of observe into this file")
+    given = parser.parse_args(arguments)
+    for name in ("rounds", "most"):
+        if getattr(given, name) < 1:
+            parser.error(f"--{name} is {getattr(given, name)}; it must be at least 1")
+    given.names = [name for name in given.worlds.split(",") if name]
+    known = {**ACT_WORLDS, **COMPILED_WORLDS, **OBSERVE_WORLDS}
+    unknown = [name for name in given.names if name not in known]
+    if unknown:
+        parser.error(f"--worlds has {', '.join(unknown)}; the worlds here are {', '.join(known)}")
+    return given
+
+
+def main(arguments: list[str] | None = None) -> None:
+    given = parse(arguments)
+    use_one_thread()
+    found: dict[str, list[dict[str, Any]]] = {"act": [], "observe": []}
+    acts = {**ACT_WORLDS, **(COMPILED_WORLDS if given.compiled or given.names else {})}
+    for name in acts if given.only != "observe" else ():
+        if not given.names or name in given.names:
+            found["act"].append(measure_act(name, given.rounds))
+            print(show_act(found["act"][-1]), flush=True)
+    for name in OBSERVE_WORLDS if given.only != "act" else ():
+        if not given.names or name in given.names:
+            rows = measure_observe(name, given.most)
+            found["observe"] += rows
+            for row in rows:
+                print(
+                    f"{row['about']:32}{row['transitions']:8} transitions{row['ms']:8.3f} ms each so far"
+                    f"{row['ms_since_last']:8.3f} ms lately{row['mb']:8.2f} MB; {row['in_use']}", flush=True
+                )  # fmt: skip
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+    if given.plot and found["observe"]:
+        draw(found["observe"], given.plot)
+
+
+if __name__ == "__main__":
+    main()
