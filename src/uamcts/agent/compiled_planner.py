@@ -28,6 +28,7 @@ from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture
+from uamcts.corrections.python_facts import describe_changes
 from uamcts.errors import SimulatorError
 from uamcts.mcts.api import raise_flags
 from uamcts.mcts.config import SearchConfig
@@ -111,6 +112,10 @@ class CompiledPlanner(CompiledModel):
             found.append(((state, action, seen.following), outcome, seen.times))
         missing = times - sum(one[2] for one in found)  # a fit comes before the latest transition becomes a fact
         return [*found, (raw, latest, missing)] if missing > 0 else found
+
+    def changes(self) -> list[str]:
+        """Sentences about transitions that are no longer what they were."""
+        return [] if self.patched is None else describe_changes(self.patched.changes, self.action_names)
 
     def changed_at(self, steps: int) -> int:
         """After which of the agent's steps the world is as it is now."""

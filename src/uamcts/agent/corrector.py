@@ -43,7 +43,8 @@ class Corrector:
         self.planner, self.allowed = planner, frozenset(allowed)
         if "parameters" not in self.allowed and given:
             raise ValueError(f"parameters is {shown(given)}, but corrections leaves 'parameters' out; add it")
-        self.choice = Choice(given if "parameters" in self.allowed else (), planner.parameters(), planner.name)
+        given = given if "parameters" in self.allowed else ()
+        self.choice = Choice(given, planner.parameters(), planner.name, not planner.deterministic)
         self.referee = Referee(CANDIDATES)
         self.fit: Fit | None = None
         self.residuals: dict[str, Residual] = {}  # replaced, never changed

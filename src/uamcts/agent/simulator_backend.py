@@ -116,10 +116,11 @@ class SimulatorBackend:
 
     @property
     def note(self) -> str:
-        """Whether the last search was on a graph, if the agent has decided that."""
-        if not self.searching.chooses or self._previous is None or self.planner.num_actions is None:
-            return ""
-        return explain_recurrence(self.planner.state_recurrence)
+        """What was corrected in the model of the last search, and whether that was on a graph if the agent decides."""
+        said = list(self.corrector.sentences())
+        if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
+            said.append(explain_recurrence(self.planner.state_recurrence))
+        return "\n".join(said)
 
     def _accept_state(self, state: Any, argument: str) -> Any:
         """A state of the simulator, with as many numbers as the states that were seen."""
@@ -272,7 +273,8 @@ class SimulatorBackend:
         return count
 
     def report(self, most: int) -> Report:
-        known = self.steps, self.action_names, self.planner.recurrence(), self.corrector.sentences()
+        said = [*self.planner.changes(), *self.corrector.sentences()]
+        known = self.steps, self.action_names, self.planner.recurrence(), said
         return build_report(self.experience, self.measure, self._predict, most, *known)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
@@ -282,8 +284,9 @@ class SimulatorBackend:
         return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def save(self, path: FilePath) -> None:
-        self._stale_doubt = True
-        self._fit()
+        if self.chosen is None:  # levels of doubt are those that a loaded agent will have
+            self._stale_doubt = True
+            self._fit()
         save_backend(self, path)
         self._previous = None  # this agent and one that loads the file go on alike
 
