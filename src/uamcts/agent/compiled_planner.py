@@ -114,7 +114,6 @@ class CompiledPlanner(CompiledModel):
         return [*found, (raw, latest, missing)] if missing > 0 else found
 
     def changes(self) -> list[str]:
-        """Sentences about transitions that are no longer what they were."""
         return [] if self.patched is None else describe_changes(self.patched.changes, self.action_names)
 
     def changed_at(self, steps: int) -> int:
@@ -165,14 +164,13 @@ class CompiledPlanner(CompiledModel):
 
     def set_uncertainty(self, fitted: Doubt | FittedUncertainty | None) -> None:
         """Plans with this uncertainty from now on."""
-        if isinstance(fitted, Doubt):
-            fitted = _trim(fitted)
+        fitted = _trim(fitted) if isinstance(fitted, Doubt) else fitted
         self.uncertainty = None if fitted is None else jax.tree.map(jnp.asarray, fitted)
         self._memory = self._fresh_memory()
 
     def _fresh_memory(self) -> PyTree:
-        fitted = self.uncertainty
-        uncertainty: Any = None if fitted is None else fitted.uncertainty(self._compiled.numbers, self.num_actions)
+        fitted, numbers = self.uncertainty, self._compiled.numbers
+        uncertainty: Any = None if fitted is None else fitted.uncertainty(numbers, self.num_actions)
         return uncertainty.empty_cache() if hasattr(uncertainty, "empty_cache") else None
 
     def remember(self, state: PyTree, action: int, following: PyTree, reward: float, terminal: bool) -> bool:

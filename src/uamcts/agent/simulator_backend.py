@@ -37,10 +37,6 @@ def _span(config: SearchConfig) -> int:
     return config.depth + min(config.iterations, config.tree_depth)
 
 
-def _returns(config: SearchConfig) -> Returns:
-    return Returns(float(config.gamma), config.depth, _span(config))
-
-
 class SimulatorBackend:
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
@@ -64,7 +60,7 @@ class SimulatorBackend:
         self.name, self.action_names = planner.name, planner.action_names
         self.seed, self.minibatches, self.measure = seed, minibatches, measure
         self.experience = Experience()
-        self.returns = _returns(config)
+        self.returns = Returns.of(config, _span(config))
         self.uncertainty: FittedUncertainty | Doubt | None = None
         self.corrector = Corrector(planner, parameters, corrections)
         self.journal = Journal()
@@ -117,7 +113,7 @@ class SimulatorBackend:
     @property
     def note(self) -> str:
         """What was corrected in the model of the last search, and whether that was on a graph if the agent decides."""
-        said = list(self.corrector.sentences())
+        said = self.corrector.sentences()
         if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
             said.append(explain_recurrence(self.planner.state_recurrence))
         return "\n".join(said)
@@ -152,8 +148,7 @@ class SimulatorBackend:
         self._keep(sample)
         self.returns.add(self.planner.key(sample.row.state), self.planner.key(sample.row.following), *sample.paid)
         self.steps += 1
-        due = self.schedule is None or self.schedule.due(self.steps)
-        return self._learn() if due else False
+        return self._learn() if self.schedule is None or self.schedule.due(self.steps) else False
 
     def _compare(
         self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
@@ -273,9 +268,9 @@ class SimulatorBackend:
         return count
 
     def report(self, most: int) -> Report:
+        known = self.steps, self.action_names, self.planner.recurrence()
         said = [*self.planner.changes(), *self.corrector.sentences()]
-        known = self.steps, self.action_names, self.planner.recurrence(), said
-        return build_report(self.experience, self.measure, self._predict, most, *known)
+        return build_report(self.experience, self.measure, self._predict, most, *known, said)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
         if self.uncertainty is None:
@@ -296,7 +291,7 @@ class SimulatorBackend:
     def restore(self, groups: Groups) -> None:
         """Takes over the arrays of a file; raises an error for anything that is wrong with them."""
         restore(self, groups)
-        self.returns = _returns(self.config)
+        self.returns = Returns.of(self.config, _span(self.config))
         self.returns.least = counter(groups.counters, "least", np.float64, lambda least: -np.inf < least <= 0)
         self._stale_doubt = True
         self._fit()
