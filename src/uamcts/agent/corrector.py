@@ -26,8 +26,9 @@ FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
 FIRST_FIT, GROWTH, LONGEST_WAIT = 5, 1.4, 400
 """Fits come after so many transitions, then whenever there are so many times as many, at the latest after so many."""
-LATE, FEWEST_WRONG, BEFORE = 16, 5, 25
-"""A change of the world is suspected by the latest transitions, how many of them are wrong, and those before them."""
+LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
+"""A change of the world is suspected if so many of the latest transitions are wrong, unlike those before them, of which
+there must be so many; and confirmed once so many more are explained."""
 
 
 class Corrector:
@@ -109,7 +110,7 @@ class Corrector:
         """Fits where that is due, and decides what to use. Returns whether the corrected model is another one now."""
         if not self.active:
             return False
-        step, refitted = experience.steps, False
+        step, before = experience.steps, self._model()
         suspected = self._suspects_change(step)
         surprised = self._unexplained[0] >= max(6, 0.25 * self._unexplained[1]) and self.planner.deterministic
         if suspected or ((step >= self._next or surprised) and not self._explained()):
@@ -117,10 +118,17 @@ class Corrector:
             lived = step - self.since
             wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
             self._next = step + min(wait, LONGEST_WAIT)
-            refitted = self._fit(experience, measure)
-        before, self.in_use = self.in_use, self._choose()
+            self._fit(experience, measure)
+        self.in_use = self._choose()
         self._confirm_change(step)
-        return before != self.in_use or (refitted and self.in_use != "none")
+        changed = bool(self._model() != before)
+        self._scores = () if changed else self._scores  # those of another model say nothing about this one
+        return changed
+
+    def _model(self) -> Any:
+        """What tells the corrected model from others."""
+        fitted = self.fit is not None and self.in_use in ("parameters", "both")
+        return self.in_use, self.fit.values if self.fit and fitted else None, id(self.residuals.get(self.in_use))
 
     def _suspects_change(self, step: int) -> bool:
         """Whether the latest transitions are suddenly predicted much worse than those before.
@@ -146,12 +154,12 @@ class Corrector:
         if self.in_use == "parameters" and self._explained():
             self.since, self._suspected = self._suspected - 1, 0
             self.changes = (*self.changes, self.since + 1)[-20:]
-        elif step > self._suspected + 4 * LATE:
+        elif step > self._suspected + 4 * CONFIRMED:
             self._suspected, self._next = 0, step
 
     def _explained(self) -> bool:
         """Whether the corrected model has predicted everything lately, so that there is nothing to fit."""
-        return len(self._scores) >= LATE and max(self._scores[-LATE:]) <= self._exact
+        return len(self._scores) >= CONFIRMED and max(self._scores[-CONFIRMED:]) <= self._exact
 
     @property
     def _exact(self) -> float:
@@ -166,16 +174,15 @@ class Corrector:
             return "parameters"
         return best
 
-    def _fit(self, experience: Experience, measure: Measure) -> bool:
-        """Fits all corrections anew; returns whether any was fitted."""
+    def _fit(self, experience: Experience, measure: Measure) -> None:
+        """Fits all corrections anew."""
         errors = experience.simulator_errors(measure)
         rows = experience.latest(FITTED_ROWS, max(self.since, self._suspected - 1))
         wrong = errors[rows] > 0
         if self.planner.deterministic and wrong.sum() < 3 and self.fit is None:
-            return False
+            return
         if wrong.any():
             self.floor = max(1e-4 * float(np.median(errors[rows][wrong])), 1e-10)
-        before = self.fit, dict(self.residuals)
         exact = False
         if self.choice.believed:
             trials = self.planner.trials([experience.raw[row] for row in rows], experience, rows, measure, self.floor)
@@ -186,13 +193,9 @@ class Corrector:
                     vector = np.array([list(self.fit.values.values())])
                     losses = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen)))
                     exact = bool(np.mean(losses <= math.log(10 * self.floor)) > 0.9)
-        if not exact:
+        if not exact and not self._suspected:
             self._fit_residuals(experience)
         self._variants = {}
-        same = self.fit is before[0] or (
-            self.fit is not None and before[0] is not None and self.fit.values == before[0].values
-        )
-        return not same or bool(self.residuals) or bool(before[1])
 
     def _materially(self, found: Fit | None) -> Fit | None:
         """The new fit, or the one before if it is about the same: as long as a model holds, searches go on from it."""

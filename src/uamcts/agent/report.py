@@ -156,9 +156,13 @@ def build_report(
     action_names: Sequence[str],
     memory: Recurrence | None = None,
     corrections: Sequence[str] = (),
+    since: int = 0,
 ) -> Report:
-    """A report on the transitions with the largest U, learned or observed; `predicted` gives U-hat of some rows."""
-    errors = experience.uncertainties(measure)
+    """A report on the transitions with the largest U, learned or observed; `predicted` gives U-hat of some rows.
+
+    What was seen before step `since`, when the world was another one, is not held against the corrected model.
+    """
+    errors = np.where(experience.column("last") > since, experience.uncertainties(measure), 0.0)
     simulator_errors = experience.simulator_errors(measure)
     wrong = np.flatnonzero(errors)
     learned = predicted(wrong)

@@ -270,7 +270,7 @@ class SimulatorBackend:
     def report(self, most: int) -> Report:
         known = self.steps, self.action_names, self.planner.recurrence()
         said = [*self.planner.changes(), *self.corrector.sentences()]
-        return build_report(self.experience, self.measure, self._predict, most, *known, said)
+        return build_report(self.experience, self.measure, self._predict, most, *known, said, self.corrector.since)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
         if self.uncertainty is None:
