@@ -398,8 +398,8 @@ def test_two_outcomes_in_turn_are_chance_and_become_probabilities():
     assert model.noisy
     assert not model.changes
     outcomes = {after: chance for chance, (after, _, _) in model.planned_model().outcomes(2, 1)}
-    assert outcomes[3] == pytest.approx(13 / 23)  # ten of twenty, and the model's three
-    assert outcomes[2] == pytest.approx(10 / 23)
+    assert outcomes[3] == pytest.approx(20 / 30)  # ten of twenty, and the model's ten
+    assert outcomes[2] == pytest.approx(10 / 30)
 
 
 def test_a_lasting_change_is_taken_over_and_older_contradictions_are_tried_again():

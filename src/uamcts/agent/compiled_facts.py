@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float
 from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.mixture import Mixture, mix
 from uamcts.corrections.patched_model import CHECKED, PatchedModel
-from uamcts.corrections.python_facts import STEP_WEIGHT, Fact
+from uamcts.corrections.python_facts import Fact
 from uamcts.types import PyTree, Transition
 
 ROWS, BYTES = 65_536, 2**26
@@ -81,7 +81,7 @@ class CompiledFacts(PatchedModel):
         total = sum(count.times for count in counts)
         seen = [(count.times / total, (count.following, count.reward, count.terminal)) for count in counts]
         if self.kind == "step":
-            weight = STEP_WEIGHT if self.noisy else 0.0
+            weight = self.prior_weight if self.noisy else 0.0
             return Mixture(weight / (weight + total), [], seen)
         places: Any = fact.outcomes
         named = [count._replace(following=place[0]) for place, count in zip(places, counts, strict=True)]

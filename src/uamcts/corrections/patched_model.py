@@ -16,8 +16,7 @@ from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, mix, model_kind, predicted_outcomes
 from uamcts.corrections.python_facts import (
     MOST_FACTS,
-    RETURN,
-    STEP_WEIGHT,
+    NOISY,
     Change,
     Fact,
     OutcomeCount,
@@ -88,7 +87,7 @@ class PatchedModel:
     @property
     def noisy(self) -> bool:
         """Whether a deterministic model has met a world with chance: earlier outcomes have returned."""
-        return self.kind == "step" and self.contradictions >= RETURN
+        return self.kind == "step" and self.contradictions >= NOISY
 
     def remember(
         self,
@@ -131,6 +130,7 @@ class PatchedModel:
                     0 if before is None else before.confirmed + held)  # fmt: skip
         if self.kind == "step" and fact.has_changed:
             self.changes = (*self.changes, Change(self.clock, state, number))[-20:]
+            self.contradictions = max(self.contradictions - 1.0, 0.0)  # it was a change, not chance
             latest = outcomes[kind]._replace(times=streak.length)
             fact = replace(fact, outcomes={kind: latest}, confirmed=0)
             self._make_stale(place, self.clock)
@@ -146,7 +146,7 @@ class PatchedModel:
         self.repeats += 1
         if before.streak.kind == kind:
             return before.streak._replace(length=before.streak.length + 1)
-        self.contradictions += RETURN if kind in before.outcomes else 1.0
+        self.contradictions += NOISY if kind in before.outcomes else 1.0
         if self.noisy and not was_noisy:
             self._planned = {}
         return Streak(kind, 1, chance)
@@ -212,7 +212,7 @@ class PatchedModel:
         counts = list(fact.outcomes.values())
         if self.kind != "step":
             return mix(believed, counts, self.key, self.kind, self.prior_weight)
-        return mix(believed, counts, self.key, "outcomes", STEP_WEIGHT if self.noisy else 0.0, self.noisy)
+        return mix(believed, counts, self.key, "outcomes", self.prior_weight if self.noisy else 0.0, self.noisy)
 
     def twin(self) -> PatchedModel:
         """A copy that goes on by itself, as long as every change of its tables is written to its journal."""

@@ -17,10 +17,9 @@ PATIENCE = 1000
 """After how many transitions a fact that contradicts the model is tried again; twice as many every time it holds."""
 CHANGE = 0.02
 """A transition has changed if its latest outcomes are less probable than this as chance."""
-RETURN = 5.0
-"""An earlier outcome that returns is chance rather than a change: it counts like so many contradictions."""
-STEP_WEIGHT = 3.0
-"""k where a deterministic model meets a world with chance: how many transitions its one outcome is worth."""
+NOISY = 3.0
+"""Contradictions that no change explains, after which a world has chance. An earlier outcome that returns counts like
+so many."""
 
 
 class OutcomeCount(NamedTuple):

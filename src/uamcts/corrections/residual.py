@@ -95,7 +95,8 @@ class Residual:
         scale = features.std(axis=0) if previous_scale is None else np.array(previous_scale, float)
         scale[scale <= 1e-12 * np.abs(centre)] = 0
         unit = np.where(scale > 0, scale, 1)
-        differences = np.where(np.abs(differences) > 1e-9 * np.abs(features).max(axis=0), differences, 0)
+        largest = np.abs(features).max(axis=0)  # differences in the last digits of single precision are none
+        differences = np.where(np.abs(differences) > 1e-6 * largest, differences, 0)
         wrong = np.flatnonzero(differences.any(axis=0))
         learned = False
         for action in range(num_actions):
