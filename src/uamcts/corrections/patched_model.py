@@ -15,6 +15,7 @@ from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, mix, model_kind, predicted_outcomes
 from uamcts.corrections.python_facts import (
+    DETERMINISTIC,
     MOST_FACTS,
     NOISY,
     Change,
@@ -65,12 +66,11 @@ class PatchedModel:
         self.key = key if key is not None else lambda state: state
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
         self.facts: dict[tuple[Hashable, int], Fact] = {}
-        self.journal: Journal = Journal()
-        self._planned: dict[tuple[Hashable, int], Any] = {}
-        self._contradicting: dict[tuple[Hashable, int], int] = {}
+        self.journal = Journal()
+        self._planned: dict[Any, Any] = {}
+        self._contradicting: dict[Any, int] = {}
         self.clock, self.repeats, self.contradictions = 0, 0, 0.0
-        self.changes: tuple[Change, ...] = ()
-        """The latest changes of the world."""
+        self.changes: tuple[Change, ...] = ()  # the latest ones
         self.kind = model_kind(model)
         if self.kind != "step":  # only what the model itself offers: a search takes the first of the three it finds
             setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
@@ -201,18 +201,17 @@ class PatchedModel:
             fact = self.facts.get(place)
             if fact is None or fact.stale:
                 return None
-            single = self.kind == "step" and not self.noisy
-            planned = fact.most_frequent() if single and len(fact.outcomes) == 1 else self._mixture(fact, place[1])
+            certain = self.kind == "step" and not self.noisy and len(fact.outcomes) == 1 and fact.agrees
+            planned = fact.most_frequent() if certain else self._mixture(fact, place[1])
             self._planned[place] = planned
         return planned
 
     def _mixture(self, fact: Fact, action: int) -> Mixture:
         """What the model predicts and what was seen."""
-        believed = predicted_outcomes(self.model, fact.state, action)
-        counts = list(fact.outcomes.values())
+        believed, counts = predicted_outcomes(self.model, fact.state, action), list(fact.outcomes.values())
         if self.kind != "step":
             return mix(believed, counts, self.key, self.kind, self.prior_weight)
-        return mix(believed, counts, self.key, "outcomes", self.prior_weight if self.noisy else 0.0, self.noisy)
+        return mix(believed, counts, self.key, "outcomes", self.prior_weight if self.noisy else DETERMINISTIC, True)
 
     def twin(self) -> PatchedModel:
         """A copy that goes on by itself, as long as every change of its tables is written to its journal."""
@@ -246,13 +245,14 @@ class PatchedModel:
         return outcome
 
     def planned_model(self) -> Any:
-        """What to search in: this model; if facts about a deterministic one vary, one with `outcomes`.
+        """What to search in: this model; if facts contradict a deterministic one, one with `outcomes`.
 
         Where no fact says anything else than the model, that is the model itself, which need not look facts up.
         """
-        if self.kind == "step" and self.contradictions > 0:
-            return RandomModel(self.num_actions, self._outcomes, self)
-        return self.model if self.kind == "step" and not self._contradicting else self
+        if self.kind != "step":
+            return self
+        contradicted = self._contradicting or self.contradictions
+        return RandomModel(self.num_actions, self._outcomes, self) if contradicted else self.model
 
     def _outcomes(self, state: State, action: int) -> Any:
         """All outcomes, the model's and those seen, with their probabilities."""
