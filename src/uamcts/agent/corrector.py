@@ -130,8 +130,8 @@ class Corrector:
         """
         if not self.planner.deterministic or self._suspected or len(self._scores) < RECENT + BEFORE:
             return False
-        late, early = np.array(self._scores[-RECENT:]), np.array(self._scores[:-RECENT])
-        if np.min(late) <= np.quantile(early, 0.75) + SUDDEN:
+        late, early = min(self._scores[-RECENT:]) - SUDDEN, self._scores[:-RECENT]
+        if late <= min(early) or late <= np.quantile(early, 0.75):  # the first is quick to tell
             return False
         self._suspected, self._scores = step - RECENT + 1, ()
         self.referee.clear("parameters")

@@ -10,7 +10,7 @@ import numpy as np
 
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure, Scales
-from uamcts.corrections.doubt import Doubt, doubtful
+from uamcts.corrections.doubt import Doubt, DoubtTable, doubtful
 
 
 class FittedDoubt(NamedTuple):
@@ -19,6 +19,11 @@ class FittedDoubt(NamedTuple):
     doubt: Doubt | None
     usual: tuple[float, float] = (0.0, 0.0)
     """Of the next state, and of the rest."""
+    table: DoubtTable | None = None
+
+    def covers(self, row: Row) -> bool:
+        """Whether a transition is doubtful."""
+        return self.table is not None and self.table.level(tuple(row.inputs.tolist()), row.number) > 0
 
     def is_usual(self, row: Row, measure: Measure, scales: Scales) -> bool:
         """Whether the error of a transition is within what is usual."""
@@ -39,7 +44,7 @@ def fit_doubt(experience: Experience, measure: Measure, since: int) -> FittedDou
     wrong = doubtful(evidence, experience.slips)
     inputs, actions = (experience.column(name)[order] for name in ("inputs", "action"))
     found = Doubt.fit(inputs, actions, experience.uncertainties(measure)[order], wrong)
-    return FittedDoubt(found, evidence.usual_errors)
+    return FittedDoubt(found, evidence.usual_errors, None if found is None else found.table())
 
 
 def doubtful_errors(experience: Experience, measure: Measure, since: int) -> np.ndarray:

@@ -212,8 +212,8 @@ class SimulatorBackend:
         """Whether doubt may be another one after a transition: it was wrong, or right where doubt was expected."""
         if self.chosen is not None or not self._doubt.is_usual(row, self.measure, self.experience.scales):
             return True
-        doubt, now = self._doubt.doubt, self.steps % 50 == 0
-        return (now and max(self._doubt.usual) > 0) or (doubt is not None and (now or doubt.covers(row.inputs, row.number)))
+        anything = self._doubt.doubt is not None or max(self._doubt.usual) > 0
+        return (anything and self.steps % 50 == 0) or self._doubt.covers(row)
 
     def _use_corrections(self) -> None:
         """Plans with other corrections from now on; what was seen is judged anew by them."""
