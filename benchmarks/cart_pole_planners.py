@@ -126,7 +126,7 @@ def trusting(chosen, simulator, world, config):
     rewards, seconds = [], []
     begin = starts(chosen, 2 * chosen.episodes)
     for number in range(chosen.episodes):
-        agent, lived = uamcts.Agent(simulator, config=config, seed=chosen.seed + number), []
+        agent, lived = uamcts.Agent(simulator, config=config, seed=chosen.seed + number, corrections=()), []
         for start in (begin[number], begin[chosen.episodes + number]):
             state, over, steps = start, False, 0
             while not over and steps < chosen.longest:

@@ -50,7 +50,7 @@ def judge(before, after):
 
 
 def main(arguments=None):
-    chosen = options(__doc__, arguments, runs=10, episodes=6, iterations=60, longest=50)
+    chosen = options(__doc__, arguments, runs=20, episodes=6, iterations=60, longest=50)
     true = Boat(current_x=-0.2, current_y=0.25)
     world = World(true, lambda rng: (rng.uniform(0, 1), rng.uniform(0, 1)))
     return compare(

@@ -50,10 +50,10 @@ papers = uamcts.SearchConfig(**budget)
 trust = uamcts.SearchConfig(**budget, rules="trust", c=4.0)
 print(f"{arguments.runs} agents of {arguments.episodes} episodes, cut at {arguments.longest} steps (the shortest: 8)")
 for name, model, options in (
-    ("true simulator, MCTS", Floor(SHELF), {"estimator": "none", "config": papers, "memory": False}),
-    ("wrong simulator, MCTS", Floor(), {"estimator": "none", "config": papers, "memory": False}),
-    ("UA-MCTS, paper's rules", Floor(), {"config": papers, "memory": False}),
-    ("trust search", Floor(), {"config": trust, "memory": False}),
+    ("true simulator, MCTS", Floor(SHELF), {"estimator": "none", "config": papers, "corrections": ()}),
+    ("wrong simulator, MCTS", Floor(), {"estimator": "none", "config": papers, "corrections": ()}),
+    ("UA-MCTS, paper's rules", Floor(), {"config": papers, "corrections": ()}),
+    ("trust search", Floor(), {"config": trust, "corrections": ()}),
     ("trust search and memory", Floor(), {"config": trust}),
 ):
     lengths = []

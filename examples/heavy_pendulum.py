@@ -1,4 +1,4 @@
-"""A pendulum that is 1.4 times as heavy as its simulator believes, to be swung up by a weak motor.
+"""A pendulum that is twice as heavy as its simulator believes, to be swung up by a weak motor.
 
 python examples/heavy_pendulum.py
 
@@ -6,7 +6,7 @@ python examples/heavy_pendulum.py
                     (m)
                      |
                      | l
-          torque --> o  hinge, torques of -1.5, 0 and 1.5
+          torque --> o  hinge, torques of -2, 0 and 2
                      .
                      .  hangs down: the motor cannot lift it without a swing
                     (m)
@@ -23,7 +23,7 @@ from worlds_apart import World, compare, options
 class Pendulum:
     """Gymnasium's pendulum with a list of torques. A state is (angle, angular velocity)."""
 
-    torques = (-1.5, 0.0, 1.5)
+    torques = (-2.0, 0.0, 2.0)
     num_actions = 3
     action_names = tuple(f"torque {torque:+.1f}" for torque in torques)
 
@@ -48,10 +48,10 @@ def main(arguments=None):
     chosen = options(
         __doc__, arguments, quick={"runs": 3, "episodes": 2}, runs=20, episodes=6, iterations=60, longest=30
     )
-    true = Pendulum(m=1.4)
+    true = Pendulum(m=2.0)
     world = World(true, lambda rng: (wrap(math.pi + rng.uniform(-0.2, 0.2)), rng.uniform(-0.2, 0.2)))
     return compare(
-        chosen, world, Pendulum(), true, cause="a mass that is 1.4 times what the simulator believes",
+        chosen, world, Pendulum(), true, cause="a mass that is twice what the simulator believes",
         rollouts=1, depth=10, gamma=0.98,
     )  # fmt: skip
 

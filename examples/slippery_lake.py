@@ -45,7 +45,7 @@ class Lake:
 
 def main(arguments=None):
     chosen = options(
-        __doc__, arguments, quick={"runs": 8}, runs=200, episodes=1, iterations=100, longest=100, percent=40
+        __doc__, arguments, quick={"runs": 8}, runs=100, episodes=1, iterations=100, longest=100, percent=40
     )
     p = chosen.percent / 100
     return compare(

@@ -409,7 +409,7 @@ def test_a_document_may_be_filled_from_several_folders(tmp_path):
     assert path.read_text() == text.format("7.2", "5")
 
 
-@pytest.mark.parametrize("name", ["docs/beyond.md", "docs/trust.md", "docs/choosing.md", "README.md"])
+@pytest.mark.parametrize("name", ["docs/beyond.md", "docs/trust.md", "README.md"])
 def test_documents_say_what_the_summary_says(name):
     """`python -m uamcts.lab.report.markdown docs/results/beyond` with the documents repairs it."""
     text = (ROOT / name).read_text()

@@ -27,7 +27,8 @@ def every_estimator(quick, but=()):
 
 
 def agent_of(model, estimator, config=SEARCH, **options):
-    return uamcts.Agent(model, estimator, config, SCHEDULE, minibatches=600, memory=False, **options)
+    make = uamcts.Agent.paper if isinstance(model, uamcts.Domain) else uamcts.Agent
+    return make(model, estimator, config, SCHEDULE, minibatches=600, memory=False, **options)
 
 
 def as_state(fork, where):
@@ -214,7 +215,7 @@ def test_it_learns_from_errors_that_come_after_rounds_without_any(rules, name):
     config = uamcts.SearchConfig(iterations=2, rollouts=1, depth=2, rules=rules)
     estimator = Counted(jnp.float32(0), jnp.float32(0)) if name == "user" else name
     world = domain(wrong=0)
-    agent = uamcts.Agent(world, estimator, config, uamcts.Schedule(interval=10), minibatches=20)
+    agent = uamcts.Agent.paper(world, estimator, config, uamcts.Schedule(interval=10), minibatches=20)
     right, wrong = as_state(3, ON_ROAD), as_state(3, AT_FORK)
     for _ in range(50):
         agent.observe(right, TAKE, world.world(right, TAKE).state)
@@ -233,7 +234,9 @@ def test_the_papers_network_stops_for_good_and_under_trust_it_does_not():
     for rules, again in (("released", False), ("trust", True)):
         given = {"doubt_threshold": 0.01} if rules == "trust" else {}
         config = uamcts.SearchConfig(iterations=2, rollouts=1, depth=2, rules=rules, **given)
-        agent = uamcts.Agent(world, "network", config, uamcts.Schedule(interval=50, good_enough=1e9), minibatches=2)
+        agent = uamcts.Agent.paper(
+            world, "network", config, uamcts.Schedule(interval=50, good_enough=1e9), minibatches=2
+        )
         for _ in range(3):
             agent.observe(wrong, WAIT, world.world(wrong, WAIT).state)
             woken = agent.learn()

@@ -234,8 +234,6 @@ def test_the_probability_of_a_slip_has_a_posterior(kind):
 def test_facts_about_random_simulators_are_mixed_in(kind):
     """State 2, action 1, is a one-way street to 0 in fact: after one impossible outcome only what was seen counts."""
     agent = uamcts.Agent(slippery(kind, 0.2), parameters=(), gamma=0.9, iterations=16, rollouts=2, depth=10)
-    agent.act(jnp.int32(2))
-    assert float(agent.last_plan.values[1]) > 0.5
     for _ in range(2):
         agent.observe(jnp.int32(2), 1, jnp.int32(0), reward=-1.0, terminal=True)
     agent.act(jnp.int32(2))
@@ -254,28 +252,32 @@ def test_a_street_that_closes_is_planned_with_as_it_is_now():
     agent = uamcts.Agent(line(), **SMALL)
     four, five = jnp.int32(4), jnp.int32(5)
 
-    def planned():
-        agent.act(four)
-        facts = agent.backend.planner.patched
-        return facts.planned((agent.backend.planner.key(np.int32(4)), 1), 4)
+    def chances():
+        """The weight of the simulator, and that of every outcome."""
+        planner = agent.backend.planner
+        planned, known = planner._table.sync(planner.patched, 4).find(four, jnp.int32(1))
+        assert bool(known)
+        assert bool(planned.active)
+        outcomes = zip(planned.outcomes.state.tolist(), planned.probabilities.tolist(), strict=True)
+        return float(planned.share), {state: chance for state, chance in outcomes if chance > 0}
 
     for _ in range(10):
         agent.observe(four, 1, five, reward=0.0, terminal=False)
-    assert [int(one[0]) for _, one in planned()[1]] == [5]
-    for _ in range(2):
-        agent.observe(four, 1, four, reward=0.0, terminal=False)
-    assert [int(one[0]) for _, one in planned()[1]] == [4], "two in a row are a change"
+    assert chances() == (0.0, {5: 1.0})
+    agent.observe(four, 1, four, reward=0.0, terminal=False)
+    assert chances() == (0.0, {5: pytest.approx(10 / 11), 4: pytest.approx(1 / 11)})
+    agent.observe(four, 1, four, reward=0.0, terminal=False)
+    assert chances() == (0.0, {4: 1.0}), "two in a row are a change"
 
 
 def test_a_full_table_of_facts_keeps_the_latest(monkeypatch):
     monkeypatch.setattr(compiled_facts, "ROWS", 8)
     monkeypatch.setattr(compiled_facts, "BATCHES", (2, 4))
     agent = uamcts.Agent(line(), **SMALL)
-    planner = agent.backend.planner
     for place in range(1, 8):  # nothing moves, whatever the simulator says
         for action in (0, 1):
             agent.observe(jnp.int32(place), action, jnp.int32(place), reward=0.0, terminal=False)
-        agent.act(jnp.int32(place))
+        planner = agent.backend.planner
         table = planner._table.sync(planner.patched, 1)
         assert int(table.count) <= table.capacity == 8
         for action in (0, 1):

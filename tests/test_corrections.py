@@ -98,7 +98,8 @@ def test_bounds():
     wide = Choice(None, {"gravity": 9.8, "wind": 0.0, "p": 0.7, "sink": -2.0}, "x")
     assert wide.bounds("gravity") == pytest.approx((0.49, 196.0))
     assert wide.bounds("wind") == (-math.inf, math.inf)
-    assert wide.bounds("p") == (0.0, 1.0)
+    assert wide.bounds("p") == pytest.approx((0.035, 14.0))
+    assert Choice(None, {"p": 0.7}, "x", random=True).bounds("p") == (0.0, 1.0)
     assert wide.bounds("sink") == (-40.0, -0.1)
 
 
@@ -153,7 +154,7 @@ def test_the_fewest_parameters_that_explain_it_are_found(real, expected):
     assert corrector.in_use == "parameters"
     assert corrector.fit.values == pytest.approx(expected, rel=1e-3)
     assert all(f"{name} is about" in str(agent.report()) for name in expected)
-    assert "none of them is still predicted wrongly" in str(agent.report())
+    assert "after this, none of them is still predicted wrongly" in str(agent.report())
     assert agent.backend.uncertainty is None, "what is corrected is not doubted"
 
 

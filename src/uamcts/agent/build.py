@@ -131,6 +131,11 @@ def simulator_backend(
     corrections: Sequence[str],
 ) -> SimulatorBackend:
     """A backend for a simulator, with defaults for what is not given."""
+    if isinstance(estimator, str) and estimator.startswith("true"):
+        raise ValueError(
+            f"estimator is {estimator!r}, which knows the world of a domain: use uamcts.Agent.paper(domain, "
+            f"{estimator!r}), or leave it out"
+        )
     if estimator is None and config.rules != "trust":
         estimator = "nearest"
     if schedule is None and estimator is not None and estimator not in AT_ONCE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -18,7 +19,7 @@ from jaxtyping import Array, Bool, Float
 
 from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.mixture import Mixture, mix
-from uamcts.corrections.patched_model import PatchedModel
+from uamcts.corrections.patched_model import CHECKED, PatchedModel
 from uamcts.corrections.python_facts import STEP_WEIGHT, Fact
 from uamcts.types import PyTree, Transition
 
@@ -82,9 +83,38 @@ class CompiledFacts(PatchedModel):
         if self.kind == "step":
             weight = STEP_WEIGHT if self.noisy else 0.0
             return Mixture(weight / (weight + total), [], seen)
-        named = [count._replace(following=kind) for (kind, _), count in zip(fact.outcomes, counts, strict=True)]  # type: ignore[misc]
+        places: Any = fact.outcomes
+        named = [count._replace(following=place[0]) for place, count in zip(places, counts, strict=True)]
         believed = self.model.believed(fact.state, action)
         return mix(believed, named, lambda key: key, self.kind, self.prior_weight)._replace(seen=seen)
+
+    @property
+    def varied(self) -> bool:
+        """Whether facts about a deterministic model have several outcomes, so that it must be planned in as random."""
+        return self.kind == "step" and self.contradictions > 0
+
+    @property
+    def needed(self) -> bool:
+        """Whether any fact says something else than the model alone."""
+        return self.kind != "step" or self.varied or bool(self._contradicting)
+
+    def latest(self) -> list[tuple[Place, Fact]]:
+        """The facts that are compared with another model."""
+        return list(self.facts.items())[-CHECKED:]
+
+    def judge(self, place: Place, predicted: tuple[Hashable, float, bool]) -> None:
+        """Takes note of whether a fact is what another model predicts."""
+        fact = self.facts[place]
+        after, reward, over = fact.most_frequent()
+        agrees = (self.key(after), reward, over) == predicted
+        if agrees == fact.agrees:
+            return
+        fact = replace(fact, agrees=agrees)
+        self.journal.put(self.facts, place, fact)
+        if agrees or fact.stale:
+            self.journal.drop(self._contradicting, place)
+        else:
+            self.journal.put(self._contradicting, place, fact.due)
 
     def twin(self) -> CompiledFacts:
         """A copy that goes on by itself, as long as every change of its tables is written to its journal."""
@@ -168,7 +198,8 @@ class FactTable:
                 following[row * outcomes + slot] = after
                 chances[row, slot], rewards[row, slot], ends[row, slot] = chance, reward, over
         after = jax.tree.map(lambda leaf: leaf.reshape(size, outcomes, *leaf.shape[1:]), stack(following))
-        planned_rows = PlannedFact(Transition(after, rewards, ends), chances, shares.astype(np.float32), active)
+        parts: list[Any] = [rewards, ends, chances, shares.astype(np.float32), active]
+        planned_rows = PlannedFact(Transition(after, *parts[:2]), *parts[2:])
         actions = np.array([place[1] for place in places] + [0] * (size - len(places)), np.int32)
         return stack(states), actions, planned_rows, np.arange(size) < len(places)
 

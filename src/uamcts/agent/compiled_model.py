@@ -119,7 +119,7 @@ class CompiledModel:
                 after, outcome = self.predict(state, action, RealOutcome(following, None, None), variant)
                 found.append((outcome, np.nan if measure.own is None else float(measure.own(following, after))))
             return found
-        for states, features, rewards, ends in self._chunks(raw, variant):
+        for states, features, rewards, ends, _ in self._chunks(raw, variant):
             after = [None] * len(features) if measure.own is None else unstack(states)
             for row in range(len(features)):
                 outcome = Outcome(features[row].astype(np.float64), float(rewards[row]), bool(ends[row]))

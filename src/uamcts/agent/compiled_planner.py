@@ -28,6 +28,7 @@ from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture
+from uamcts.corrections.python_facts import describe_changes
 from uamcts.errors import SimulatorError
 from uamcts.mcts.api import raise_flags
 from uamcts.mcts.config import SearchConfig
@@ -47,6 +48,8 @@ class CompiledPlanner(CompiledModel):
         self.num_actions, self.action_names = simulator.num_actions, simulator.action_names
         self.state_recurrence = StateRecurrence()
         self._probed = self._revisited = self._used_facts = False
+        self._loaded = False
+        """Whether the facts come from a file and were compared with the variant that is about to be used."""
         self._variant = self._believed
         self.patched = self._no_facts() if memory else None
         self._table = FactTable(self._example, self._compiled.identity)
@@ -72,8 +75,15 @@ class CompiledPlanner(CompiledModel):
         return twin
 
     def use(self, variant: Prepared) -> None:
-        """Plans in this variant of the simulator from now on."""
-        self._variant = variant
+        """Plans in this variant of the simulator from now on; facts are compared with it."""
+        facts = self.patched
+        if facts is not None and self.deterministic and variant is not self._variant and not self._loaded:
+            latest = facts.latest()
+            rows = [(fact.state, place[1], fact.state) for place, fact in latest]
+            found = [row for chunk in self._chunks(rows, variant) for row in zip(*chunk[2:], strict=True)]
+            for (place, _), (reward, over, words) in zip(latest, found, strict=True):
+                facts.judge(place, (words.tobytes(), float(reward), bool(over)))
+        self._variant, self._loaded = variant, False
 
     def trials(
         self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
@@ -84,9 +94,11 @@ class CompiledPlanner(CompiledModel):
             times = experience.column("times")[rows].tolist()
             found = [seen for row, most in zip(found, times, strict=True) for seen in self._all_seen(*row[:2], most)]
         found = found[-ROWS:]
-        seen, outcomes, times = ([one[part] for one in found] for part in range(3))
+        seen, outcomes = [one[0] for one in found], [one[1] for one in found]
         scales = experience.scales
-        return CompiledTrials(self._compiled, seen, outcomes, measure, scales, floor, np.array(times, float))
+        return CompiledTrials(
+            self._compiled, seen, outcomes, measure, scales, floor, np.array([one[2] for one in found], float)
+        )
 
     def _all_seen(self, raw: Any, latest: Outcome, times: int) -> list[tuple[Any, Outcome, int]]:
         """All outcomes of a transition that facts tell of, and how often each was seen, the latest one included."""
@@ -100,6 +112,9 @@ class CompiledPlanner(CompiledModel):
             found.append(((state, action, seen.following), outcome, seen.times))
         missing = times - sum(one[2] for one in found)  # a fit comes before the latest transition becomes a fact
         return [*found, (raw, latest, missing)] if missing > 0 else found
+
+    def changes(self) -> list[str]:
+        return [] if self.patched is None else describe_changes(self.patched.changes, self.action_names)
 
     def changed_at(self, steps: int) -> int:
         """After which of the agent's steps the world is as it is now."""
@@ -149,14 +164,13 @@ class CompiledPlanner(CompiledModel):
 
     def set_uncertainty(self, fitted: Doubt | FittedUncertainty | None) -> None:
         """Plans with this uncertainty from now on."""
-        if isinstance(fitted, Doubt):
-            fitted = _trim(fitted)
+        fitted = _trim(fitted) if isinstance(fitted, Doubt) else fitted
         self.uncertainty = None if fitted is None else jax.tree.map(jnp.asarray, fitted)
         self._memory = self._fresh_memory()
 
     def _fresh_memory(self) -> PyTree:
-        fitted = self.uncertainty
-        uncertainty: Any = None if fitted is None else fitted.uncertainty(self._compiled.numbers, self.num_actions)
+        fitted, numbers = self.uncertainty, self._compiled.numbers
+        uncertainty: Any = None if fitted is None else fitted.uncertainty(numbers, self.num_actions)
         return uncertainty.empty_cache() if hasattr(uncertainty, "empty_cache") else None
 
     def remember(self, state: PyTree, action: int, following: PyTree, reward: float, terminal: bool) -> bool:
@@ -202,7 +216,7 @@ class CompiledPlanner(CompiledModel):
         """Restores what `facts` returned."""
         fresh = None if self.patched is None else self._no_facts()
         unpack_facts(arrays, fresh, self._example, self.num_actions)
-        self.patched = fresh
+        self.patched, self._loaded = fresh, True
         self._table.reset()
         acted = [] if fresh is None else [key for key, _ in fresh.facts]
         self._revisited = len(set(acted)) < len(acted)
@@ -255,12 +269,14 @@ class CompiledPlanner(CompiledModel):
     def _facts_for(self, state: PyTree, previous: SearchResult | None) -> tuple[Any, SearchResult | None]:
         """The table of facts, and the search to go on from.
 
-        Where no state is ever met again, as with real numbers, looking facts up would only take time.
+        Where no state is ever met again, as with real numbers, or where nothing is doubted and no fact says anything
+        else than the model, looking facts up would only take time.
         """
         before = self._used_facts
         recur = not self._probed or self.state_recurrence.recurs or self._revisited or self._has_acted_in(state)
         self._revisited |= self._probed and recur
-        self._used_facts = self.patched is not None and recur
+        needed = self.patched is not None and (self.uncertainty is not None or self.patched.needed)
+        self._used_facts = needed and recur
         if self.patched is None or not self._used_facts:
             return None, previous
         wide = SEEN if self._varied or not self.deterministic else 1

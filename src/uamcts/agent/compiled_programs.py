@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
@@ -23,8 +23,8 @@ from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.plain_trials import DRAWS as SURPRISE_DRAWS
 from uamcts.agent.plain_trials import IMPOSSIBLE
-from uamcts.agent.python_simulator import flatten_jax
 from uamcts.agent.simulator_probe import TRIES
+from uamcts.agent.state_vectors import flatten_jax
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.facts import identity_of, patch_model, patch_uncertainty
@@ -37,6 +37,9 @@ from uamcts.mcts.search import SearchResult
 from uamcts.mcts.state_hash import word_vector
 from uamcts.randomness import pick
 from uamcts.types import PyTree, Transition
+
+Numbers: TypeAlias = Callable[[PyTree], jax.Array]
+"""Numbers of a state."""
 
 
 class Known(NamedTuple):
@@ -65,8 +68,8 @@ class Programs:
         features = simulator.features or flatten_jax
         given = simulator.inputs or features
         self.identity = identity_of(simulator)
-        self.features = lambda state: jnp.ravel(features(state)).astype(jnp.float32)
-        self.numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
+        self.features: Numbers = lambda state: jnp.ravel(features(state)).astype(jnp.float32)
+        self.numbers: Numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
         self.parameters = ParameterTree(simulator.params)
         self.believed = Variant(self.parameters.params)
         self.shift = Shift(self.features, simulator.example)
@@ -156,10 +159,10 @@ class Programs:
             running = jnp.cumsum(planned.probabilities)
             slot = jnp.minimum(jnp.sum(running <= second * running[-1]), running.size - 1)
             seen = known & (first >= planned.share)
-            return jax.tree.map(
+            return cast(Transition, jax.tree.map(
                 lambda ours, theirs: jnp.where(seen, theirs[slot].astype(jnp.asarray(ours).dtype), ours), model,
                 planned.outcomes,
-            )  # fmt: skip
+            ))  # fmt: skip
 
         return drawn
 
@@ -188,17 +191,18 @@ class Programs:
         after, chances = problem.outcomes_of(state, action, jnp.zeros(2, jnp.uint32), jnp.int32(0))
         return after, (chances, jax.vmap(self.features)(after.state), jax.vmap(self.words)(after.state))
 
-    def _one(self, variant: Variant, state: PyTree, action: jax.Array) -> tuple[PyTree, jax.Array, Any, Any]:
-        """The outcome of a step in a deterministic simulator, and its features."""
+    def _one(self, variant: Variant, state: PyTree, action: jax.Array) -> tuple[PyTree, Any, Any, Any, Any]:
+        """The outcome of a step in a deterministic simulator: next state, its features, reward, end, its words."""
         after, reward, terminal = self.step(variant)(state, action)
-        return after, self.features(after), jnp.asarray(reward, jnp.float32), jnp.asarray(terminal).astype(bool)
+        numbers = jnp.asarray(reward, jnp.float32), jnp.asarray(terminal).astype(bool)
+        return after, self.features(after), *numbers, self.words(after)
 
     def _trial(self, vector: jax.Array, seen: Seen) -> Any:
         """What a simulator with other parameters predicts of a transition: its outcome, or how surprising it is."""
         variant = Variant(self.parameters.filled(vector))
         if self.simulator.kind != "step":
             return self._surprise(variant, seen)
-        return self._one(variant, seen.state, seen.action)[1:]
+        return self._one(variant, seen.state, seen.action)[1:4]
 
     def _surprise(self, variant: Variant, seen: Seen) -> jax.Array:
         """-log of the probability of a real transition in a random simulator; of its density, for a continuum."""

@@ -24,12 +24,12 @@ CORRECTIONS = ("facts", "parameters", "residual")
 CANDIDATES = ("none", "parameters", "residual", "both")
 FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
-FIRST_FIT, GROWTH, LONGEST_WAIT = 5, 1.4, 400
-"""Fits come after so many transitions, then whenever there are so many times as many, at the latest after so many."""
-RECENT, BEFORE = 8, 25
-"""A change of the world is noticed by this many transitions in a row, against at least so many before them."""
-SUDDEN = 2.0
-"""Nats by which the latest transitions must be predicted worse than those before."""
+FIRST_FIT, GROWTH = 5, 1.4
+"""Fits come after so many transitions, then whenever there are so many times as many."""
+LONGEST_WAIT, LIFETIMES = 400, 20
+"""At the latest, one comes after so many, or a twentieth of all that were seen in this world, whichever is more."""
+LATE, FEWEST_WRONG, BEFORE = 16, 5, 25
+"""A change of the world is suspected by the latest transitions, how many of them are wrong, and those before them."""
 
 
 class Corrector:
@@ -45,7 +45,8 @@ class Corrector:
         self.planner, self.allowed = planner, frozenset(allowed)
         if "parameters" not in self.allowed and given:
             raise ValueError(f"parameters is {shown(given)}, but corrections leaves 'parameters' out; add it")
-        self.choice = Choice(given if "parameters" in self.allowed else (), planner.parameters(), planner.name)
+        given = given if "parameters" in self.allowed else ()
+        self.choice = Choice(given, planner.parameters(), planner.name, not planner.deterministic)
         self.referee = Referee(CANDIDATES)
         self.fit: Fit | None = None
         self.residuals: dict[str, Residual] = {}  # replaced, never changed
@@ -57,8 +58,8 @@ class Corrector:
         """When the world changed in a way that corrections explain."""
         self._suspected = 0
         """When it may have changed, as long as nothing explains that."""
-        self._unexplained = 0
-        """Transitions since the last fit that the corrected model has not predicted."""
+        self._unexplained = (0, 0)
+        """Transitions that the corrected model has not predicted, since the last fit and before."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
@@ -102,7 +103,8 @@ class Corrector:
                 state, action, real, outcome, self.variant(name), measure, scales, self.floor
             )
         self.referee.add(scores, errors)
-        self._unexplained += scores[self.in_use] > math.log(10.0 * self.floor)
+        if scores[self.in_use] > self._exact:
+            self._unexplained = self._unexplained[0] + 1, self._unexplained[1]
         self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]
 
     def update(self, experience: Experience, measure: Measure) -> bool:
@@ -111,12 +113,12 @@ class Corrector:
             return False
         step, refitted = experience.steps, False
         suspected = self._suspects_change(step)
-        surprised = self._unexplained >= max(6, 0.2 * step) and self.planner.deterministic
+        surprised = self._unexplained[0] >= max(6, 0.25 * self._unexplained[1]) and self.planner.deterministic
         if suspected or ((step >= self._next or surprised) and not self._explained()):
-            self._unexplained = 0
+            self._unexplained = 0, sum(self._unexplained)
             lived = step - self.since
             wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
-            self._next = step + min(wait, LONGEST_WAIT)
+            self._next = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
             refitted = self._fit(experience, measure)
         before, self.in_use = self.in_use, self._choose()
         self._confirm_change(step)
@@ -128,12 +130,15 @@ class Corrector:
         That may be a part of the world that was not seen before. Parameters are then fitted to the latest transitions
         alone; only if they go on to explain everything has the world changed.
         """
-        if not self.planner.deterministic or self._suspected or len(self._scores) < RECENT + BEFORE:
+        if not self.planner.deterministic or self._suspected or len(self._scores) < LATE + BEFORE:
             return False
-        late, early = min(self._scores[-RECENT:]) - SUDDEN, self._scores[:-RECENT]
-        if late <= min(early) or late <= np.quantile(early, 0.75):  # the first is quick to tell
+        if sum(score > self._exact for score in self._scores[-LATE:]) < FEWEST_WRONG:
             return False
-        self._suspected, self._scores = step - RECENT + 1, ()
+        wrong = np.array(self._scores) > self._exact
+        usual = (wrong[:-LATE].sum() + 1.0) / (len(wrong) - LATE + 2.0)
+        if wrong[-LATE:].mean() < 4.0 * usual:
+            return False
+        self._suspected, self._scores = step - LATE + 1 + int(np.argmax(wrong[-LATE:])), ()
         self.referee.clear("parameters")
         self.referee.clear("both")
         return True
@@ -142,15 +147,20 @@ class Corrector:
         """Believes in a change once its parameters explain all that followed, and forgets about it if they do not."""
         if not self._suspected:
             return
-        if self.in_use == "parameters" and len(self._scores) >= 2 * RECENT and self._explained():
+        if self.in_use == "parameters" and self._explained():
             self.since, self._suspected = self._suspected - 1, 0
             self.changes = (*self.changes, self.since + 1)[-20:]
-        elif step > self._suspected + 6 * RECENT:
+        elif step > self._suspected + 4 * LATE:
             self._suspected, self._next = 0, step
 
     def _explained(self) -> bool:
         """Whether the corrected model has predicted everything lately, so that there is nothing to fit."""
-        return len(self._scores) >= 2 * RECENT and max(self._scores[-2 * RECENT :]) <= math.log(10.0 * self.floor)
+        return len(self._scores) >= LATE and max(self._scores[-LATE:]) <= self._exact
+
+    @property
+    def _exact(self) -> float:
+        """A score up to this is that of an exact prediction."""
+        return math.log(10.0 * self.floor)
 
     def _choose(self) -> str:
         """The referee's choice; parameters that the user has named are preferred until they turn out worse."""

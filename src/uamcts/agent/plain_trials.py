@@ -11,8 +11,9 @@ import numpy as np
 
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.measure import Measure, Outcome, Scales
-from uamcts.agent.python_simulator import FLOATS, PythonSimulator
+from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import place_of
+from uamcts.agent.state_vectors import FLOATS
 from uamcts.corrections.mixture import model_kind
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
@@ -40,13 +41,18 @@ class ResidualSimulator:
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
+    def _ask(self, state: Any, action: int) -> tuple[Any, float, bool]:
+        """What the simulator predicts; if it fails, an error that says what is wrong."""
+        try:
+            following, reward, over = self._call(state, action)
+        except Exception:
+            return self.simulator.step(state, action)
+        return following, reward, over
+
     def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
         """One step: what the simulator predicts, shifted."""
-        simulator = self.simulator
-        try:
-            following, reward, over = outcome = self._call(state, action)
-        except Exception:
-            following, reward, over = outcome = simulator.step(state, action)  # says what is wrong
+        simulator, outcome = self.simulator, self._ask(state, action)
+        following, reward, over = outcome
         if self._all_numbers and type(state) is type(following) is tuple and FLOATS.issuperset(map(type, following)):
             shift = self.residual.shift(state, action)  # the usual case, without arrays
             if shift is None or not any(shift):

@@ -18,6 +18,7 @@ from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import predicted_outcomes
 from uamcts.corrections.parameters import laboratory
 from uamcts.corrections.patched_model import PatchedModel
+from uamcts.corrections.python_facts import describe_changes
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
 
@@ -32,7 +33,7 @@ class PlainVariants:
 
     def __init__(self, simulator: PythonSimulator, patched: PatchedModel | None):
         self.simulator, self.patched = simulator, patched
-        self._probe = Probe(simulator)
+        self._probe, self.action_names = Probe(simulator), simulator.action_names
         self._journal = Journal()
         self._answers: dict[tuple[Hashable, Hashable], tuple[Any, float, bool]] = {}
         self._variant: Any = simulator
@@ -92,6 +93,10 @@ class PlainVariants:
     def next_features(self, raw: Sequence[Any], variant: Any) -> np.ndarray:
         """The features of the next states that a variant predicts."""
         return np.stack([self.features(variant.step(one[0], one[1])[0]) for one in raw])
+
+    def changes(self) -> list[str]:
+        """Sentences about transitions that are no longer what they were."""
+        return [] if self.patched is None else describe_changes(self.patched.changes, self.action_names)
 
     def changed_at(self, steps: int) -> int:
         """After which of the agent's steps the world is as it is now."""

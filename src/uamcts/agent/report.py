@@ -25,7 +25,7 @@ class ModelError(NamedTuple):
     times: int
     """How often it was seen."""
     believed: Outcome
-    """What the simulator predicts."""
+    """What the corrected model predicts; without corrections, the simulator."""
     real: Outcome
     """What really happened, the last time."""
     error: float
@@ -59,6 +59,7 @@ class Report:
         remaining: int = 0,
     ):
         self.remaining = remaining
+        self.corrected = any("corrected" in sentence or "shifted" in sentence for sentence in corrections)
         self.corrections = tuple(corrections)
         self.errors, self.seen, self.steps, self.wrong = tuple(errors), seen, steps, wrong
         self.action_names, self.memory = tuple(action_names), memory
@@ -83,9 +84,13 @@ class Report:
             return "nothing was observed yet: call agent.observe(state, action, next_state) after every real step"
         head = f"the simulator was wrong in {self.wrong} of {self.seen} different transitions ({self.steps} real steps)"
         head += "".join(f"\n{sentence}" for sentence in self.corrections)
-        if self.corrections and self.wrong:
-            left = f"{self.remaining} of them are" if self.remaining else "none of them is"
-            head += f"\nafter this {left} still predicted wrongly"
+        if self.corrected and self.wrong:
+            left = (
+                "none of them is"
+                if not self.remaining
+                else f"{self.remaining} {'is' if self.remaining == 1 else 'are'}"
+            )
+            head += f"\nafter this, {left} still predicted wrongly"
         elif self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
             head += (
                 "; where nearly every transition is doubtful, avoiding doubtful ones may harm: correct the simulator, "
@@ -94,7 +99,8 @@ class Report:
         head += "".join(f"\n{sentence}" for sentence in self._of_memory())
         if not self.errors:
             return head
-        table = [("learned U", "seen U", "times", "state", "action", "the simulator says", "really")]
+        says = "the corrected model says" if self.corrected else "the simulator says"
+        table = [("learned U", "seen U", "times", "state", "action", says, "really")]
         for error in self.errors:
             name = self.action_names[error.action] if self.action_names else str(error.action)
             table.append(
@@ -162,7 +168,7 @@ def build_report(
             experience.rows["features"][place].copy(),
             int(experience.rows["action"][place]),
             int(experience.rows["times"][place]),
-            experience.outcome("believed", place),
+            experience.outcome("used", place),
             experience.outcome("real", place),
             float(errors[place]),
             float(learned[rank]),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Self
+
+from uamcts.mcts.config import SearchConfig
 
 
 class Returns:
@@ -18,6 +21,11 @@ class Returns:
         self.least = 0.0
         self._recent: list[float] = []
         self._place: Hashable = None
+
+    @classmethod
+    def of(cls, config: SearchConfig, span: int) -> Self:
+        """Returns as a search counts them."""
+        return cls(float(config.gamma), config.depth, span)
 
     def add(self, before: Hashable, after: Hashable, reward: float, terminal: bool) -> None:
         """Adds a step between two places; one that does not start where the last one ended begins an episode."""

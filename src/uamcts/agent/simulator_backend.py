@@ -37,10 +37,6 @@ def _span(config: SearchConfig) -> int:
     return config.depth + min(config.iterations, config.tree_depth)
 
 
-def _returns(config: SearchConfig) -> Returns:
-    return Returns(float(config.gamma), config.depth, _span(config))
-
-
 class SimulatorBackend:
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
@@ -64,7 +60,7 @@ class SimulatorBackend:
         self.name, self.action_names = planner.name, planner.action_names
         self.seed, self.minibatches, self.measure = seed, minibatches, measure
         self.experience = Experience()
-        self.returns = _returns(config)
+        self.returns = Returns.of(config, _span(config))
         self.uncertainty: FittedUncertainty | Doubt | None = None
         self.corrector = Corrector(planner, parameters, corrections)
         self.journal = Journal()
@@ -116,10 +112,11 @@ class SimulatorBackend:
 
     @property
     def note(self) -> str:
-        """Whether the last search was on a graph, if the agent has decided that."""
-        if not self.searching.chooses or self._previous is None or self.planner.num_actions is None:
-            return ""
-        return explain_recurrence(self.planner.state_recurrence)
+        """What was corrected in the model of the last search, and whether that was on a graph if the agent decides."""
+        said = self.corrector.sentences()
+        if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
+            said.append(explain_recurrence(self.planner.state_recurrence))
+        return "\n".join(said)
 
     def _accept_state(self, state: Any, argument: str) -> Any:
         """A state of the simulator, with as many numbers as the states that were seen."""
@@ -151,8 +148,7 @@ class SimulatorBackend:
         self._keep(sample)
         self.returns.add(self.planner.key(sample.row.state), self.planner.key(sample.row.following), *sample.paid)
         self.steps += 1
-        due = self.schedule is None or self.schedule.due(self.steps)
-        return self._learn() if due else False
+        return self._learn() if self.schedule is None or self.schedule.due(self.steps) else False
 
     def _compare(
         self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
@@ -273,8 +269,9 @@ class SimulatorBackend:
         return count
 
     def report(self, most: int) -> Report:
-        known = self.steps, self.action_names, self.planner.recurrence(), self.corrector.sentences()
-        return build_report(self.experience, self.measure, self._predict, most, *known)
+        known = self.steps, self.action_names, self.planner.recurrence()
+        said = [*self.planner.changes(), *self.corrector.sentences()]
+        return build_report(self.experience, self.measure, self._predict, most, *known, said)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
         if self.uncertainty is None:
@@ -283,8 +280,9 @@ class SimulatorBackend:
         return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def save(self, path: FilePath) -> None:
-        self._stale_doubt = True
-        self._fit()
+        if self.chosen is None:  # levels of doubt are those that a loaded agent will have
+            self._stale_doubt = True
+            self._fit()
         save_backend(self, path)
         self._previous = None  # this agent and one that loads the file go on alike
 
@@ -294,7 +292,7 @@ class SimulatorBackend:
     def restore(self, groups: Groups) -> None:
         """Takes over the arrays of a file; raises an error for anything that is wrong with them."""
         restore(self, groups)
-        self.returns = _returns(self.config)
+        self.returns = Returns.of(self.config, _span(self.config))
         self.returns.least = counter(groups.counters, "least", np.float64, lambda least: -np.inf < least <= 0)
         self._stale_doubt = True
         self._fit()

@@ -1,1 +1,1 @@
-"""What an agent corrects about a simulator: the facts it has seen."""
+"""What an agent corrects about a simulator: facts, parameters, residuals; who judges them; what is still doubtful."""

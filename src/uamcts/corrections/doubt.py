@@ -224,7 +224,7 @@ class DoubtTable:
 
     @functools.cached_property
     def _lists(self) -> dict[int, tuple[list[tuple[float, float]], list[Any]]]:
-        """For each action a box around its balls, a little larger than they are, and (centre, square, level) of each."""
+        """For each action a box around its balls, a little larger, and (centre, square, level) of each ball."""
         found = {}
         for action in set(self.actions.tolist()):
             own = self.actions == action

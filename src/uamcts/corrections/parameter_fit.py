@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.trials import Fit, Trials
+from uamcts.corrections.trials import Fit, Trials, credible, log_prior
 
 MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
@@ -35,11 +35,6 @@ def fit_parameters(trials: Trials, choice: Choice, count: int, start: Fit | None
         return None
     search = _Selection(trials, choice, np.arange(count))
     return search.run(start)
-
-
-def credible(count: int, gain: float) -> bool:
-    """Whether a mean gain of so many nats on `count` transitions is more than one more parameter brings by chance."""
-    return gain > 0.1 and count * gain > 3.0 * math.log(count) + 4.0
 
 
 class _Selection:
@@ -89,6 +84,12 @@ class _Selection:
         """Fits a set of parameters from a start."""
         values = self._refine(first)
         found, place = (self._loss(values), values), frozenset(first)
+        for digits in () if self.trials.random else (2, 3, 4, 6):
+            short = {name: float(f"{value:.{digits}g}") for name, value in values.items()}
+            loss = self._loss(short)
+            if loss <= found[0] + 1e-9:  # people write 1.4 and not 1.4000000000000041
+                found = loss, short
+                break
         if place not in self.tried or found[0] < self.tried[place][0]:
             self.tried[place] = found
 
@@ -104,10 +105,8 @@ class _Selection:
 
     def _same_explanation(self, loss: float, chosen: dict[str, float]) -> tuple[str, ...]:
         """Other single parameters that explain as much as the chosen one."""
-        if len(chosen) > 1:
-            return ()
         others = [(place, found[0]) for place, found in self.tried.items() if len(place) == 1 and place != set(chosen)]
-        return tuple(next(iter(place)) for place, other in others if other < loss + 0.1)
+        return tuple(next(iter(place)) for place, other in others if other < loss + 0.1 and len(chosen) == 1)
 
     def _units(self, values: dict[str, float]) -> np.ndarray:
         """A step of each parameter that changes it by its own size."""
@@ -248,14 +247,16 @@ class _Selection:
         return dict(zip(names, np.clip(found.x, low, high).tolist(), strict=True))
 
     def _posterior(self, name: str, centre: float) -> tuple[float, float, float]:
-        """Mean and about 95 % of the posterior of a single parameter under a flat prior."""
+        """Mean and about 95 % of the posterior of a single parameter."""
         low, high = self.choice.bounds(name)
         believed = self.choice.believed[name]
         low = max(low, min(centre, believed) - 4 * max(abs(believed), 1.0))
         high = min(high, max(centre, believed) + 4 * max(abs(believed), 1.0))
         for _ in range(2):  # the second time where the first has found some weight
             grid = np.linspace(low, high, 41)
-            losses = self.trials.losses([name], grid[:, None], self.rows).sum(axis=1)
+            losses = self.trials.losses([name], grid[:, None], self.rows).sum(axis=1) - log_prior(
+                self.choice, name, grid
+            )
             weights = np.where(np.isfinite(losses), np.exp(np.min(losses) - losses), 0.0)
             weights /= max(weights.sum(), 1e-300)
             total = np.cumsum(weights)

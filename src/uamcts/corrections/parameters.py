@@ -136,10 +136,11 @@ class Choice:
         given: What the user said: None (any that the simulator has), names, or names with bounds.
         found: The parameters of the simulator.
         name: The name of the simulator, for messages.
+        random: Whether the simulator is random: a value between 0 and 1 may then be a probability.
     """
 
-    def __init__(self, given: Any, found: Mapping[str, float], name: str):
-        self.named = given is not None
+    def __init__(self, given: Any, found: Mapping[str, float], name: str, random: bool = False):
+        self.named, self.random = given is not None, random
         self.believed = dict(found) if given is None else {}
         self._bounds: dict[str, Bounds] = {}
         if given is None:
@@ -161,7 +162,7 @@ class Choice:
         if value == 0.0:
             return -np.inf, np.inf
         ends = (value / 20.0, value * 20.0) if value > 0 else (value * 20.0, value / 20.0)
-        return (0.0, 1.0) if 0.0 < value < 1.0 and ends[1] > 1.0 and ends[0] >= 0.02 else ends
+        return (0.0, 1.0) if self.random and 0.0 < value < 1.0 else ends
 
     def grid(self, name: str) -> np.ndarray:
         """Values from which a fit starts, the believed one left out."""

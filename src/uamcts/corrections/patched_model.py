@@ -218,16 +218,14 @@ class PatchedModel:
         """A copy that goes on by itself, as long as every change of its tables is written to its journal."""
         other = copy.copy(self)
         other.journal = Journal()
-        for name, method in (("outcomes", other._outcomes), ("sample", other._sample)):
-            if name in vars(self):
-                setattr(other, name, method)
+        if self.kind != "step":
+            setattr(other, self.kind, {"outcomes": other._outcomes, "sample": other._sample}[self.kind])
         return other
 
     def recurrence(self) -> Recurrence:
         """Counts for a report."""
-        facts = self.facts.values()
-        times = sum(count.times for fact in facts for count in fact.outcomes.values())
-        return Recurrence(len(facts), times, sum(fact.varied for fact in facts))
+        times = sum(count.times for fact in self.facts.values() for count in fact.outcomes.values())
+        return Recurrence(len(self.facts), times, sum(fact.varied for fact in self.facts.values()))
 
     def knows(self, state: State, action: int) -> bool:
         """Whether there is a fact about this transition that is planned with."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from uamcts.arguments import short_repr
 from uamcts.types import PyTree
 
 State: TypeAlias = PyTree
@@ -99,3 +100,16 @@ class RandomModel:
         for name in ("legal_actions", "identity"):
             if hasattr(patched, name):
                 setattr(self, name, getattr(patched, name))
+
+
+def describe_changes(changes: Sequence[Change], action_names: Sequence[str]) -> list[str]:
+    """A sentence about each of the latest changes."""
+    return [
+        f"the world changed at about step {change.when}: {_name(change.action, action_names)} in "
+        f"{short_repr(change.state)} leads elsewhere now"
+        for change in changes[-3:]
+    ]
+
+
+def _name(action: int, names: Sequence[str]) -> str:
+    return repr(names[action]) if names else f"action {action}"

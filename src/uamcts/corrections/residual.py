@@ -227,7 +227,7 @@ class Residual:
         return tables
 
     def _node_table(self, action: int, node: int) -> Any:
-        """A node of a tree: (feature, threshold, left, right), or a list for a leaf; without nodes that do not split."""
+        """A node of a tree: (feature, threshold, left, right), or a list for a leaf; only nodes that split."""
         if node >= INNER:
             return self._leaf_table(action, node - INNER)
         split, left = int(self.split[action, node]), self._node_table(action, 2 * node + 1)

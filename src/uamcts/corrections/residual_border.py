@@ -23,12 +23,9 @@ def fit_border(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
 
     Args:
         inputs: Standardised features.
-        outputs: Differences.
+        outputs: Differences; those that are negligible are exactly 0.
     """
-    if len(outputs) < FEWEST_WRONG + FEWEST_EXACT:
-        return None
-    wrong = np.any(np.abs(outputs) > 1e-9 * np.maximum(np.abs(outputs).max(axis=0), 1e-300), axis=1)
-    wrong &= np.any(outputs != 0, axis=1)
+    wrong = np.any(outputs != 0, axis=1)
     if wrong.sum() < FEWEST_WRONG or (~wrong).sum() < FEWEST_EXACT:
         return None
     feature, threshold, above, share = _best_border(inputs, wrong)

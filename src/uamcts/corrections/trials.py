@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
+
+from uamcts.corrections.parameters import Choice
+
+PRIOR = 4.0
+"""Transitions that the believed value of a probability is worth."""
 
 
 class Trials(Protocol):
@@ -31,3 +37,17 @@ class Fit(NamedTuple):
     """About 95 % of where a value may lie, given the rest of the fit."""
     instead: tuple[str, ...] = ()
     """Parameters that explain the same as the single one that was fitted."""
+
+
+def credible(count: int, gain: float) -> bool:
+    """Whether a mean gain of so many nats on `count` transitions is more than one more parameter brings by chance."""
+    return gain > 0.1 and count * gain > 3.0 * math.log(count) + 4.0
+
+
+def log_prior(choice: Choice, name: str, grid: np.ndarray) -> np.ndarray:
+    """What is believed counts like a few transitions, so that the first ones do not rule a plan."""
+    believed = choice.believed[name]
+    if 0.0 < believed < 1.0 and choice.bounds(name) == (0.0, 1.0):
+        inside = np.clip(grid, 1e-6, 1.0 - 1e-6)
+        return np.asarray(PRIOR * (believed * np.log(inside) + (1.0 - believed) * np.log(1.0 - inside)))
+    return np.asarray(-0.5 * ((grid - believed) / max(abs(believed), 1.0)) ** 2)

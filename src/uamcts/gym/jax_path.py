@@ -31,7 +31,7 @@ def from_gymnax(
         params: Its parameters, `env.default_params` by default. An agent may correct all but `max_steps_in_episode`.
         actions: The actions to choose from, if the action space is continuous.
         time_limit: Whether `max_steps_in_episode` is part of the model.
-        trial_steps: Length of the 16 random episodes that it is tried on. 0 skips them: it then counts as deterministic.
+        trial_steps: Length of the 16 random episodes that it is tried on. 0 skips them: it counts as deterministic.
 
     Returns:
         The simulator, absorbing in terminal states.
@@ -59,7 +59,7 @@ def from_gymnax(
     num_actions = _count(env, params, menu)
     made = _GymnaxModel(env, params, menu, time_limit, jax.random.key(0))
     random = trial_steps > 0 and _try(env, params, made.raw_step, num_actions, trial_steps)
-    form = {"step": None, "sample": made.sample} if random else {"step": made.step}
+    form: dict[str, Any] = {"step": None, "sample": made.sample} if random else {"step": made.step}
     return JaxSimulator(
         num_actions=num_actions, example=made.start(), features=made.features, inputs=made.inputs, name=env.name,
         identity=made.identity, params=made.numbers(made.start()), terminal=made.is_over, **form,
@@ -97,15 +97,17 @@ class _GymnaxModel:
         import jax
         import jax.numpy as jnp
 
-        names = [part.name for part in fields(self.params) if part.name != "max_steps_in_episode"]
-        held = {name: getattr(self.params, name) for name in names}
-        whole = {name: value for name, value in held.items() if isinstance(value, int) and not isinstance(value, bool)}
-        real = {name: value for name, value in held.items() if _is_real(value)}
-        for numbers in (real | whole, real):
-            found = {name: jnp.asarray(numbers[name], jnp.float32) for name in names if name in numbers}
+        found = {}
+        for part in fields(self.params):
+            value = getattr(self.params, part.name)
+            real = part.type in (float, "float") and isinstance(value, int)  # a whole number where any may be
+            if part.name != "max_steps_in_episode" and _is_number(value):
+                found[part.name] = jnp.asarray(float(value) if real else value)
+        reals = {name: value for name, value in found.items() if value.dtype.kind == "f"}
+        for numbers in (found, reals):
             with contextlib.suppress(Exception):  # what its code does with a number that is not known yet may fail
-                jax.eval_shape(self.sample, state, jnp.int32(0), self.key, found)
-                return found
+                jax.eval_shape(self.sample, state, jnp.int32(0), self.key, numbers)
+                return {name: jnp.asarray(value, value.dtype) for name, value in numbers.items()}
         return {}
 
     def rules(self, numbers: Any) -> Any:
@@ -165,13 +167,13 @@ class _GymnaxModel:
         return jnp.ravel(jnp.asarray(self.env.observe(self.key, state, None, self.params), jnp.float32))
 
 
-def _is_real(value: Any) -> bool:
-    """Whether a rule is a real number or a vector of such."""
+def _is_number(value: Any) -> bool:
+    """Whether a rule is a number, and not a condition, or a vector of numbers."""
     import numpy as np
 
-    if isinstance(value, float):
-        return True
-    return hasattr(value, "dtype") and np.ndim(value) <= 1 and np.dtype(value.dtype).kind == "f"
+    if isinstance(value, (int, float)):
+        return not isinstance(value, bool)
+    return hasattr(value, "dtype") and np.ndim(value) <= 1 and np.dtype(value.dtype).kind in "iuf"
 
 
 def _count(env: Any, params: Any, menu: Any) -> int:

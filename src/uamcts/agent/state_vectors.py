@@ -1,0 +1,74 @@
+"""States as vectors of numbers, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from uamcts.types import PyTree
+
+State: TypeAlias = Any
+"""A state of the user's own simulator: any object."""
+NUMBERS, FLOATS = frozenset({float, int}), frozenset({float})
+
+
+def is_vector(state: State) -> bool:
+    """Whether a state is a tuple of Python numbers, as most are: there are shortcuts for these."""
+    return type(state) is tuple and NUMBERS.issuperset(map(type, state))
+
+
+def flatten(state: State) -> np.ndarray:
+    """All numbers in a state that is made of numbers, arrays, tuples, lists, dictionaries and dataclasses."""
+    if isinstance(state, (bool, int, float, np.ndarray, np.generic)):
+        return np.asarray(state, np.float64).reshape(-1)
+    if is_vector(state) and state:
+        return np.array(state, np.float64)
+    if isinstance(state, dict):
+        state = [state[key] for key in sorted(state)]
+    elif hasattr(state, "__dataclass_fields__"):
+        state = [getattr(state, name) for name in state.__dataclass_fields__]
+    elif isinstance(state, jax.Array):
+        return np.asarray(state, np.float64).reshape(-1)
+    if not isinstance(state, (list, tuple)):
+        raise TypeError(f"a {type(state).__name__} is not a number, an array, a tuple, a list, a dict or a dataclass")
+    return np.concatenate([flatten(part) for part in state]) if state else np.zeros(0)
+
+
+def unflatten(state: State, vector: np.ndarray) -> State:
+    """A state with the floats of `vector` instead of its own; whole numbers stay. None if it holds anything else."""
+    numbers = iter(np.asarray(vector, np.float64).tolist())
+    try:
+        return _refill(state, numbers)
+    except TypeError:
+        return None
+
+
+def _refill(state: State, numbers: Iterator[float]) -> State:
+    if isinstance(state, np.ndarray) and state.dtype.kind in "biuf":
+        filled = np.array([next(numbers) for _ in range(state.size)]).reshape(state.shape)
+        return filled.astype(state.dtype) if state.dtype.kind == "f" else state
+    if isinstance(state, (bool, int, np.bool_, np.integer)):
+        next(numbers)
+        return state
+    if isinstance(state, float):
+        return type(state)(next(numbers))
+    if isinstance(state, np.floating):
+        return state.dtype.type(next(numbers))
+    if isinstance(state, dict):
+        return {**state, **{key: _refill(state[key], numbers) for key in sorted(state)}}
+    if hasattr(state, "__dataclass_fields__"):
+        return replace(state, **{name: _refill(getattr(state, name), numbers) for name in state.__dataclass_fields__})
+    if isinstance(state, (list, tuple)):
+        parts = [_refill(part, numbers) for part in state]
+        return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
+    raise TypeError(f"a {type(state).__name__} is not made of numbers")
+
+
+def flatten_jax(state: PyTree) -> jax.Array:
+    """All numbers in a state, as a vector."""
+    return jnp.concatenate([jnp.ravel(jnp.asarray(leaf)).astype(jnp.float32) for leaf in jax.tree.leaves(state)])
