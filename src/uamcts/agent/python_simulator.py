@@ -16,6 +16,7 @@ such as an observation.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeAlias
 
@@ -177,9 +178,9 @@ class PythonSimulator:
 
     def features(self, state: State) -> np.ndarray:
         """The numbers in which states are compared: always equally many, all finite."""
-        if self._features is flatten and is_vector(state) and state:
-            if -LARGEST <= min(state) and max(state) <= LARGEST and (total := sum(state)) == total:  # no NaN either
-                return np.array(state, np.float64)
+        plain = self._features is flatten and is_vector(state) and state
+        if plain and min(state) >= -LARGEST and max(state) <= LARGEST and not math.isnan(sum(state)):
+            return np.array(state, np.float64)
         return self._vector(self._features, state, "features")
 
     def quick_features(self, state: State) -> np.ndarray:

@@ -95,7 +95,9 @@ def _supported(seen: Evidence, found: np.ndarray) -> np.ndarray:
     answer = np.zeros(len(found), bool)
     for action in np.unique(seen.actions[found]):
         same = np.flatnonzero(seen.actions == action)
-        for row in same[found[same]]:
+        like = same[found[same]]
+        close = np.sum((points[like, None] - points[None, like]) ** 2, axis=-1) <= REACH**2
+        for row in like[close.sum(axis=1) >= 2]:  # the others stand alone
             apart = np.sum((points[same] - points[row]) ** 2, axis=1)
             close = np.flatnonzero(apart <= REACH**2)
             near = same[close[np.argsort(apart[close], kind="stable")[:NEIGHBOURS]]]
