@@ -235,7 +235,7 @@ class Residual:
         return (split, float(self.threshold[action, node]), left, right) if left or right else []
 
     def _leaf_table(self, action: int, leaf: int) -> list[Any]:
-        """Of each feature: what is added where all features are 0, slopes that are not 0, bounds. Empty if nothing is corrected."""
+        """Of each feature: what is added where all features are 0, slopes that are not 0, and bounds; or nothing."""
         slope, low, high = (array[action, leaf] for array in (self.slope, self.low, self.high))
         if not (low.any() or high.any()):
             return []
