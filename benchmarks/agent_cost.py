@@ -180,7 +180,7 @@ def draw(rows: list[dict[str, Any]], target: Path) -> None:
             times.loglog(counts, [row["ms"] for row in here], "o-", markersize=3, label=about)
             memory.loglog(counts, [row["mb"] for row in here], "o-", markersize=3, label=about)
     times.axhline(1.0, color="black", linestyle=":", linewidth=1)
-    times.annotate("goal at 100,000", (times.get_xlim()[0], 1.0), (4, 4), textcoords="offset points", fontsize=8)
+    times.annotate("goal", (times.get_xlim()[1], 1.0), (-26, 4), textcoords="offset points", fontsize=8)
     times.set(xlabel="transitions", ylabel="ms per observe, mean so far", title="Time, refits included")
     memory.set(xlabel="transitions", ylabel="MB held by the agent", title="Memory")
     times.legend(fontsize=8)

@@ -107,6 +107,11 @@ class PythonSimulator:
         return twin
 
     @property
+    def own_keys(self) -> bool:
+        """Whether a tuple of numbers is its own key."""
+        return self._identity is None
+
+    @property
     def plain_features(self) -> bool:
         """Whether the features of a state are all of its numbers."""
         return self._features is flatten
