@@ -436,3 +436,34 @@ def test_where_facts_say_nothing_new_the_model_itself_is_searched():
     assert model.planned_model() is model.model
     model.remember(4, 1, 4, 0.0, False)
     assert model.planned_model() is model
+
+
+class Drift:
+    """A state is (place, speed), both floats."""
+
+    num_actions = 1
+
+    def step(self, state, action):
+        return (state[0] + state[1], state[1]), 0.0, False
+
+
+@pytest.mark.parametrize(("key", "near"), [(None, False), (lambda state: (round(state[0], 1), state[1]), True)])
+def test_facts_about_floats_are_found_by_their_keys(key, near):
+    model = PatchedModel(Drift(), key)
+    model.remember((0.5, 0.25), 0, (9.0, 0.25), reward=1.0, terminal=True)
+    assert model.step((0.5, 0.25), 0) == ((9.0, 0.25), 1.0, True)
+    assert model.step((0.5, 0.5), 0) == ((1.0, 0.5), 0.0, False)
+    expected = ((9.0, 0.25), 1.0, True) if near else ((0.501 + 0.25, 0.25), 0.0, False)
+    assert model.step((0.501, 0.25), 0) == expected
+
+
+def test_doubt_of_one_state_is_that_of_many():
+    rng = np.random.default_rng(0)
+    points, actions = rng.normal(size=(400, 3)) * [1.0, 50.0, 1e-3] + [0.0, 1e4, 0.0], rng.integers(0, 2, 400)
+    wrong = points[:, 0] > 1.0
+    table = Doubt.fit(points.astype(np.float32), actions, np.where(wrong, rng.random(400), 0.0), wrong).table()
+    seen = np.concatenate([points, points + rng.normal(size=(400, 3)) * [0.2, 10.0, 2e-4]])
+    expected = np.array(table(seen.astype(np.float32), 2))
+    found = np.array([[table.level(tuple(point), action) for action in (0, 1)] for point in seen.tolist()])
+    assert (expected > 0).sum() > 50
+    assert found == pytest.approx(expected)

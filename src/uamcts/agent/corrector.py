@@ -24,8 +24,10 @@ CORRECTIONS = ("facts", "parameters", "residual")
 CANDIDATES = ("none", "parameters", "residual", "both")
 FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
-FIRST_FIT, GROWTH, LONGEST_WAIT = 5, 1.4, 400
-"""Fits come after so many transitions, then whenever there are so many times as many, at the latest after so many."""
+FIRST_FIT, GROWTH = 5, 1.4
+"""Fits come after so many transitions, then whenever there are so many times as many."""
+LONGEST_WAIT, LIFETIMES = 400, 20
+"""At the latest, one comes after so many, or a twentieth of all that were seen in this world, whichever is more."""
 LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
 """A change of the world is suspected if so many of the latest transitions are wrong, unlike those before them, of which
 there must be so many; and confirmed once so many more are explained."""
@@ -117,7 +119,7 @@ class Corrector:
             self._unexplained = 0, sum(self._unexplained)
             lived = step - self.since
             wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
-            self._next = step + min(wait, LONGEST_WAIT)
+            self._next = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
             self._fit(experience, measure)
         self.in_use = self._choose()
         self._confirm_change(step)
@@ -138,9 +140,11 @@ class Corrector:
         """
         if not self.planner.deterministic or self._suspected or len(self._scores) < LATE + BEFORE:
             return False
+        if sum(score > self._exact for score in self._scores[-LATE:]) < FEWEST_WRONG:
+            return False
         wrong = np.array(self._scores) > self._exact
         usual = (wrong[:-LATE].sum() + 1.0) / (len(wrong) - LATE + 2.0)
-        if wrong[-LATE:].sum() < FEWEST_WRONG or wrong[-LATE:].mean() < 4.0 * usual:
+        if wrong[-LATE:].mean() < 4.0 * usual:
             return False
         self._suspected, self._scores = step - LATE + 1 + int(np.argmax(wrong[-LATE:])), ()
         self.referee.clear("parameters")

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from uamcts.agent.experience import Experience
-from uamcts.agent.measure import Measure
-from uamcts.corrections.doubt import Doubt, doubtful
+from uamcts.agent.experience import Experience, Row
+from uamcts.agent.measure import Measure, Scales
+from uamcts.corrections.doubt import Doubt, DoubtTable, doubtful
 
 
-def fit_doubt(experience: Experience, measure: Measure, since: int) -> Doubt | None:
-    """Balls around the transitions that are doubtful, as the world is since its last change; None without any."""
+class FittedDoubt(NamedTuple):
+    """Doubt, and the errors up to which a transition is no reason for any."""
+
+    doubt: Doubt | None
+    usual: tuple[float, float] = (0.0, 0.0)
+    """Of the next state, and of the rest."""
+    table: DoubtTable | None = None
+
+    def covers(self, row: Row) -> bool:
+        """Whether a transition is doubtful."""
+        return self.table is not None and self.table.level(tuple(row.inputs.tolist()), row.number) > 0
+
+    def is_usual(self, row: Row, measure: Measure, scales: Scales) -> bool:
+        """Whether the error of a transition is within what is usual."""
+        total = measure.error(row.real, row.used, scales, row.own[1])
+        if total == 0.0 or self.usual == (0.0, 0.0):
+            return total == 0.0
+        of_state = replace(measure, parts=("state",)) if "state" in measure.parts else None
+        state = 0.0 if of_state is None else of_state.error(row.real, row.used, scales, row.own[1])
+        return state <= self.usual[0] and total - state <= self.usual[1] + 1e-9 * total
+
+
+def fit_doubt(experience: Experience, measure: Measure, since: int) -> FittedDoubt:
+    """Balls around the transitions that are doubtful, as the world is since its last change."""
     if not experience.count:
-        return None
+        return FittedDoubt(None)
     order = experience.latest(experience.count, since)
-    wrong = doubtful(experience.evidence(measure, order), experience.slips)
+    evidence = experience.evidence(measure, order)
+    wrong = doubtful(evidence, experience.slips)
     inputs, actions = (experience.column(name)[order] for name in ("inputs", "action"))
-    return Doubt.fit(inputs, actions, experience.uncertainties(measure)[order], wrong)
+    found = Doubt.fit(inputs, actions, experience.uncertainties(measure)[order], wrong)
+    return FittedDoubt(found, evidence.usual_errors, None if found is None else found.table())
 
 
 def doubtful_errors(experience: Experience, measure: Measure, since: int) -> np.ndarray:

@@ -55,6 +55,8 @@ class Experience:
     repeats: np.ndarray = field(default_factory=lambda: np.zeros(2))
     """How often a transition was seen again, and how often it then came out differently from the time before."""
     _places: dict[bytes, int] = field(default_factory=dict)
+    _scales: Scales | None = None
+    """Those of the present rows, once they were asked for."""
 
     def copy(self) -> Self:
         """A copy that goes on by itself, as long as every change of it is written to a journal."""
@@ -71,20 +73,25 @@ class Experience:
         least, greatest, paid, steps = self.rewards
         self.rewards = np.array([min(least, *known), max(greatest, *known), paid + known[-1], steps + 1])
         self.steps += 1
+        self._scales = None
         key = _key(row.here, row.inputs, row.number)
         place = self._places.get(key)
         if place is None:
             place = self._begin(row, key, journal)
         else:
+            self._keep(place, journal)
             self._count_repeat(place, row)
-        self._write(place, row, measure, journal)
+        self._write(place, row, measure)
         return place
 
-    def _write(self, place: int, row: Row, measure: Measure, journal: Journal) -> None:
-        rows, scales = self.rows, self.scales
-        for array in rows.values():
+    def _keep(self, place: int, journal: Journal) -> None:
+        """Remembers a row that is about to change."""
+        for array in self.rows.values():
             journal.keep_row(array, place)
         journal.keep_row(self.raw, place)
+
+    def _write(self, place: int, row: Row, measure: Measure) -> None:
+        rows, scales = self.rows, self.scales
         self.raw[place] = (row.state, row.action, row.following)
         rows["times"][place] += 1
         rows["last"][place] = self.steps
@@ -142,8 +149,8 @@ class Experience:
         else:
             place = int(np.argmin(self.rows["last"]))
             journal.drop(self._places, self._key_of(place))
-        for array in self.rows.values():
-            journal.keep_row(array, place)
+            self._keep(place, journal)
+        for array in self.rows.values():  # beyond the rows that are used, there is nothing to remember
             array[place] = 0
         self.rows["features"][place], self.rows["inputs"][place] = row.here, row.inputs
         self.rows["action"][place] = row.number
@@ -168,12 +175,13 @@ class Experience:
     @property
     def scales(self) -> Scales:
         """The standard deviation of every feature so far (1 for one that has never changed), the spread of rewards."""
-        spread = float(self.rewards[1] - self.rewards[0])
-        reward = spread if 0 < spread < np.inf else 1.0
-        if self.moments is None:
-            return Scales(np.ones(0), reward)
-        deviation = np.sqrt(self.moments[2] / np.maximum(self.moments[0], 1))
-        return Scales(np.where(deviation > 1e-9, deviation, 1.0), reward)
+        if self._scales is None:
+            spread = float(self.rewards[1] - self.rewards[0])
+            number, _, deviations = np.zeros((3, 0)) if self.moments is None else self.moments
+            deviation = np.sqrt(deviations / np.maximum(number, 1))
+            reward = spread if 0 < spread < np.inf else 1.0
+            self._scales = Scales(np.where(deviation > 1e-9, deviation, 1.0), reward)
+        return self._scales
 
     def column(self, name: str) -> np.ndarray:
         """The used rows of one of the arrays."""

@@ -42,7 +42,7 @@ class PlainPlanner(PlainVariants):
         self.budget_seconds, self.guides = budget_seconds, guides
         self.state_recurrence = StateRecurrence()
         """What the probe has found out about states."""
-        patched = PatchedModel(simulator, simulator.key) if memory else None
+        patched = PatchedModel(simulator, simulator.key, own_keys=simulator.own_keys) if memory else None
         super().__init__(simulator, patched)
         if simulator.continuous:
             simulator.policy = guides.policy
@@ -155,7 +155,7 @@ class PlainPlanner(PlainVariants):
         clock = found["clock"]
         if not isinstance(clock, list) or len(clock) != 3 or not all(real("clock", one) >= 0 for one in clock):
             raise ValueError(f"the clock of the facts is {shown(clock)}")
-        self.patched = PatchedModel(self.simulator, self.simulator.key)
+        self.patched = PatchedModel(self.simulator, self.simulator.key, own_keys=self.simulator.own_keys)
         self.patched.clock, self.patched.repeats = int(clock[0]), int(clock[1])
         self.patched.contradictions = float(clock[2])
         self._waiting, self._answers = [], {}

@@ -16,6 +16,7 @@ such as an observation.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeAlias
 
@@ -106,6 +107,11 @@ class PythonSimulator:
         return twin
 
     @property
+    def own_keys(self) -> bool:
+        """Whether a tuple of numbers is its own key."""
+        return self._identity is None
+
+    @property
     def plain_features(self) -> bool:
         """Whether the features of a state are all of its numbers."""
         return self._features is flatten
@@ -177,6 +183,9 @@ class PythonSimulator:
 
     def features(self, state: State) -> np.ndarray:
         """The numbers in which states are compared: always equally many, all finite."""
+        plain = self._features is flatten and is_vector(state) and state
+        if plain and min(state) >= -LARGEST and max(state) <= LARGEST and not math.isnan(sum(state)):
+            return np.array(state, np.float64)
         return self._vector(self._features, state, "features")
 
     def quick_features(self, state: State) -> np.ndarray:

@@ -16,7 +16,7 @@ from uamcts.agent.backend_files import Groups, load_backend, restore, save_backe
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import CORRECTIONS, Corrector
-from uamcts.agent.doubt_fit import doubtful_errors, fit_doubt, same_arrays
+from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.measure import Measure, Outcome
@@ -64,7 +64,7 @@ class SimulatorBackend:
         self.uncertainty: FittedUncertainty | Doubt | None = None
         self.corrector = Corrector(planner, parameters, corrections)
         self.journal = Journal()
-        self._stale_doubt = True
+        self._doubt, self._stale_doubt = FittedDoubt(None), True
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts = 0, 0
         self.loss: float | None = None
@@ -206,10 +206,10 @@ class SimulatorBackend:
 
     def _speaks_about_doubt(self, row: Row) -> bool:
         """Whether doubt may be another one after a transition: it was wrong, or right where doubt was expected."""
-        if self.chosen is not None or self.measure.error(row.real, row.used, self.experience.scales, row.own[1]) > 0:
+        if self.chosen is not None or not self._doubt.is_usual(row, self.measure, self.experience.scales):
             return True
-        doubt = self.uncertainty
-        return isinstance(doubt, Doubt) and (doubt.covers(row.inputs, row.number) or self.steps % 50 == 0)
+        anything = self._doubt.doubt is not None or max(self._doubt.usual) > 0
+        return (anything and self.steps % 50 == 0) or self._doubt.covers(row)
 
     def _use_corrections(self) -> None:
         """Plans with other corrections from now on; what was seen is judged anew by them."""
@@ -245,7 +245,8 @@ class SimulatorBackend:
         before, rows = self.uncertainty, self.experience
         since = max(self.corrector.since, self.planner.changed_at(rows.steps))
         if self.chosen is None:
-            self.uncertainty = fit_doubt(rows, self.measure, since)
+            self._doubt = fit_doubt(rows, self.measure, since)
+            self.uncertainty = self._doubt.doubt
         else:
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(

@@ -62,6 +62,11 @@ class Evidence(NamedTuple):
     deviations: np.ndarray
     """How often it came out differently from what is predicted."""
 
+    @property
+    def usual_errors(self) -> tuple[float, float]:
+        """What is usual for errors of the next state, and for others."""
+        return usual_error(self.state_errors), usual_error(self.other_errors)
+
 
 def doubtful(seen: Evidence, slips: float) -> np.ndarray:
     """Which transitions are wrong beyond what is usual in this world, bool [transitions].
@@ -70,7 +75,7 @@ def doubtful(seen: Evidence, slips: float) -> np.ndarray:
     together with others near it: at the edge of what is predicted, noise decides whether an episode ends. In a random
     world, a transition counts if it deviates more often than by chance; `slips` is how often transitions deviate.
     """
-    usual = usual_error(seen.state_errors), usual_error(seen.other_errors)
+    usual = seen.usual_errors
     found = (seen.state_errors > usual[0]) | (seen.other_errors > usual[1])
     if max(usual) > 0.0 and found.any():
         found &= _supported(seen, found)
@@ -88,12 +93,15 @@ def _supported(seen: Evidence, found: np.ndarray) -> np.ndarray:
     """Which transitions have others like them nearby: at least half of the five nearest, itself included, and two."""
     points, _, _ = standardise(seen.points)
     answer = np.zeros(len(found), bool)
-    for row in np.flatnonzero(found):
-        same = np.flatnonzero(seen.actions == seen.actions[row])
-        apart = np.sum((points[same] - points[row]) ** 2, axis=1)
-        near = same[np.argsort(apart, kind="stable")[:NEIGHBOURS]]
-        near = near[np.sum((points[near] - points[row]) ** 2, axis=1) <= REACH**2]
-        answer[row] = found[near].sum() >= max(2, len(near) / 2)
+    for action in np.unique(seen.actions[found]):
+        same = np.flatnonzero(seen.actions == action)
+        like = same[found[same]]
+        close = np.sum((points[like, None] - points[None, like]) ** 2, axis=-1) <= REACH**2
+        for row in like[close.sum(axis=1) >= 2]:  # the others stand alone
+            apart = np.sum((points[same] - points[row]) ** 2, axis=1)
+            close = np.flatnonzero(apart <= REACH**2)
+            near = same[close[np.argsort(apart[close], kind="stable")[:NEIGHBOURS]]]
+            answer[row] = found[near].sum() >= max(2, len(near) / 2)
     return answer
 
 

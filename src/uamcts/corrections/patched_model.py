@@ -20,6 +20,7 @@ from uamcts.corrections.python_facts import (
     NOISY,
     Change,
     Fact,
+    Glance,
     OutcomeCount,
     RandomModel,
     State,
@@ -46,6 +47,7 @@ class PatchedModel:
         model: The model to correct: any object with `num_actions` and `outcomes`, `sample` or `step`.
         key: Makes a hashable key of a state. By default the state itself is its key.
         prior_weight: How many real transitions the distribution of a random model is worth.
+        own_keys: Whether tuples of floats are their own keys. By default if there is no `key`.
 
     Example:
         ```python
@@ -60,12 +62,14 @@ class PatchedModel:
         model: PythonModel | Any,
         key: Callable[[State], Hashable] | None = None,
         prior_weight: float = PRIOR_WEIGHT,
+        own_keys: bool | None = None,
     ):
         self.model: Any = model
         self.num_actions = model.num_actions
         self.key = key if key is not None else lambda state: state
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
         self.facts: dict[tuple[Hashable, int], Fact] = {}
+        self._glance = Glance(key is None if own_keys is None else own_keys)
         self.journal = Journal()
         self._planned: dict[Any, Any] = {}
         self._contradicting: dict[Any, int] = {}
@@ -131,11 +135,10 @@ class PatchedModel:
         if self.kind == "step" and fact.has_changed:
             self.changes = (*self.changes, Change(self.clock, state, number))[-20:]
             self.contradictions = max(self.contradictions - 1.0, 0.0)  # it was a change, not chance
-            latest = outcomes[kind]._replace(times=streak.length)
-            fact = replace(fact, outcomes={kind: latest}, confirmed=0)
+            fact = replace(fact, outcomes={kind: outcomes[kind]._replace(times=streak.length)}, confirmed=0)
             self._make_stale(place, self.clock)
         self._store(place, fact)
-        if self.clock % 64 == 0:
+        if self.clock % (64 << (len(self._contradicting) // 5000).bit_length()) == 0:
             self._age()
 
     def _streak(self, before: Fact | None, kind: Hashable) -> Streak:
@@ -166,9 +169,10 @@ class PatchedModel:
             self.journal.put(self.facts, place, replace(self.facts[place], stale=True))
             self.journal.drop(self._contradicting, place)
             self.journal.drop(self._planned, place)
-        for place in list(self.facts)[: max(len(self.facts) - MOST_FACTS, 0)]:
+        for _, place in list(zip(range(len(self.facts) - MOST_FACTS), self.facts, strict=False)):
             for table in (self.facts, self._contradicting, self._planned):
                 self.journal.drop(table, place)
+        self._glance.renew(key for key, _ in self.facts)
 
     def place(self, state: State, action: int, outcomes: dict[Hashable, OutcomeCount], **known: Any) -> None:
         """Stores all that was seen of one transition."""
@@ -176,6 +180,7 @@ class PatchedModel:
         self._store(self._place(state, action), Fact(state, outcomes, **{"streak": streak, **known}))
 
     def _store(self, place: tuple[Hashable, int], fact: Fact) -> None:
+        self._glance.add(place[0])
         self.journal.drop(self.facts, place)  # the latest is the last
         self.journal.put(self.facts, place, fact)
         self.journal.drop(self._planned, place)
@@ -233,12 +238,7 @@ class PatchedModel:
 
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
-        try:
-            place = self.key(state), action
-            known = place in self.facts
-        except TypeError:
-            place, known = self._place(state, action), True  # says what is wrong
-        planned = self._plan(place) if known else None
+        planned = None if self._glance.excludes(state) else self._plan(place := self._place(state, action))
         if isinstance(planned, Mixture):
             return self.facts[place].most_frequent()
         outcome: tuple[State, float, bool] = self.model.step(state, action) if planned is None else planned
@@ -251,12 +251,13 @@ class PatchedModel:
         """
         if self.kind != "step":
             return self
-        contradicted = self._contradicting or self.contradictions
-        return RandomModel(self.num_actions, self._outcomes, self) if contradicted else self.model
+        if self.contradictions or (self._contradicting and self.repeats):
+            return RandomModel(self.num_actions, self._outcomes, self)
+        return self if self._contradicting else self.model
 
     def _outcomes(self, state: State, action: int) -> Any:
         """All outcomes, the model's and those seen, with their probabilities."""
-        planned = self._plan(self._place(state, action))
+        planned = None if self._glance.excludes(state) else self._plan(self._place(state, action))
         if self.kind == "outcomes":
             return self.model.outcomes(state, action) if planned is None else planned.outcomes
         if planned is None:

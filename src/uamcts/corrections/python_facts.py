@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -83,6 +83,35 @@ class Fact:
         """The most frequent outcome, the latest of equally frequent ones."""
         best = max(reversed(self.outcomes.values()), key=lambda count: count.times)
         return best.following, best.reward, best.terminal
+
+
+class Glance:
+    """Tells without a key that there is no fact about a state: by the first numbers of all states that have one.
+
+    For tuples of floats that are their own keys. Numbers of facts that were dropped may remain.
+    """
+
+    def __init__(self, tells: bool) -> None:
+        self._tells = tells
+        self._firsts: set[Hashable] = set()
+
+    def add(self, key: Hashable) -> None:
+        """Adds the key of a state that has a fact."""
+        if self._tells and type(key) is tuple and key:
+            self._firsts.add(key[0])
+
+    def excludes(self, state: State) -> bool:
+        """Whether there is no fact about a state; False if a glance does not tell."""
+        if not self._tells or type(state) is not tuple or not state or type(state[0]) is not float:
+            return False
+        return state[0] == state[0] and state[0] not in self._firsts  # NaN has another key
+
+    def renew(self, keys: Iterable[Hashable]) -> None:
+        """Forgets all but these, once there are far too many."""
+        if len(self._firsts) > 2 * MOST_FACTS:
+            self._firsts = set()
+            for key in keys:
+                self.add(key)
 
 
 class Change(NamedTuple):

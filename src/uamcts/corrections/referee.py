@@ -32,6 +32,9 @@ class Referee:
 
     def add(self, scores: dict[str, float], errors: dict[str, float]) -> None:
         """Adds what the candidates that exist scored on a transition: nats, and squared errors; less is better."""
+        self.steps += 1
+        if len(scores) < 2:
+            return
         here = [name in scores for name in self.names]
         score = np.array([scores.get(name, 0.0) for name in self.names])
         error = np.array([min(errors.get(name, 0.0), LARGEST) for name in self.names])
@@ -41,7 +44,6 @@ class Referee:
         for total, new in ((self.weight, both), (self.sums, ahead), (self.squares, ahead**2), (self.errors, less)):
             total *= np.where(both, self.keep, 1.0)
             total += np.where(both, new, 0.0)
-        self.steps += 1
 
     def ahead(self, better: str, other: str) -> float:
         """By how many nats a candidate is ahead of another one, in all; less than 0 if it is behind."""

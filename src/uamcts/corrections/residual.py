@@ -138,23 +138,21 @@ class Residual:
             return None
         bounds, node = table
         weight = 1.0
-        offsets = []
-        for value, (lower, upper, centre, reach) in zip(values, bounds, strict=True):
+        for value, (lower, upper, reach) in zip(values, bounds, strict=True):
             if not lower <= value <= upper:
                 weight = min(1 - (lower - value if value < lower else value - upper) / reach, weight)
                 if not weight > 0:
                     return None
-            offsets.append(value - centre)
         while type(node) is tuple:
             split, threshold, left, right = node
             node = right if values[split] > threshold else left
         if not node:
             return None
-        result = [0.0] * len(offsets)
-        for output, total, slopes, low, high in node:
-            for input, slope in slopes:
-                total += slope * offsets[input]
-            result[output] = weight * (low if total < low else high if total > high else total)
+        result = []
+        for total, slopes, low, high in node:
+            for feature, slope in slopes:
+                total += slope * values[feature]
+            result.append(weight * (low if total < low else high if total > high else total))
         return result
 
     def difference_jax(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " features"]:
@@ -222,7 +220,7 @@ class Residual:
         """For each action what `difference` needs, as Python numbers: these are faster than arrays this small."""
         tables: list[Any] = []
         for action in range(self.num_actions):
-            bounds = np.stack([self.lower[action], self.upper[action], self.centre, self.reach], axis=1).tolist()
+            bounds = np.stack([self.lower[action], self.upper[action], self.reach], axis=1).tolist()
             root = self._node_table(action, 0)
             tables.append((bounds, root) if root else None)
         return tables
@@ -238,15 +236,13 @@ class Residual:
         return (split, float(self.threshold[action, node]), left, right) if left or right else []
 
     def _leaf_table(self, action: int, leaf: int) -> list[Any]:
-        """Of each feature that is corrected: its number, intercept, slopes that are not 0, and bounds."""
-        intercept, slope, low, high = (
-            array[action, leaf].tolist() for array in (self.intercept, self.slope, self.low, self.high)
-        )
-        return [
-            (output, intercept[output], [(i, a) for i, a in enumerate(slope[output]) if a], low[output], high[output])
-            for output in range(self.num_features)
-            if low[output] or high[output]
-        ]
+        """Of each feature: what is added where all features are 0, slopes that are not 0, and bounds; or nothing."""
+        slope, low, high = (array[action, leaf] for array in (self.slope, self.low, self.high))
+        if not (low.any() or high.any()):
+            return []
+        start = (self.intercept[action, leaf] - slope @ self.centre).tolist()
+        slopes = [[(feature, one) for feature, one in enumerate(row) if one] for row in slope.tolist()]
+        return list(zip(start, slopes, low.tolist(), high.tolist(), strict=True))
 
 
 def _shapes(num_actions: int, num_features: int) -> dict[str, tuple[int, ...]]:
