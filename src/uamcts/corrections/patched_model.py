@@ -249,11 +249,9 @@ class PatchedModel:
 
         Where no fact says anything else than the model, that is the model itself, which need not look facts up.
         """
-        if self.kind != "step":
-            return self
-        if self.contradictions or (self._contradicting and self.repeats):
+        if self.kind == "step" and (self.contradictions or (self._contradicting and self.repeats)):
             return RandomModel(self.num_actions, self._outcomes, self)
-        return self if self._contradicting else self.model
+        return self if self.kind != "step" or self._contradicting else self.model
 
     def _outcomes(self, state: State, action: int) -> Any:
         """All outcomes, the model's and those seen, with their probabilities."""
