@@ -467,3 +467,41 @@ def test_doubt_of_one_state_is_that_of_many():
     found = np.array([[table.level(tuple(point), action) for action in (0, 1)] for point in seen.tolist()])
     assert (expected > 0).sum() > 50
     assert found == pytest.approx(expected)
+
+
+# What the user may do
+
+
+def test_experience_can_be_read_and_forgotten():
+    agent = watch(Pole(), Pole(gravity=58.8), 40)
+    table = agent.experience
+    assert len(table) == 40
+    assert Pole(gravity=58.8).step(table[3].state, table[3].action) == table[3][2:5]
+    assert all(one.times == 1 and one.error == 0.0 for one in table), "gravity is corrected"
+    with pytest.raises(TypeError, match="which is 3; give a function of a transition"):
+        agent.forget(3)
+    assert agent.forget(lambda one: one.action == 1) == sum(one.action == 1 for one in table)
+    assert {one.action for one in agent.experience} == {0}
+    assert agent.backend.corrector.fit.values == pytest.approx({"gravity": 58.8}), "the rest says so too"
+    assert agent.steps == 40
+    assert agent.forget() == len(table) - sum(one.action == 1 for one in table)
+    assert agent.experience == []
+    assert agent.backend.corrector.in_use == "none"
+
+
+def test_a_simulator_that_was_corrected_by_hand_is_taken_over():
+    agent = watch(Pole(), Pole(gravity=58.8), 40)
+    agent.replace(Pole(gravity=58.8))
+    assert agent.backend.corrector.in_use == "none"
+    assert "wrong in 0 of 40 different transitions (40 real steps)" in str(agent.report())
+    agent.act((0.0, 0.0, 0.1, 0.0))
+    with pytest.raises(TypeError, match="model is 'pole'"):
+        agent.replace("pole")
+    assert len(agent.experience) == 40, "what cannot be planned in changes nothing"
+
+
+def test_the_papers_agent_keeps_no_transitions():
+    papers = uamcts.Agent.paper(uamcts.make("two_way"), "linear", iterations=2, rollouts=1, depth=2)
+    for use in (lambda: papers.experience, papers.forget, lambda: papers.replace(Pole())):
+        with pytest.raises(TypeError, match="the paper's agent keeps no transitions"):
+            use()

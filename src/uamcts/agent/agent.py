@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from uamcts.agent.backend import State
 from uamcts.agent.build import (
-    DEFAULT,
+    build_backend,
     check_arguments,
     check_corrections,
     make_config,
     make_guides,
-    make_planner,
-    refuse_given,
-    simulator_backend,
 )
 from uamcts.agent.corrector import CORRECTIONS
 from uamcts.agent.domain_backend import DomainBackend
-from uamcts.agent.domain_simulator import EndOfEpisode, domain_simulator
 from uamcts.agent.loop import AgentLoop
 from uamcts.agent.measure import PARTS, Measure
-from uamcts.agent.searching import Searching
 from uamcts.arguments import function, seed_number, shown, switch
 from uamcts.corrections.parameters import check_choice
 from uamcts.domains.base import Domain
@@ -139,20 +135,14 @@ class Agent(AgentLoop):
         guides = make_guides(policy, value, prior)
         if reuse is not None:
             switch("reuse", reuse)
-        self._ended = None
-        default = DEFAULT
-        if isinstance(model, Domain):
-            refuse_given(own, "a domain")
-            self._ended, default = EndOfEpisode(model), search_config(model, "trust")
-            model, own = domain_simulator(model), dict.fromkeys(own)
-        chooses = config is None and settings.get("graph") is None and settings.get("rules", "trust") == "trust"
-        config = make_config(default if config is None else config, settings)
-        planner = make_planner(model, own, budget_seconds, memory, guides)
         measure = Measure(parts, discrepancy, tolerance)
-        searching = Searching(chooses, config.rules == "trust" if reuse is None else bool(reuse))
-        self.backend = simulator_backend(
-            planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters, allowed
-        )
+        self._model = model
+        self._make = functools.partial(
+            build_backend, own=own, planning=(budget_seconds, memory, guides, reuse), estimator=estimator,
+            search=(config, settings), learning=(schedule, seed, minibatches, measure),
+            corrections=(parameters, allowed),
+        )  # fmt: skip
+        self.backend, self._ended = self._make(model)
         self.last_plan = None
 
     @classmethod
@@ -193,5 +183,5 @@ class Agent(AgentLoop):
         agent.backend = DomainBackend(
             domain, estimator, config, schedule, seed_number(seed), minibatches, budget_seconds, memory
         )
-        agent._ended, agent.last_plan = None, None
+        agent._ended, agent._make, agent.last_plan = None, None, None
         return agent

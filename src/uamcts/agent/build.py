@@ -12,6 +12,7 @@ import numpy as np
 from uamcts.agent.backend import Guides
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import CORRECTIONS
+from uamcts.agent.domain_simulator import EndOfEpisode, domain_simulator
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
@@ -19,9 +20,10 @@ from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.searching import Searching
 from uamcts.agent.simulator_backend import SimulatorBackend
 from uamcts.arguments import function, real, shown, switch, whole
+from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
 from uamcts.names import suggestion
-from uamcts.presets import TRUST
+from uamcts.presets import TRUST, search_config
 from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
 
@@ -144,3 +146,40 @@ def simulator_backend(
     return SimulatorBackend(
         planner, estimator, config, schedule, seed, minibatches, measure, searching, parameters, corrections
     )
+
+
+def build_backend(
+    model: Any,
+    own: dict[str, Any],
+    planning: tuple[float | None, bool | None, Guides, bool | None],
+    estimator: str | Estimator | None,
+    search: tuple[SearchConfig | None, dict[str, Any]],
+    learning: tuple[Schedule | None, int, int | None, Measure],
+    corrections: tuple[Any, Sequence[str]],
+) -> tuple[SimulatorBackend, EndOfEpisode | None]:
+    """A backend for whatever was given as a model, and what tells the ends of its episodes if it is a domain.
+
+    Args:
+        model: The model.
+        own: What the user says about states and actions.
+        planning: The seconds of a move, whether there is a memory, what the user brings to searches, and reuse.
+        estimator: What learns U.
+        search: A config, and single settings.
+        learning: When to train, the seed, the minibatches, and how errors are measured.
+        corrections: What was said about parameters, and which corrections may be used.
+    """
+    (config, settings), (budget_seconds, memory, guides, reuse) = search, planning
+    default, ended = DEFAULT, None
+    if isinstance(model, Domain):
+        refuse_given(own, "a domain")
+        ended, default = EndOfEpisode(model), search_config(model, "trust")
+        model, own = domain_simulator(model), dict.fromkeys(own)
+    chooses = config is None and settings.get("graph") is None and settings.get("rules", "trust") == "trust"
+    config = make_config(default if config is None else config, settings)
+    planner = make_planner(model, own, budget_seconds, memory, guides)
+    searching = Searching(chooses, config.rules == "trust" if reuse is None else bool(reuse))
+    schedule, seed, minibatches, measure = learning
+    backend = simulator_backend(
+        planner, estimator, config, schedule, seed, minibatches, measure, searching, *corrections
+    )  # fmt: skip
+    return backend, ended

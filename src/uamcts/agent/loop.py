@@ -10,7 +10,8 @@ import numpy as np
 
 from uamcts.agent.backend import Backend, FilePath, Plan, Sample, State
 from uamcts.agent.report import Report
-from uamcts.arguments import whole
+from uamcts.agent.seen import SeenTransition, seen_transitions
+from uamcts.arguments import short_repr, whole
 from uamcts.uncertainty import Estimator
 
 
@@ -20,6 +21,9 @@ class AgentLoop:
     backend: Backend
     last_plan: Plan
     """What the last search found; `print(agent.explain())` shows it."""
+    _model: Any
+    _make: Callable[[Any], tuple[Any, Any]] | None
+    """Makes a backend for another simulator with the same settings."""
     _ended: Callable[..., bool] | None
     """Says whether a transition ended its episode, where a domain can tell."""
 
@@ -121,6 +125,43 @@ class AgentLoop:
         """Deprecated: use `preload`."""
         warnings.warn("Agent.seed is deprecated; use Agent.preload", DeprecationWarning, stacklevel=2)
         return self.preload(samples)
+
+    @property
+    def experience(self) -> list[SeenTransition]:
+        """The latest real transitions, each (state, action) once, the oldest first; at most 2,048 are kept."""
+        return seen_transitions(self.backend)
+
+    def forget(self, which: Callable[[SeenTransition], bool] | None = None) -> int:
+        """Drops part of the experience and learns anew from the rest, which counts as seen once.
+
+        Args:
+            which: Says of a transition whether it is to be dropped. By default all are.
+
+        Returns:
+            The number of transitions that were dropped.
+        """
+        if which is not None and not callable(which):
+            raise TypeError(f"which is {short_repr(which)}; give a function of a transition, or leave it out")
+        held = self.experience
+        kept = [] if which is None else [one for one in held if not which(one)]
+        self._start_anew(self._model, kept)
+        return len(held) - len(kept)
+
+    def replace(self, simulator: Any) -> None:
+        """Takes over another simulator, for example one that was corrected by hand: what was seen is compared anew.
+
+        Args:
+            simulator: What to plan in from now on. Its states and actions must mean the same.
+        """
+        self._start_anew(simulator, self.experience)
+
+    def _start_anew(self, model: Any, kept: list[SeenTransition]) -> None:
+        if self._make is None:
+            raise TypeError("the paper's agent keeps no transitions to learn anew from; use uamcts.Agent")
+        backend, ended = self._make(model)
+        backend.preload([one[:5] for one in kept])
+        backend.steps, backend.acts = self.backend.steps, self.backend.acts  # type: ignore[attr-defined]
+        self._model, self.backend, self._ended, self.last_plan = model, backend, ended, None
 
     def report(self, most: int = 10) -> Report:
         """Reports where the model was wrong.
