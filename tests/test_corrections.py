@@ -246,11 +246,9 @@ class Slippery:
 @pytest.mark.parametrize("p", [0.2, 0.95])
 def test_a_probability_is_learned_from_counts(p):
     agent, rng, state = uamcts.Agent(Slippery(), parameters=["p"], **BUDGET), np.random.default_rng(1), 4
-    wins = 0
     for _ in range(80):
         slips = rng.random() >= p
         after = max(0, min(9, state + (-1 if slips else 1)))
-        wins += (not slips) if state > 0 else 0
         agent.observe(state, 1, after, reward=float(after == 9), terminal=after == 9)
         state = 4 if after == 9 else after
     fit = agent.backend.corrector.fit

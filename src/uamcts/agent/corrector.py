@@ -216,7 +216,8 @@ class Corrector:
         """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""
         if self.fit is None:
             self.residuals = {name: one for name, one in self.residuals.items() if name != "both"}
-        rows = experience.latest(RESIDUAL_ROWS, self.since)
+        latest = experience.latest(RESIDUAL_ROWS, self.since)
+        rows = latest[[experience.raw[row] is not None for row in latest]]  # a file may lack states
         if "residual" not in self.allowed or len(rows) < 8 or not self.planner.can_shift:
             return
         columns = {name: experience.column(name)[rows] for name in ("features", "action", "real_features")}

@@ -169,11 +169,6 @@ class Doubt(eqx.Module):
         """The number of balls."""
         return int(np.sum(np.asarray(self.radii) >= 0))
 
-    def covers(self, inputs: np.ndarray, action: int) -> bool:
-        """Whether a transition is doubtful."""
-        table = self.table()
-        return bool(table(np.asarray(inputs, np.float64)[None], int(action) + 1)[0][int(action)])
-
     def __call__(self, inputs: Float[Array, " inputs"], action: Int[Array, ""]) -> Float[Array, ""]:
         """U of a transition."""
         apart = jnp.sum((self.centres - (inputs - self.offset) / self.scale) ** 2, axis=1)

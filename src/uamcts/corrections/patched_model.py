@@ -36,9 +36,9 @@ CHECKED = 2000
 class PatchedModel:
     """A model for `uamcts.reference.search` in which facts correct another model.
 
-    A fact about a deterministic model (`step`) overrides it; if the world turns out to be random, because transitions
-    come out now this way and now that, the model has `outcomes` from then on, and facts are probabilities. A fact about
-    a random model (`outcomes` or `sample`) is mixed with it: see `uamcts.corrections.mixture`.
+    A fact about a deterministic model (`step`) overrides it in `step`. In `planned_model`, which agents search, the
+    model keeps a small share where a fact contradicts it, and a larger one in a world with chance. A fact about a
+    random model (`outcomes` or `sample`) is mixed with it: see `uamcts.corrections.mixture`.
 
     A world may change. If the latest outcomes of a transition are improbable as chance, only they count from then on,
     and older facts that contradict the model are tried again. So is every such fact after a while.

@@ -18,7 +18,7 @@ MEMORY = 60.0
 MARGIN = 4.0
 """Nats in all by which a candidate must be ahead of a simpler one."""
 LARGEST = 4.0
-"""A larger squared error, in units of what is usual in this world, counts as this."""
+"""A larger squared error counts as this, so that a few transitions that nobody predicts do not decide."""
 
 
 class Referee:
@@ -27,12 +27,10 @@ class Referee:
     def __init__(self, names: Sequence[str], memory: float = MEMORY):
         self.names, self.keep = tuple(names), 1.0 - 1.0 / memory
         size = len(self.names)
-        self.weight, self.steps = np.zeros((size, size)), 0
-        self.sums, self.squares, self.errors = (np.zeros((size, size)) for _ in range(3))
+        self.weight, self.sums, self.squares, self.errors = (np.zeros((size, size)) for _ in range(4))
 
     def add(self, scores: dict[str, float], errors: dict[str, float]) -> None:
         """Adds what the candidates that exist scored on a transition: nats, and squared errors; less is better."""
-        self.steps += 1
         if len(scores) < 2:
             return
         here = [name in scores for name in self.names]
@@ -80,7 +78,7 @@ class Referee:
     def copy(self) -> Referee:
         """A copy that is scored on its own."""
         twin = Referee(self.names)
-        twin.keep, twin.steps = self.keep, self.steps
+        twin.keep = self.keep
         for name in ("weight", "sums", "squares", "errors"):
             setattr(twin, name, getattr(self, name).copy())
         return twin
