@@ -162,19 +162,19 @@ def test_each_search_of_a_batch_has_its_own_probability():
     assert not found.flags.any()
 
 
-def test_one_certain_outcome_is_a_step():
+@pytest.mark.parametrize("rules", [pytest.param("released", marks=pytest.mark.long), "pseudocode", "trust"])
+def test_one_certain_outcome_is_a_step(rules):
     """`outcomes` with one outcome builds the tree of `step`, from the same draws."""
     model = drawn(3, 12, actions=3, outcomes=1)
     step = first_outcome(model)
     doubt = lambda state, action: 0.3 * (state % 2)  # noqa: E731
-    for rules in ("released", "pseudocode", "trust"):
-        config = uamcts.SearchConfig(iterations=80, rollouts=2, depth=5, gamma=0.9, rules=rules)
-        certain = uamcts.search(KEY, jnp.int32(0), step, doubt, config, num_actions=3)
-        listed = uamcts.search(KEY, jnp.int32(0), arrays(model), doubt, config)
-        assert certain.tree.chance is None
-        assert certain.visits.tolist() == listed.visits.tolist()
-        np.testing.assert_allclose(certain.values, listed.values, rtol=1e-5)
-        np.testing.assert_array_equal(certain.tree.children, listed.tree.children)
+    config = uamcts.SearchConfig(iterations=80, rollouts=2, depth=5, gamma=0.9, rules=rules)
+    certain = uamcts.search(KEY, jnp.int32(0), step, doubt, config, num_actions=3)
+    listed = uamcts.search(KEY, jnp.int32(0), arrays(model), doubt, config)
+    assert certain.tree.chance is None
+    assert certain.visits.tolist() == listed.visits.tolist()
+    np.testing.assert_allclose(certain.values, listed.values, rtol=1e-5)
+    np.testing.assert_array_equal(certain.tree.children, listed.tree.children)
 
 
 @pytest.mark.parametrize("rules", ["released", "trust"])

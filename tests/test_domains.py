@@ -11,9 +11,15 @@ import uamcts
 from uamcts.domains import freeway, gridworld, pictures
 from uamcts.domains.bits import Layout, bits_to_rows, rows_to_bits
 
+SIBLINGS = ("two_way_icy", "slippery", "shortcut", "cliff", "bridge")
+"""Domains that share their code with another one, which the quick tests check: they differ in their maps."""
 
-def test_every_domain_passes_the_public_check(domain):
-    report = uamcts.check_domain(domain)
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in SIBLINGS else []) for name in uamcts.DOMAINS]
+)
+def test_every_domain_passes_the_public_check(name):
+    report = uamcts.check_domain(uamcts.make(name))
     assert report.steps == 64 * 200
     assert report.terminals > 0, "absorbing terminals were never put to the test"
     assert report.disagreements > 0, "the uncertainty was never put to the test"

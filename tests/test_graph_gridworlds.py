@@ -23,7 +23,13 @@ def reward_and_optimum(name, gamma, graph):
 
 # With gamma below 1 only the shortest way is the optimum. 10 iterations in the first two worlds, 100 in the others.
 @pytest.mark.parametrize(
-    ("name", "gamma"), [("two_way", 0.99), ("two_way_icy", 0.99), ("hidden_obstacles", 1.0), ("slippery", 1.0)]
+    ("name", "gamma"),
+    [
+        ("two_way", 0.99),
+        pytest.param("two_way_icy", 0.99, marks=pytest.mark.long),
+        pytest.param("hidden_obstacles", 1.0, marks=pytest.mark.long),
+        ("slippery", 1.0),
+    ],
 )
 def test_the_optimum_is_reached_where_the_facts_are_known(name, gamma):
     reward, optimum = reward_and_optimum(name, gamma, graph=True)

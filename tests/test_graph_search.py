@@ -219,12 +219,11 @@ def test_a_model_that_samples():
 
 def test_a_batch_gives_what_single_searches_give():
     lake, keys = slippery(0.7), jax.random.split(KEY, 3)
-    arrays, config = Chances(*map(jnp.asarray, lake)), replace(GRAPH, iterations=9, gamma=0.9)
-    plan = jax.jit(lambda key, state: uamcts.search(key, state, arrays, None, config))
+    arrays, config = Chances(*map(jnp.asarray, lake)), replace(GRAPH, iterations=6, gamma=0.9)
     states = jnp.array([0, 4, 8])
     batch = jax.jit(jax.vmap(lambda key, state: uamcts.search(key, state, arrays, None, config)))(keys, states)
     for index in range(3):
-        one = plan(keys[index], states[index])
+        one = uamcts.search(keys[index], states[index], arrays, None, config)
         np.testing.assert_allclose(one.values, batch.values[index], rtol=1e-6)
         assert one.visits.tolist() == batch.visits[index].tolist()
         assert one.tree.child.tolist() == batch.tree.child[index].tolist()
@@ -314,7 +313,7 @@ def test_only_what_can_be_reached_is_kept():
 
 
 def test_a_state_that_was_not_met_starts_afresh():
-    lake, config = Chances(*map(jnp.asarray, slippery(0.7))), replace(GRAPH, iterations=3, gamma=0.9)
+    lake, config = Chances(*map(jnp.asarray, slippery(0.7))), replace(GRAPH, iterations=6, gamma=0.9)
     first = uamcts.search(KEY, jnp.int32(0), lake, None, config)
     again = uamcts.search(KEY, jnp.int32(14), lake, None, config, tree=first)
     fresh = uamcts.search(KEY, jnp.int32(14), lake, None, config)
@@ -322,7 +321,7 @@ def test_a_state_that_was_not_met_starts_afresh():
 
 
 def test_a_graph_that_does_not_fit_is_refused():
-    config = replace(GRAPH, iterations=3, gamma=0.9)
+    config = replace(GRAPH, iterations=6, gamma=0.9)
     arrays = Chances(*map(jnp.asarray, slippery(0.7)))
     first = uamcts.search(KEY, jnp.int32(0), arrays, None, config)
 
@@ -381,10 +380,10 @@ def test_too_large_a_graph_is_refused():
 def test_explain_tells_how_many_states_share_nodes():
     """The lake has 16 cells; its four holes and the goal end the episode and have no node."""
     lake = Chances(*map(jnp.asarray, slippery(0.7)))
-    few = uamcts.search(KEY, jnp.int32(0), lake, None, replace(GRAPH, iterations=3, gamma=0.9)).explain()
+    few = uamcts.search(KEY, jnp.int32(0), lake, None, replace(GRAPH, iterations=6, gamma=0.9)).explain()
     assert "chosen: worth most" in few
     assert few.endswith(" more can be reached from there")
-    assert "equal states share a node: 3 states were expanded" in few
+    assert "equal states share a node: 6 states were expanded" in few
     every = uamcts.search(KEY, jnp.int32(0), lake, None, replace(GRAPH, iterations=100, gamma=0.9)).explain()
     assert every.endswith("equal states share a node: 11 states were expanded, no other can be reached")
     tree = uamcts.search(KEY, jnp.int32(0), lake, None, uamcts.SearchConfig(iterations=10, rollouts=2, depth=6))

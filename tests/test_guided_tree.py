@@ -120,8 +120,17 @@ def test_the_horizon_ends_rollouts():
 # Reuse.
 
 
-@pytest.mark.parametrize("rules", ["released", "pseudocode", "trust"])
-@pytest.mark.parametrize("kind", ["step", "outcomes"])
+@pytest.mark.parametrize(
+    ("rules", "kind"),
+    [
+        ("released", "step"),
+        ("pseudocode", "outcomes"),
+        ("trust", "outcomes"),
+        pytest.param("released", "outcomes", marks=pytest.mark.long),
+        pytest.param("pseudocode", "step", marks=pytest.mark.long),
+        pytest.param("trust", "step", marks=pytest.mark.long),
+    ],
+)
 def test_the_part_below_the_real_outcome_is_kept(rules, kind):
     """A search that goes on from a kept tree has its visits and values, and adds its own."""
     model = drawn(4, 200, actions=2, outcomes=1 if kind == "step" else 2)._replace(ends=np.zeros((200, 2, 2), bool))

@@ -153,13 +153,14 @@ def test_one_program_equals_pieces_and_batches_equal_single_runs(two_way):
     assert same(alone, jax.tree.map(lambda leaf: leaf[1:2], runs))
 
 
-def test_lanes_spread_over_two_devices_are_the_same():
-    """Runs and offline episodes on two forced host devices, in a process of its own, and here on one."""
+@pytest.mark.parametrize("kind", ["runs", pytest.param("episodes", marks=pytest.mark.long)])
+def test_lanes_spread_over_two_devices_are_the_same(kind):
+    """On two forced host devices, in a process of its own, and here on one."""
     environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "2", "PJRT_NPROC": "2"}
-    program = [sys.executable, two_devices.__file__]
+    program = [sys.executable, two_devices.__file__, kind]
     done = subprocess.run(program, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"devices": 2, **two_devices.numbers()}
+    assert json.loads(done.stdout) == {"devices": 2, **two_devices.KINDS[kind]()}
     assert len(jax.devices()) == 1
 
 
@@ -172,7 +173,7 @@ def busy(rounds):
     return jax.lax.fori_loop(0, rounds, lambda _, x: x + jnp.sin(x), jnp.float32(0.5))
 
 assert len(jax.devices()) == 2
-print(spread(jax.vmap(busy))(jnp.array([0, 0, 400_000_000])).tolist())
+print(spread(jax.vmap(busy))(jnp.array([0, 0, 250_000_000])).tolist())
 """
 
 

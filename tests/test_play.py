@@ -69,7 +69,7 @@ def screen_of(written, columns):
     return lines, most
 
 
-@pytest.mark.parametrize("columns", [80, 60])
+@pytest.mark.parametrize("columns", [pytest.param(80, marks=pytest.mark.long), 60])
 def test_two_algorithms_are_redrawn_in_place_and_fit_the_terminal(columns):
     arguments = ["play", "two_way", "--algorithm", "mcts", "--algorithm", "ua-mcts", "--steps", "6"]
     written = on_a_terminal(arguments, columns)
