@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import uamcts
+from uamcts.mcts.problem import _OUTCOME
 from uamcts.randomness import CHILD, DELETION, ROLLOUT, TIE
 
 MASK = 2**32 - 1
@@ -82,7 +85,16 @@ class HashedDraws:
         return (self.draw(TIE, 0) >> 16) * count >> 16
 
     def rollout(self, iteration: int, number: int):
-        stream, steps = self.draw(ROLLOUT, iteration * self.rollouts + number), iter(range(10**9))
-        return lambda count: (hashed(stream + next(steps) * GOLDEN) >> 16) * count >> 16
+        words = self.stream(iteration, number)
+        return lambda count: (next(words) >> 16) * count >> 16
+
+    def chance(self, iteration: int, number: int):
+        words = self.stream(iteration, number)
+        return lambda: (hashed(next(words) ^ int(_OUTCOME)) >> 8) * 2.0**-24
+
+    def stream(self, iteration: int, number: int):
+        """The words of a rollout, one a step."""
+        start = self.draw(ROLLOUT, iteration * self.rollouts + number)
+        return (hashed(start + step * GOLDEN) for step in itertools.count())
 
     rollouts: int

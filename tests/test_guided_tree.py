@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from decision_processes import Process
 from random_tables import Chances, drawn
-from test_chance_tree import BETS, KEY, PLAIN, TREE, arrays, bet, first_outcome, plain_process
+from test_chance_tree import BETS, KEY, PLAIN, TREE, arrays, bet, first_outcome
 
 import uamcts
 from uamcts import reference
@@ -78,6 +79,29 @@ def test_a_prior_by_hand():
     never = uamcts.search(KEY, jnp.int32(0), arms, None, config, num_actions=2, prior=lambda s: jnp.array([1.0, 0.0]))
     assert never.visits.tolist() == [4, 0]
     assert np.isnan(never.values[1])
+
+
+def plain_process(model):
+    """The same process for the plain engine."""
+    states, actions, outcomes = model.following.shape
+    return Process(
+        {
+            (state, action): [
+                (
+                    float(model.probabilities[state, action, slot]),
+                    (
+                        int(model.following[state, action, slot]),
+                        float(model.rewards[state, action, slot]),
+                        bool(model.ends[state, action, slot]),
+                    ),
+                )
+                for slot in range(outcomes)
+            ]
+            for state in range(states)
+            for action in range(actions)
+        },
+        actions,
+    )
 
 
 @pytest.mark.parametrize("rules", ["released", "trust"])

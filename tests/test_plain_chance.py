@@ -235,6 +235,7 @@ END = (0, 1.0, True)
         ([(0.5, END), (0.4, END)], r"sum to 0\.9; they must sum to 1"),
         ([(0.5, END), (0.6, END)], r"sum to 1\.1"),
         ([(1.5, END), (-0.5, END)], r"probability of -0\.5; probabilities must be numbers of at least 0"),
+        ([(1.0, END), (-0.5, END), (0.5, END)], r"probability of -0\.5"),
         ([(math.nan, END)], "probability of nan"),
         ([], "empty list; give at least one outcome"),
         ([(1.0, (0, math.nan, True))], "a reward of nan"),

@@ -68,14 +68,29 @@ class Dynamics:
         return self.sample if self.kind == "sample" else lambda state, action: self.draw(state, action, chance())
 
     def draw(self, state: Any, action: int, place: float) -> Outcome:
-        """The outcome at `place` in [0, 1) of the probabilities laid end to end."""
-        found = self.model.outcomes(state, action)
-        check_probabilities(found, state, action)
-        for probability, outcome in found:
-            place -= probability
-            if place < 0.0:
-                return outcome
-        return next(outcome for probability, outcome in reversed(found) if probability > 0.0)
+        """The outcome at `place` in [0, 1) of the probabilities laid end to end.
+
+        Rollouts spend most of their time here: probabilities are checked on the way.
+        """
+        found, drawn, total = self.model.outcomes(state, action), None, 0.0
+        try:
+            for pair in found:
+                probability, _ = pair
+                if not probability >= 0.0:
+                    total = -1.0
+                    break
+                total += probability
+                if drawn is None:
+                    place -= probability
+                    if place < 0.0:
+                        drawn = pair
+        except (TypeError, ValueError):
+            total = -1.0
+        if not 1.0 - TOLERANCE <= total <= 1.0 + TOLERANCE:
+            check_probabilities(found, state, action)
+        if drawn is None:
+            drawn = next(pair for pair in reversed(found) if pair[0] > 0.0)
+        return drawn[1]
 
     def refuse_hidden_state(self, state: Any) -> None:
         """Refuses a sampler that does not repeat itself with an equal generator."""
