@@ -22,8 +22,8 @@ from uamcts.agent.states import as_json, from_json
 from uamcts.corrections.journal import Journal
 
 BUDGET = {"iterations": 30, "rollouts": 3, "depth": 12, "gamma": 0.95}
-CONFIG = uamcts.SearchConfig(**BUDGET)
-TRUST = uamcts.SearchConfig(**BUDGET, rules="trust", c=2.0)
+CONFIG = uamcts.SearchConfig(**BUDGET, rules="released")
+TRUST = uamcts.SearchConfig(**BUDGET, rules="trust", c=2.0, graph=False)
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 
 
