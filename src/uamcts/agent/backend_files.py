@@ -26,22 +26,32 @@ class Groups(NamedTuple):
 
 def save_backend(backend: SimulatorBackend, path: FilePath) -> None:
     """Writes all that was learned to a file."""
-    counters = {"steps": np.int64(backend.steps), "acts": np.int64(backend.acts), "tau": np.float64(backend.tau)}
-    counters["least"] = np.float64(backend.returns.least)
+    checkpoint.save(path, arrays_of(backend), "agent", _about(backend))
+
+
+def arrays_of(backend: SimulatorBackend) -> dict[str, Arrays]:
+    """All that was learned, in groups of arrays."""
+    counters: Arrays = {"steps": np.array(backend.steps, np.int64), "acts": np.array(backend.acts, np.int64)}
+    counters |= {"tau": np.array(backend.tau), "least": np.array(backend.returns.least)}
     planner, experience = backend.planner, backend.experience
     parts = (experience.arrays(), counters, planner.facts(), planner.raw(experience), backend.corrector.arrays())
-    checkpoint.save(path, dict(zip(Groups._fields, parts, strict=True)), "agent", _about(backend))
+    return dict(zip(Groups._fields, parts, strict=True))
 
 
 def load_backend(backend: SimulatorBackend, path: FilePath) -> None:
     """Restores what was saved; on any error nothing changes."""
     found = checkpoint.read(path, "agent", _about(backend))
     try:
-        groups = Groups(*split_groups(found, Groups._fields))
-        all_or_nothing(backend, lambda twin: twin.restore(groups))
+        take_arrays(backend, found)
     except (ValueError, TypeError, KeyError) as error:
         words = str(error).removeprefix("it does not fit: ")
         raise ValueError(f"{path} does not fit this agent: {words}") from None
+
+
+def take_arrays(backend: SimulatorBackend, found: Arrays) -> None:
+    """Restores what `arrays_of` returned, with the names that it has in a file; on any error nothing changes."""
+    groups = Groups(*split_groups(found, Groups._fields))
+    all_or_nothing(backend, lambda twin: twin.restore(groups))
 
 
 def restore(backend: SimulatorBackend, groups: Groups) -> None:

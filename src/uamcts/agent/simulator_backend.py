@@ -280,11 +280,15 @@ class SimulatorBackend:
         return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def save(self, path: FilePath) -> None:
+        self.settle()
+        save_backend(self, path)
+
+    def settle(self) -> None:
+        """Brings this agent into the state of one that loads what it saves, so that both go on alike."""
         if self.chosen is None:  # levels of doubt are those that a loaded agent will have
             self._stale_doubt = True
             self._fit()
-        save_backend(self, path)
-        self._previous = None  # this agent and one that loads the file go on alike
+        self._previous = None
 
     def load(self, path: FilePath) -> None:
         load_backend(self, path)

@@ -29,7 +29,7 @@ from uamcts.uncertainty.estimator import Action, Copies, Estimator, Scalar
 from uamcts.uncertainty.samples import Surprise
 from uamcts.uncertainty.schedule import Schedule
 
-SEARCHES, RESETS, ROUNDS, LOOKS = range(4)
+SEARCHES, RESETS, ROUNDS, LOOKS, STEPS = range(5)
 """What the key of an agent or a run is used for: each gives a key of its own."""
 
 

@@ -48,6 +48,8 @@ class News(NamedTuple):
     unique: float
     """Share of samples in the buffers that are unlike all others in the same buffer."""
     seconds: float
+    words: str = ""
+    """What else there is to say."""
 
 
 class Runs:
@@ -77,6 +79,11 @@ class Runs:
         }
         learner = make_learner(self.unit.learner, learner_key, self.domain, options, self.config)
         return Run.fresh(key, self.domain, learner, self.schedule)
+
+    @property
+    def episodes(self) -> list[int]:
+        """Episodes of each run that are over."""
+        return np.asarray(self.runs.episode).tolist()
 
     @property
     def steps(self) -> int:
