@@ -9,6 +9,7 @@ import numpy as np
 from uamcts.agent import checkpoint
 from uamcts.agent.backend import Arrays, FilePath, all_or_nothing, counter, split_groups
 from uamcts.agent.experience import Experience
+from uamcts.agent.progress_files import progress_arrays, restore_progress
 
 if TYPE_CHECKING:
     from uamcts.agent.simulator_backend import SimulatorBackend
@@ -22,6 +23,7 @@ class Groups(NamedTuple):
     facts: Arrays
     raw: Arrays
     corrector: Arrays
+    progress: Arrays
 
 
 def save_backend(backend: SimulatorBackend, path: FilePath) -> None:
@@ -34,7 +36,10 @@ def arrays_of(backend: SimulatorBackend) -> dict[str, Arrays]:
     counters: Arrays = {"steps": np.array(backend.steps, np.int64), "acts": np.array(backend.acts, np.int64)}
     counters |= {"tau": np.array(backend.tau), "least": np.array(backend.returns.least)}
     planner, experience = backend.planner, backend.experience
-    parts = (experience.arrays(), counters, planner.facts(), planner.raw(experience), backend.corrector.arrays())
+    parts = (
+        experience.arrays(), counters, planner.facts(), planner.raw(experience), backend.corrector.arrays(),
+        progress_arrays(backend),
+    )  # fmt: skip
     return dict(zip(Groups._fields, parts, strict=True))
 
 
@@ -72,6 +77,10 @@ def restore(backend: SimulatorBackend, groups: Groups) -> None:
             raise ValueError(f"its states have {found} {name}, here they have {size}")
     backend.steps, backend.acts = (counter(counters, name, np.int64) for name in ("steps", "acts"))
     backend.tau = counter(counters, "tau", np.float64, lambda tau: tau > 0)
+    restore_progress(backend, groups.progress)
+    doubt, inputs = backend.doubt.doubt, planner.sizes().get("inputs")
+    if doubt is not None and inputs is not None and doubt.offset.size != inputs:
+        raise ValueError(f"its doubt is about states with {doubt.offset.size} inputs, here they have {inputs}")
 
 
 def _about(backend: SimulatorBackend) -> dict[str, Any]:
