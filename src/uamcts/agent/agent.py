@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from uamcts.agent.backend import State
+from uamcts.agent.backend import ParameterChoice, State
 from uamcts.agent.build import (
     build_backend,
     check_arguments,
@@ -103,7 +103,7 @@ class Agent(AgentLoop):
 
     def __init__(
         self,
-        model: Any,
+        model: object,
         estimator: str | Estimator | None = None,
         config: SearchConfig | None = None,
         schedule: Schedule | None = None,
@@ -122,7 +122,7 @@ class Agent(AgentLoop):
         value: Callable[..., Any] | None = None,
         prior: Callable[..., Any] | None = None,
         reuse: bool | None = None,
-        parameters: Any = None,
+        parameters: ParameterChoice = None,
         corrections: Sequence[str] = CORRECTIONS,
         **settings: Any,
     ):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from uamcts.agent.backend import Guides
+from uamcts.agent.backend import Guides, ParameterChoice
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import CORRECTIONS
 from uamcts.agent.domain_simulator import EndOfEpisode, domain_simulator
@@ -56,7 +56,7 @@ def check_arguments(
         switch("memory", memory)
 
 
-def check_corrections(corrections: Any, memory: bool | None) -> tuple[tuple[str, ...], bool | None]:
+def check_corrections(corrections: object, memory: bool | None) -> tuple[tuple[str, ...], bool | None]:
     """The corrections that may be used, and whether there is a memory."""
     known = ", ".join(map(repr, CORRECTIONS))
     if isinstance(corrections, str) or not isinstance(corrections, Sequence):
@@ -102,7 +102,9 @@ def paper_config(domain: Domain, given: dict[str, Any]) -> SearchConfig:
     return SearchConfig(**{**usual.given, **given})
 
 
-def make_guides(policy: Any, value: Any, prior: Any) -> Guides:
+def make_guides(
+    policy: Callable[..., Any] | None, value: Callable[..., Any] | None, prior: Callable[..., Any] | None
+) -> Guides:
     """What the user brings to the search, checked as far as it can be before it is called."""
     function("policy", policy, "of a state and a generator (a key, for a JaxSimulator), or leave it out")
     function("value", value, "of a state, or leave it out")
@@ -111,7 +113,7 @@ def make_guides(policy: Any, value: Any, prior: Any) -> Guides:
 
 
 def make_planner(
-    model: Any, own: dict[str, Any], budget_seconds: float | None, memory: bool | None, guides: Guides
+    model: object, own: dict[str, Any], budget_seconds: float | None, memory: bool | None, guides: Guides
 ) -> PlainPlanner | CompiledPlanner:
     """A planner for whatever was given as a model."""
     if isinstance(model, JaxSimulator):
@@ -142,7 +144,7 @@ def simulator_backend(
     minibatches: int | None,
     measure: Measure,
     searching: Searching,
-    parameters: Any,
+    parameters: ParameterChoice,
     corrections: Sequence[str],
 ) -> SimulatorBackend:
     """A backend for a simulator, with defaults for what is not given."""
@@ -162,13 +164,13 @@ def simulator_backend(
 
 
 def build_backend(
-    model: Any,
+    model: object,
     own: dict[str, Any],
     planning: tuple[float | None, bool | None, Guides, bool | None],
     estimator: str | Estimator | None,
     search: tuple[SearchConfig | None, dict[str, Any]],
     learning: tuple[Schedule | None, int, int | None, Measure],
-    corrections: tuple[Any, Sequence[str]],
+    corrections: tuple[ParameterChoice, Sequence[str]],
 ) -> tuple[SimulatorBackend, EndOfEpisode | None]:
     """A backend for whatever was given as a model, and what tells the ends of its episodes if it is a domain.
 

@@ -43,7 +43,7 @@ def accept_state(backend: SimulatorBackend, state: State, argument: str) -> Stat
 
 
 def compare_transition(
-    backend: SimulatorBackend, state: State, action: Any, following: State, reward: Any, terminal: Any
+    backend: SimulatorBackend, state: State, action: Any, following: State, reward: object, terminal: object
 ) -> Compared:
     """Compares a transition with what the simulator predicts."""
     number, part = _split(backend, action)

@@ -82,7 +82,7 @@ class PaperBackend:
                 most_copies=self.terminal_copies,
             )
         start = domain.reset(first)
-        fresh: Any = learner.fresh_learner(estimator, self.config, start)
+        fresh: learner.Learner = learner.fresh_learner(estimator, self.config, start)
         if memory:
             fresh = Patched.fresh(start, fresh, self.schedule.interval, identity_of(domain)(start))
         self.knowledge = learner.AgentState.fresh(fresh, self.schedule)
@@ -173,7 +173,7 @@ class PaperBackend:
     ) -> bool:
         return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
-    def _observe(self, state: PyTree, action: Any, following: PyTree, reward: Any, terminal: Any) -> bool:
+    def _observe(self, state: PyTree, action: object, following: PyTree, reward: object, terminal: object) -> bool:
         state, following = self._check_state(state, "state"), self._check_state(following, "next_state")
         number = jnp.int32(self._number(action))
         known = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
@@ -189,7 +189,7 @@ class PaperBackend:
         self._record(state, int(number), following, known, over)
         return self._learn() if self.schedule.due(self.steps) else False
 
-    def _number(self, action: Any) -> int:
+    def _number(self, action: object) -> int:
         number = action_number(action, self.domain.num_actions, self.name)
         return int(self.domain._action(number))
 

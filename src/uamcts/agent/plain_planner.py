@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from uamcts import reference
-from uamcts.agent.backend import Guides
+from uamcts.agent.backend import Guides, State
 from uamcts.agent.experience import Experience
 from uamcts.agent.fact_files import fact_rows, pack, parse_fact, parse_raw, raw_rows, unpack
 from uamcts.agent.fitted_uncertainty import CachedUncertainty, DoubtOfNumbers, FittedUncertainty, plain_uncertainty
@@ -76,7 +76,7 @@ class PlainPlanner(PlainVariants):
             what = f"a search of {config.iterations:,} iterations and {config.rollouts:,} rollouts"
             refuse_beyond_memory(needed, what, "give fewer iterations or rollouts, or budget_seconds=...")
 
-    def accept(self, state: Any, argument: str) -> Any:
+    def accept(self, state: State, argument: str) -> State:
         """Turns what the user gave into a state of the simulator."""
         state = self.simulator.accept(state)
         try:
@@ -88,7 +88,7 @@ class PlainPlanner(PlainVariants):
             self._waiting = [row for row in self._waiting if not self._restore_fact(row)]
         return state
 
-    def probe(self, state: Any, config: SearchConfig) -> None:
+    def probe(self, state: State, config: SearchConfig) -> None:
         """Checks the simulator before it is used for the first time."""
         if not self._probed:
             steps = config.iterations * ((self.num_actions or 1) + config.rollouts * config.depth)
@@ -109,7 +109,7 @@ class PlainPlanner(PlainVariants):
         known = None if self.patched is None else self.patched.knows
         self.uncertainty = None if fitted is None else plain_uncertainty(fitted, self.simulator, known)
 
-    def remember(self, state: Any, action: int, following: Any, reward: float, terminal: bool) -> bool:
+    def remember(self, state: State, action: int, following: State, reward: float, terminal: bool) -> bool:
         """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""
         if self.patched is None:
             return False
@@ -132,7 +132,7 @@ class PlainPlanner(PlainVariants):
         same = self.key(one[0]) == self.key(other[0])
         return same or np.allclose(self.features(one[0]), self.features(other[0]), rtol=1e-6, atol=1e-9)
 
-    def forget_node(self, plan: reference.Result, state: Any) -> bool:
+    def forget_node(self, plan: reference.Result, state: State) -> bool:
         """Has the next search on this graph look at one state anew. Returns False for a tree, where that cannot be."""
         if not isinstance(plan.tree, reference.Graph):
             return False
@@ -186,7 +186,7 @@ class PlainPlanner(PlainVariants):
         known, steps = found
         self.state_recurrence = self._saved_recurrence = StateRecurrence(known, steps)
 
-    def _restore_fact(self, row: Any) -> bool:
+    def _restore_fact(self, row: object) -> bool:
         """Restores a saved fact; returns False while a class in it is unknown, raises a ValueError if it is no fact."""
         parsed = parse_fact(row, self.simulator.whole.types, self.num_actions)
         if parsed is None:
@@ -229,7 +229,7 @@ class PlainPlanner(PlainVariants):
         self,
         seed: int,
         number: int,
-        state: Any,
+        state: State,
         config: SearchConfig,
         horizon: int | None = None,
         previous: reference.Result | None = None,
@@ -259,5 +259,5 @@ class PlainPlanner(PlainVariants):
         """How many features and inputs a state has; nothing as long as none was seen."""
         return self._sizes
 
-    def _sizes_of(self, state: Any) -> dict[str, int]:
+    def _sizes_of(self, state: State) -> dict[str, int]:
         return {"features": self.features(state).size, "inputs": self.inputs(state).size}

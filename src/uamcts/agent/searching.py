@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from uamcts.agent.backend import Plan
 from uamcts.agent.simulator_probe import Recurrence
 
 
@@ -18,7 +19,7 @@ class Searching(NamedTuple):
 class Previous(NamedTuple):
     """The last search, to go on from."""
 
-    plan: Any
+    plan: Plan
     steps_left: int | None
 
     def leads_to(self, steps_left: int | None) -> bool:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.agent.backend import FilePath, Sample, all_or_nothing, counter, pad_sample
+from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, counter, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
 from uamcts.agent.comparison import Compared, accept_state, compare_transition
 from uamcts.agent.compiled_planner import CompiledPlanner
@@ -30,6 +30,7 @@ from uamcts.corrections.journal import Journal
 from uamcts.corrections.python_facts import Change, describe_changes
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
+from uamcts.uncertainty.estimator import ZeroUncertainty
 from uamcts.uncertainty.schedule import Schedule
 
 
@@ -51,7 +52,7 @@ class SimulatorBackend:
         minibatches: int,
         measure: Measure,
         searching: Searching,
-        parameters: Any = None,
+        parameters: ParameterChoice = None,
         corrections: Sequence[str] = CORRECTIONS,
     ):
         planner.check(config)
@@ -73,6 +74,11 @@ class SimulatorBackend:
         self.loss: float | None = None
 
     @property
+    def _doubts_nothing(self) -> bool:
+        """Whether U is 0 whatever is seen, so that searches need not ask for it."""
+        return self.chosen == "none" if isinstance(self.chosen, str) else isinstance(self.chosen, ZeroUncertainty)
+
+    @property
     def estimator(self) -> Estimator | None:
         return self.uncertainty.estimator if isinstance(self.uncertainty, FittedUncertainty) else None
 
@@ -91,7 +97,7 @@ class SimulatorBackend:
     def undo(self) -> None:
         self.journal.undo()
 
-    def act(self, state: Any, steps_left: int | None = None) -> Any:
+    def act(self, state: State, steps_left: int | None = None) -> Plan:
         horizon = None if steps_left is None else whole("steps_left", steps_left)
         state = accept_state(self, state, "state")
         self.planner.probe(state, self.config)
@@ -129,7 +135,7 @@ class SimulatorBackend:
         steps, gamma = range(_span(self.config)), float(self.config.gamma)
         return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
 
-    def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
+    def observe(self, state: State, action: int, following: State, reward: float | None, terminal: bool | None) -> bool:
         return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
     def _observe(self, *given: Any) -> bool:
@@ -186,7 +192,7 @@ class SimulatorBackend:
         predicted = self.planner.predict_rows(self.experience.raw[: self.experience.count], variant, self.measure)
         self.experience.judge_anew(predicted, self.measure)
 
-    def _forget(self, state: Any) -> None:
+    def _forget(self, state: State) -> None:
         """Drops what the last search found out and what does not hold any more: outcomes of `state` have changed."""
         if self._previous is not None and not self.planner.forget_node(self._previous.plan, state):
             self._previous = None
@@ -206,7 +212,7 @@ class SimulatorBackend:
 
     def _fit(self) -> None:
         """Fits U anew, for numbered actions. A search that had to do with another U does not hold after that."""
-        if self.planner.num_actions is None or not self.stale_doubt:
+        if self.planner.num_actions is None or not self.stale_doubt or self._doubts_nothing:
             return
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
