@@ -68,7 +68,7 @@ def settings(chosen, rules, simulations, **switches):
     import uamcts
 
     shape = {"iterations": simulations, "rollouts": 1, "depth": chosen.depth, "tree_depth": 64, "rules": rules}
-    return uamcts.SearchConfig(**shape, c=chosen.c, gamma=chosen.gamma, **switches)
+    return uamcts.SearchConfig(**shape, graph=False, c=chosen.c, gamma=chosen.gamma, **switches)
 
 
 def compiled(chosen, model, world, config, episodes):

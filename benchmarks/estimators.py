@@ -22,11 +22,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import uamcts
-from uamcts.episodes.online import Run, deletions, empty_memory, purpose, step
+from uamcts.episodes.online import Run, deletions, step
 from uamcts.lab.run.online import average_precision
 from uamcts.presets import online_settings, search_config
 from uamcts.uncertainty import make_estimator
-from uamcts.uncertainty.learner import AgentState, UncertaintyLearner, finish_on_host, plan, train
+from uamcts.uncertainty.learner import AgentState, UncertaintyLearner, empty_cache, finish_on_host, plan, purpose, train
 from uamcts.uncertainty.schedule import Schedule
 
 LEARNERS = "network,network+gate,two_part,bayes,trees,nearest,ensemble,dropout"
@@ -121,7 +121,7 @@ def active(name, domain, steps, episodes, cheapest, interval=500):
 
     play = jax.jit(lambda run, memory: jax.lax.scan(one, (run, memory), jnp.arange(PIECE)))
     teach = jax.jit(lambda run: train(run.knowledge, purpose(run.key, 2, run.knowledge.steps), schedule))
-    memory = empty_memory(run, domain)
+    memory = empty_cache(run.knowledge.learner, domain)
     rewards = {"learning": [], "frozen": []}
     for _ in range(steps // PIECE):
         (run, memory), (said, _) = play(run, memory)
@@ -129,7 +129,7 @@ def active(name, domain, steps, episodes, cheapest, interval=500):
             rewards["learning"] += np.asarray(said.reward)[np.asarray(said.ended)].tolist()
         if schedule.due(int(run.knowledge.steps)):
             run = eqx.tree_at(lambda run: run.knowledge, run, finish_on_host(teach(run)))
-            memory = empty_memory(run, domain)
+            memory = empty_cache(run.knowledge.learner, domain)
     run = eqx.tree_at(lambda run: run.knowledge.tau, run, jnp.float32(0.1))
     truths, guesses, nodes, made, start = [], [], np.zeros(2), 0, time.process_time()
     while len(rewards["frozen"]) < episodes and made < 100 * episodes:

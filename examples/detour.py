@@ -46,8 +46,8 @@ def episode(agent, world):
 
 
 budget = {"iterations": 100, "rollouts": 4, "depth": 20, "gamma": 0.9}
-papers = uamcts.SearchConfig(**budget)
-trust = uamcts.SearchConfig(**budget, rules="trust", c=4.0)
+papers = uamcts.SearchConfig(**budget, rules="released")
+trust = uamcts.SearchConfig(**budget, rules="trust", graph=False)
 print(f"{arguments.runs} agents of {arguments.episodes} episodes, cut at {arguments.longest} steps (the shortest: 8)")
 for name, model, options in (
     ("true simulator, MCTS", Floor(SHELF), {"estimator": "none", "config": papers, "corrections": ()}),

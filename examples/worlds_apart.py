@@ -87,7 +87,7 @@ def plain_mcts(simulator, seed, **budget):
 
 def agents(wrong, true, budget, parameters=None):
     """The rows of the table: the simulators that the agent plans in, one after another, and what creates the agent."""
-    paper = uamcts.SearchConfig(**budget, rules="released", tau=0.1)
+    paper = uamcts.SearchConfig(**{"gamma": 1.0, **budget}, rules="released", tau=0.1)
     named = {} if parameters is None else supported(parameters=parameters)
     off = {"corrections": ()}
     return {

@@ -14,6 +14,7 @@ from uamcts import versions
 from uamcts.bandits import bernoulli, ua_ucb, ucb
 from uamcts.episodes.offline import play
 from uamcts.lab.experiments.learners import make_learner
+from uamcts.lab.run.agents import AgentRuns
 from uamcts.lab.run.online import Runs
 from uamcts.lab.run.units import OnlineUnit
 from uamcts.presets import search_config
@@ -155,7 +156,7 @@ def learner(name):
 
 
 def engine(name):
-    """Plain search; an episode offline; runs online; the regret of both bandit strategies."""
+    """Plain search; an episode offline; runs online; agents that correct; the regret of both bandit strategies."""
     world = uamcts.make("two_way")
     if name == "search":
         off = {"selection": False, "expansion": False, "simulation": False, "backpropagation": False}
@@ -172,6 +173,11 @@ def engine(name):
         news = list(runs.advance())
         return {"tau": [n.tau for n in news], "loss": [n.loss for n in news],
                 "reward": [np.sum(n.said.reward) for n in news]}  # fmt: skip
+    if name == "agent":
+        runs = AgentRuns(OnlineUnit.with_defaults("two_way_icy", "agent", runs=2, steps=60))
+        (news,) = runs.advance()
+        return {"reward": news.said.reward[:, ::10], "length": news.said.length[:, ::10],
+                "values": [agent.last_plan.values for agent in runs.agents]}  # fmt: skip
     bandit = bernoulli([0.9, 0.5, 0.4], [0.6, 0.5, 0.4])
     both = {"ucb": ucb(jax.random.key(0), bandit, 200, 20), "ua_ucb": ua_ucb(jax.random.key(0), bandit, 200, 20)}
     return {label: regret.mean[::10] for label, regret in both.items()}

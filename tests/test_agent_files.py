@@ -15,7 +15,7 @@ import uamcts
 from uamcts.agent import checkpoint
 
 TABLES = ("kept.count.npy", "tally.count.npy", "buffer.count.npy")
-CONFIG = uamcts.SearchConfig(iterations=4, rollouts=1, depth=3)
+CONFIG = uamcts.SearchConfig(iterations=4, rollouts=1, depth=3, rules="released", gamma=1.0)
 
 
 class Line:

@@ -8,7 +8,7 @@ import pytest
 import uamcts
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 
-CONFIG = uamcts.SearchConfig(iterations=4, rollouts=1, depth=3)
+CONFIG = uamcts.SearchConfig(iterations=4, rollouts=1, depth=3, rules="released", gamma=1.0)
 
 
 class Line:

@@ -1,5 +1,7 @@
 """Wrong types and values of every argument are refused in a sentence that names the argument and what it got."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 import uamcts
 from uamcts.arguments import legal_actions
+from uamcts.presets import search_config
 
 
 class Line:
@@ -67,15 +70,50 @@ def test_an_unknown_argument_is_answered_with_the_nearest():
         uamcts.Agent(Line(), iteration=5)
 
 
-def test_single_settings_keep_the_other_defaults():
-    config = uamcts.Agent(Line(), iterations=7).backend.config
-    assert (config.iterations, config.rules, config.c, config.gamma) == (7, "trust", 4.0, 0.99)
-    config = uamcts.Agent(Line(), config=uamcts.SearchConfig(rollouts=3), depth=9).backend.config
-    assert (config.rollouts, config.depth, config.rules) == (3, 9, "released")
+MODELS = {
+    "plain": Line,
+    "compiled": lambda: uamcts.JaxSimulator(long_step, 4, jnp.zeros(10, jnp.int32)),
+    "domain": lambda: uamcts.make("two_way"),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_settings_that_are_not_given_keep_the_defaults_of_the_agent(kind):
+    """By name, in a config, or both; a default of `SearchConfig` that is given is a setting like any other."""
+    model = MODELS[kind]()
+    default = uamcts.Agent(model).backend
+    assert (default.config.rules, default.config.c) == ("trust", 4.0)
+    assert default.config.gamma == (1.0 if kind == "domain" else 0.99)
+    config = uamcts.SearchConfig(iterations=7)
+    for agent in (uamcts.Agent(model, iterations=7), uamcts.Agent(model, config=config)):
+        assert agent.backend.config == dataclasses.replace(default.config, iterations=7)
+        assert agent.backend.searching == default.searching
+    config = uamcts.SearchConfig(iterations=7, rollouts=10, gamma=1.0, rho=0.99)
+    agent = uamcts.Agent(model, config=dataclasses.replace(config, depth=9), iterations=8)
+    assert agent.backend.config == dataclasses.replace(default.config, iterations=8, rollouts=10, gamma=1.0, depth=9)
+    released = uamcts.Agent(model, config=uamcts.SearchConfig(rules="released", graph=False)).backend
+    assert (released.config.c, released.config.gamma) == (2.0**0.5, default.config.gamma)
+    assert not released.searching.chooses
+
+
+def test_settings_that_are_not_given_keep_the_papers():
     domain = uamcts.make("two_way")
-    papers, ours = uamcts.Agent.paper(domain).backend.config, uamcts.Agent.paper(domain, iterations=7).backend.config
-    assert ours.iterations == 7
-    assert (ours.c, ours.rollouts, ours.depth) == (papers.c, papers.rollouts, papers.depth)
+    papers = uamcts.Agent.paper(domain).backend.config
+    for ours in (uamcts.Agent.paper(domain, depth=7), uamcts.Agent.paper(domain, config=uamcts.SearchConfig(depth=7))):
+        assert ours.backend.config == dataclasses.replace(papers, depth=7)
+    printed = uamcts.Agent.paper(domain, config=uamcts.SearchConfig(rules="pseudocode")).backend.config
+    assert printed == search_config(domain, "combined", rules="pseudocode")
+    assert uamcts.Agent.paper(domain, rules="trust").backend.config == search_config(domain, "trust")
+
+
+def test_a_config_knows_what_was_given():
+    config = uamcts.SearchConfig(50, gamma=1.0, c=None)
+    assert config.given == {"iterations": 50, "gamma": 1.0}
+    assert dataclasses.replace(config, depth=9).given == {"iterations": 50, "depth": 9, "gamma": 1.0}
+    assert dataclasses.replace(uamcts.SearchConfig(), rules="trust").given == {"rules": "trust"}
+    same = uamcts.SearchConfig(iterations=50, rollouts=10)
+    assert (same, hash(same), repr(same)) == (config, hash(config), repr(config))
+    assert jax.tree.structure(same) == jax.tree.structure(config)
 
 
 @pytest.mark.parametrize("kind", ["plain", "compiled"])

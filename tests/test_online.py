@@ -12,14 +12,16 @@ import pytest
 
 import two_devices
 import uamcts
+from uamcts.agent.paper_backend import PaperBackend
 from uamcts.baselines.transition import TransitionLearner
-from uamcts.episodes.online import Run, advance, deletions, online, over_runs, step, train_run
+from uamcts.episodes.offline import LONGEST
+from uamcts.episodes.online import Run, Step, advance, deletions, online, over_runs, step, train_run
 from uamcts.lab.experiments.learners import make_learner
 from uamcts.lab.run.online import Runs, average_precision, unique_share
 from uamcts.lab.run.units import OnlineUnit
 from uamcts.presets import search_config
 from uamcts.uncertainty import make_estimator
-from uamcts.uncertainty.learner import AgentState, UncertaintyLearner, plan, train
+from uamcts.uncertainty.learner import RESETS, AgentState, UncertaintyLearner, plan, purpose, train
 from uamcts.uncertainty.prediction_cache import PredictionCache
 from uamcts.uncertainty.schedule import Schedule
 
@@ -427,3 +429,39 @@ def test_searches_with_and_without_memory_agree():
         np.testing.assert_array_equal(with_memory.visits, pointwise.visits)
         assert with_memory.cache is not None
         assert without.cache is None
+
+
+@pytest.mark.parametrize("learner", ["linear", "network"])
+def test_the_papers_agent_is_an_online_run_to_the_last_digit(learner):
+    """`Agent.paper` in a loop of one's own: the same actions, rewards, U-hat, tau and loss as a lane of the lab."""
+    unit = OnlineUnit.with_defaults("two_way", learner=learner, runs=2, steps=90, interval=30, minibatches=20)
+    runs = Runs(unit)
+    news = list(runs.advance())
+    lane, copies = jax.random.split(jax.random.key(unit.seed), 2)[1], runs.copies
+    domain, said = runs.domain, [np.concatenate([np.asarray(one) for one in part], 1)[1] for part in
+                                 zip(*(one.said for one in news), strict=True)]  # fmt: skip
+    agent = uamcts.Agent.paper(domain, schedule=Schedule(interval=30), minibatches=20)
+    agent.backend = PaperBackend(
+        domain, learner, search_config(domain, "combined"), Schedule(interval=30), lane, 20, None, False
+    )
+    assert agent.backend.terminal_copies == copies
+    key = jax.random.split(lane)[1]
+    episode, state, length, paid = 0, domain.reset(purpose(key, RESETS, 0)), 0, jnp.float32(0)
+    for step_ in range(unit.steps):
+        action = agent.act(state)
+        after = domain.world(state, action)
+        length, paid = length + 1, paid + after.reward
+        over = bool(after.terminal) or length >= (domain.time_limit or LONGEST)
+        wanted = Step(*(part[step_] for part in said))
+        np.testing.assert_array_equal(agent.last_plan.uncertainty, wanted.predicted)
+        assert (float(paid), length, over) == (float(wanted.reward), int(wanted.length), bool(wanted.ended))
+        learned = agent.observe(state, action, after.state, reward=after.reward, terminal=after.terminal)
+        if learned:
+            found = news[(step_ + 1) // 30 - 1]
+            assert (agent.tau, agent.loss) == (float(found.tau[1]), float(found.loss[1]))
+        state = after.state
+        if over:
+            episode, length, paid = episode + 1, 0, jnp.float32(0)
+            state = domain.reset(purpose(key, RESETS, episode))
+    assert learned
+    assert episode > 0

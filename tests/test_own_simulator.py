@@ -20,10 +20,11 @@ from uamcts.agent.report import Report
 from uamcts.agent.returns import Returns
 from uamcts.agent.states import as_json, from_json
 from uamcts.corrections.journal import Journal
+from uamcts.uncertainty.estimator import ZeroUncertainty
 
 BUDGET = {"iterations": 30, "rollouts": 3, "depth": 12, "gamma": 0.95}
-CONFIG = uamcts.SearchConfig(**BUDGET)
-TRUST = uamcts.SearchConfig(**BUDGET, rules="trust", c=2.0)
+CONFIG = uamcts.SearchConfig(**BUDGET, rules="released")
+TRUST = uamcts.SearchConfig(**BUDGET, rules="trust", c=2.0, graph=False)
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 
 
@@ -592,3 +593,21 @@ def test_a_report_warns_where_nearly_everything_is_wrong():
     assert "correct the simulator" in str(Report((), 30, 40, 25))
     assert "correct the simulator" not in str(Report((), 30, 40, 24))
     assert "correct the simulator" not in str(Report((), 10, 40, 10)), "ten transitions are too few to tell"
+
+
+@pytest.mark.parametrize("estimator", ["none", ZeroUncertainty()])
+@pytest.mark.parametrize("kind", ["plain", "compiled"])
+def test_an_agent_that_doubts_nothing_never_asks_for_u(kind, estimator):
+    """Whatever it has seen: with U = 0 its searches are those of plain MCTS, and cost no more."""
+    model, place = (
+        (Corridors(), tuple) if kind == "plain" else (jax_corridors(), lambda cell: jnp.array(cell, jnp.int32))
+    )
+    agent, fresh = (uamcts.Agent(model, estimator, **BUDGET, corrections=(), reuse=False) for _ in range(2))
+    for cell, after in (((0, 0), (0, 1)), ((0, 1), (0, 1)), ((0, 2), (0, 3))):
+        agent.observe(place(cell), 1, place(after), reward=0.0, terminal=False)
+    agent.learn()
+    assert agent.backend.experience.simulator_errors(agent.backend.measure).any()
+    assert agent.backend.planner.uncertainty is None
+    assert agent.estimator is None
+    assert agent.act(place((0, 0))) == fresh.act(place((0, 0)))
+    np.testing.assert_array_equal(agent.last_plan.values, fresh.last_plan.values)

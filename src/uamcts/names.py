@@ -38,12 +38,17 @@ TABLE = (
     Algorithm("simulation", "ua-simulation", "UA-Simulation", ("simulation",), "UA-\nSimulation"),
     Algorithm("combined", "ua-mcts", "UA-MCTS", PHASES),
     Algorithm("trust", "trust", "Trust search", PHASES, "Trust\nsearch"),
+    Algorithm("agent", "agent", "Agent", PHASES),
 )  # fmt: skip
 """All algorithms, in the order in which figures show them."""
 ALGORITHM_NAMES = tuple(algorithm.name for algorithm in TABLE)
 PLAIN = ("true", "corrupted")
 """The keys of plain MCTS: in the true world, and in the simulator."""
-WITHOUT_TAU = (*PLAIN, "trust")
+OURS = ("trust", "agent")
+"""The keys of the algorithms that are not the paper's. `agent` is `uamcts.Agent`, online only."""
+CORRECTIONS = "corrections"
+"""The learner of `agent`, which has no other."""
+WITHOUT_TAU = (*PLAIN, *OURS)
 """The keys of the algorithms that ignore tau."""
 
 RULE_TITLES = {"released": "authors' program", "pseudocode": "as printed", "trust": "trust"}
@@ -109,6 +114,6 @@ def planner_title(key: str, learner: str) -> str:
     """The title of an algorithm with its learner, like `UA-MCTS, learned U (network)`."""
     if learner.startswith("transition_"):
         return f"{title(key)}, transition ({learner.removeprefix('transition_').replace('_', ' ')})"
-    if learner in ("none", "true"):
+    if learner in ("none", "true", CORRECTIONS):
         return title(key)
     return f"{title(key)}, {learner}" if key in PLAIN else f"{title(key)}, learned U ({learner})"

@@ -11,10 +11,10 @@ from typing import Any
 
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
-from uamcts.names import PHASES, PLAIN, TABLE, algorithm_key, command_name
+from uamcts.names import CORRECTIONS, OURS, PHASES, PLAIN, TABLE, algorithm_key, command_name
 from uamcts.uncertainty.schedule import Schedule
 
-ALGORITHMS: dict[str, tuple[str, ...]] = {one.key: one.phases for one in TABLE if one.key != "trust"}
+ALGORITHMS: dict[str, tuple[str, ...]] = {one.key: one.phases for one in TABLE if one.key not in OURS}
 """Which phases are uncertainty-adapted. `true` is plain MCTS that plans in the real world, `corrupted` in the model."""
 
 RULES = ("released", "pseudocode")
@@ -84,38 +84,43 @@ def refuse_random(domain: Domain) -> None:
     if domain.random:
         raise ValueError(
             f"domain is {domain.name}, whose steps are random; U is learned in deterministic domains only: give "
-            "--scenario offline, or plan with uamcts.search and uamcts.true_uncertainty"
+            "--algorithm agent, or --scenario offline, or plan with uamcts.search and uamcts.true_uncertainty"
         )
 
 
 def online_settings(domain: Domain, algorithm: str = "combined") -> OnlineSettings:
-    """How an agent learns in this domain: as the paper's do, or, with `trust`, as docs/beyond.md found best."""
-    refuse_random(domain)
-    settings = ONLINE.get(domain.name, OnlineSettings())
-    if algorithm_key(algorithm) != "trust":
-        return settings
+    """How an agent learns in this domain: as the paper's do, or, with `trust`, as docs/beyond.md found best.
+
+    `agent` is `uamcts.Agent`, which corrects the model and does not train.
+    """
+    algorithm, settings = algorithm_key(algorithm), ONLINE.get(domain.name, OnlineSettings())
     often = replace(settings.schedule, interval=500)
+    if algorithm == "agent":
+        return replace(settings, estimator=CORRECTIONS, schedule=often)
+    refuse_random(domain)
+    if algorithm != "trust":
+        return settings
     return replace(settings, estimator="two_part+memory", schedule=often, minibatches=1000)
 
 
 def switches(algorithm: str) -> dict[str, bool]:
     """The four switches of an algorithm, by any of its names."""
-    adapted = {**ALGORITHMS, "trust": PHASES}[algorithm_key(algorithm)]
+    adapted = {**ALGORITHMS, **dict.fromkeys(OURS, PHASES)}[algorithm_key(algorithm)]
     return {phase: phase in adapted for phase in PHASES}
 
 
 def rules_of(algorithm: str, rules: str, graph: bool = False) -> str:
     """The rule set that an algorithm is searched by where `rules` are asked for: `trust` and graphs have their own."""
-    return TRUST["rules"] if graph or algorithm == "trust" else rules
+    return TRUST["rules"] if graph or algorithm in OURS else rules
 
 
 def usual_c(name: str, algorithm: str, graph: bool = False) -> float:
     """The exploration constant of an algorithm in a domain: the paper's best, or sqrt 2 where it gives none.
 
-    `trust` and searches on graphs have one for every domain.
+    `trust`, `agent` and searches on graphs have one for every domain.
     """
     algorithm = algorithm_key(algorithm)
-    if graph or algorithm == "trust":
+    if graph or algorithm in OURS:
         return float(SearchConfig(**TRUST).c)
     return BEST_C.get(name, {}).get(algorithm, _ROOT2)
 
@@ -127,9 +132,15 @@ def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) 
     So do `corrupted` and `true` with `graph=True`: all phases off, these rules are plain MCTS.
 
     Raises:
-        ValueError: if `graph` is asked for with an algorithm that is defined on trees.
+        ValueError: if `graph` is asked for with an algorithm that is defined on trees, or for `agent`, which is more
+            than a search.
     """
     algorithm, graph = algorithm_key(algorithm), bool(settings.get("graph", False))
+    if algorithm == "agent":
+        raise ValueError(
+            "algorithm is agent, which learns while it acts; give --scenario online to uamcts run, or use "
+            "uamcts.Agent(domain) in Python"
+        )
     adapted = switches(algorithm)
     usual = {**BUDGETS.get(domain.name, {}), "gamma": DISCOUNTS.get(domain.name, 1.0), **adapted}
     if graph and algorithm not in (*PLAIN, "trust"):

@@ -17,6 +17,7 @@ ENGINE_VERSIONS = {
     "graph": 1,  # search on a graph, with Bellman backups
     "offline": 1,  # an episode with a known U
     "online": 1,  # the loop of real steps and rounds of training
+    "agent": 1,  # uamcts.Agent in a domain: what it corrects, doubts and plans with
     "bandit": 1,  # UCB and UA-UCB, and the sweeps over them
 }
 
@@ -36,8 +37,8 @@ DOMAIN_VERSIONS = {
 }  # fmt: skip
 
 
-def versions_of(engines: Iterable[str], domain: str, rules: Iterable[str], learner: str) -> dict[str, int]:
-    """The versions that a result depends on, by name; `learner` is a name like `network+gate+penalty=2`.
+def versions_of(engines: Iterable[str], domain: str, rules: Iterable[str], learner: str | None) -> dict[str, int]:
+    """The versions that a result depends on, by name; `learner` is a name like `network+gate+penalty=2`, or None.
 
     What is not listed above, because somebody added it from outside, has version 0.
     """
@@ -45,7 +46,7 @@ def versions_of(engines: Iterable[str], domain: str, rules: Iterable[str], learn
         ("engine", ENGINE_VERSIONS, list(engines)),
         ("domain", DOMAIN_VERSIONS, [domain]),
         ("rules", RULE_VERSIONS, list(rules)),
-        ("learner", LEARNER_VERSIONS, _parts(learner)),
+        ("learner", LEARNER_VERSIONS, [] if learner is None else _parts(learner)),
     )
     return {f"{kind} {name}": table.get(name, 0) for kind, table, names in tables for name in names}
 

@@ -6,23 +6,25 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from uamcts.agent.backend import State
+import jax
+
+from uamcts.agent.backend import ParameterChoice, State
 from uamcts.agent.build import (
     build_backend,
     check_arguments,
     check_corrections,
-    make_config,
+    given_settings,
     make_guides,
+    paper_config,
 )
 from uamcts.agent.corrector import CORRECTIONS
-from uamcts.agent.domain_backend import DomainBackend
 from uamcts.agent.loop import AgentLoop
 from uamcts.agent.measure import PARTS, Measure
-from uamcts.arguments import function, seed_number, shown, switch
+from uamcts.agent.paper_backend import PaperBackend
+from uamcts.arguments import function, seed_number, short_repr, switch
 from uamcts.corrections.parameters import check_choice
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
-from uamcts.presets import search_config
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule
 
@@ -45,9 +47,9 @@ class Agent(AgentLoop):
         estimator: What learns where the corrected model is wrong: a name out of `uamcts.ESTIMATORS` or an `Estimator`.
             By default a transition is doubtful that is near one that was wrong, and not near one that was right.
             `"none"` doubts nothing.
-        config: How to search. By default trust search with gamma 0.99 (a domain's own gamma for a domain), on a graph
-            (`graph=True`) where states recur and on a tree where they do not. A config that is given is taken as it
-            is: give single settings by name to keep the other defaults.
+        config: How to search. Settings that it leaves out keep the agent's defaults: trust search with gamma 0.99 (in a
+            domain, its own gamma, iterations, rollouts and depth), on a graph (`graph=True`) where states recur and on
+            a tree where they do not. `SearchConfig(rules="released")` is the paper's UA-MCTS.
         schedule: When to train an estimator, and how tau decays. By default one that learns instantly trains after
             every step, and the others every 200 steps.
         num_actions: The number of actions, where the model does not have it. A Python model whose `num_actions` is None
@@ -77,8 +79,7 @@ class Agent(AgentLoop):
             default all of its numeric attributes are candidates, and the fewest that explain what was seen are fitted.
             Named ones are used until they turn out worse. `()` fits none.
         corrections: Which corrections may be used: any of `"facts"`, `"parameters"` and `"residual"`.
-        **settings: Single settings of the search, instead of a whole `config`. `graph=True` or `graph=False` decides
-            between a graph and a tree.
+        **settings: Single settings of the search, instead of a `config` or in addition to it.
 
     Raises:
         ValueError: An argument has an illegal value.
@@ -102,7 +103,7 @@ class Agent(AgentLoop):
 
     def __init__(
         self,
-        model: Any,
+        model: object,
         estimator: str | Estimator | None = None,
         config: SearchConfig | None = None,
         schedule: Schedule | None = None,
@@ -121,7 +122,7 @@ class Agent(AgentLoop):
         value: Callable[..., Any] | None = None,
         prior: Callable[..., Any] | None = None,
         reuse: bool | None = None,
-        parameters: Any = None,
+        parameters: ParameterChoice = None,
         corrections: Sequence[str] = CORRECTIONS,
         **settings: Any,
     ):
@@ -164,7 +165,7 @@ class Agent(AgentLoop):
         Args:
             domain: A domain of this package.
             estimator: What learns U. By default the paper's estimator for this domain.
-            config: How to search. By default the paper's settings for this domain, with all four phases.
+            config: How to search. Settings that it leaves out are the paper's for this domain, with all four phases.
             schedule: When to train, and how tau decays. By default the paper's for this domain.
             budget_seconds: The time for a move, instead of `config.iterations`.
             seed: The seed of all of the agent's randomness.
@@ -176,12 +177,11 @@ class Agent(AgentLoop):
             TypeError: `domain` is not a domain.
         """
         if not isinstance(domain, Domain):
-            raise TypeError(f"domain is {shown(domain)}; give uamcts.make(name), or use Agent(simulator)")
+            raise TypeError(f"domain is {short_repr(domain)}; give uamcts.make(name), or use Agent(simulator)")
         check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
         agent = cls.__new__(cls)
-        config = make_config(search_config(domain, "combined") if config is None else config, settings)
-        agent.backend = DomainBackend(
-            domain, estimator, config, schedule, seed_number(seed), minibatches, budget_seconds, memory
-        )
+        chosen = paper_config(domain, given_settings(config, settings))
+        key = jax.random.key(seed_number(seed))
+        agent.backend = PaperBackend(domain, estimator, chosen, schedule, key, minibatches, budget_seconds, memory)
         agent._ended, agent._make, agent.last_plan = None, None, None
         return agent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import jax
@@ -12,13 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent.report import Report
-from uamcts.arguments import shown
+from uamcts.arguments import short_repr
 from uamcts.mcts.search import SearchResult
 from uamcts.types import PyTree
 from uamcts.uncertainty.estimator import Estimator
 
 State: TypeAlias = Any
 """A state of the user's own simulator: any object. A pytree for JAX simulators and domains."""
+ParameterChoice: TypeAlias = Iterable[str] | Mapping[str, tuple[float, float]] | None
+"""What a user says about parameters: nothing, names, or bounds by name."""
 Plan: TypeAlias = Any
 """What a search found: a `uamcts.SearchResult` or a `uamcts.reference.Result`; None before the first search."""
 Sample: TypeAlias = tuple[Any, ...]
@@ -143,14 +145,14 @@ def counter(
     """A single number out of a file."""
     array = arrays[f"['{name}']"]
     if array.shape != () or array.dtype != kind or not good(array):
-        raise ValueError(f"{name} is {array.dtype}{list(array.shape)} {shown(array.tolist())}")
+        raise ValueError(f"{name} is {array.dtype}{list(array.shape)} {short_repr(array.tolist())}")
     return array.item()
 
 
 def pad_sample(number: int, sample: Sample) -> Sample:
     """A sample of `Agent.preload` with None for what is not known; raises an error that names a bad sample."""
     if not isinstance(sample, (tuple, list)):
-        raise TypeError(f"sample {number} is {shown(sample)}; give a tuple (state, action, next_state)")
+        raise TypeError(f"sample {number} is {short_repr(sample)}; give a tuple (state, action, next_state)")
     if not 3 <= len(sample) <= 5:
         raise ValueError(
             f"sample {number} has {len(sample)} entries; give (state, action, next_state), and reward and terminal "
@@ -162,7 +164,7 @@ def pad_sample(number: int, sample: Sample) -> Sample:
 def match_structure(state: PyTree, like: PyTree, argument: str, name: str, remedy: str) -> PyTree:
     """`state` as arrays with the structure, shapes and dtypes of `like`; raises an error if it does not match."""
     if repr(jax.tree.structure(state)) != repr(jax.tree.structure(like)):
-        raise TypeError(f"{argument} is {shown(state)}; {remedy}")
+        raise TypeError(f"{argument} is {short_repr(state)}; {remedy}")
     wanted = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), like)
     for leaf, form in zip(jax.tree.leaves(state), jax.tree.leaves(wanted), strict=True):
         if np.shape(leaf) != form.shape:

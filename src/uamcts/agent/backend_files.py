@@ -9,6 +9,7 @@ import numpy as np
 from uamcts.agent import checkpoint
 from uamcts.agent.backend import Arrays, FilePath, all_or_nothing, counter, split_groups
 from uamcts.agent.experience import Experience
+from uamcts.agent.progress_files import progress_arrays, restore_progress
 
 if TYPE_CHECKING:
     from uamcts.agent.simulator_backend import SimulatorBackend
@@ -22,26 +23,40 @@ class Groups(NamedTuple):
     facts: Arrays
     raw: Arrays
     corrector: Arrays
+    progress: Arrays
 
 
 def save_backend(backend: SimulatorBackend, path: FilePath) -> None:
     """Writes all that was learned to a file."""
-    counters = {"steps": np.int64(backend.steps), "acts": np.int64(backend.acts), "tau": np.float64(backend.tau)}
-    counters["least"] = np.float64(backend.returns.least)
+    checkpoint.save(path, arrays_of(backend), "agent", _about(backend))
+
+
+def arrays_of(backend: SimulatorBackend) -> dict[str, Arrays]:
+    """All that was learned, in groups of arrays."""
+    counters: Arrays = {"steps": np.array(backend.steps, np.int64), "acts": np.array(backend.acts, np.int64)}
+    counters |= {"tau": np.array(backend.tau), "least": np.array(backend.returns.least)}
     planner, experience = backend.planner, backend.experience
-    parts = (experience.arrays(), counters, planner.facts(), planner.raw(experience), backend.corrector.arrays())
-    checkpoint.save(path, dict(zip(Groups._fields, parts, strict=True)), "agent", _about(backend))
+    parts = (
+        experience.arrays(), counters, planner.facts(), planner.raw(experience), backend.corrector.arrays(),
+        progress_arrays(backend),
+    )  # fmt: skip
+    return dict(zip(Groups._fields, parts, strict=True))
 
 
 def load_backend(backend: SimulatorBackend, path: FilePath) -> None:
     """Restores what was saved; on any error nothing changes."""
     found = checkpoint.read(path, "agent", _about(backend))
     try:
-        groups = Groups(*split_groups(found, Groups._fields))
-        all_or_nothing(backend, lambda twin: twin.restore(groups))
+        take_arrays(backend, found)
     except (ValueError, TypeError, KeyError) as error:
         words = str(error).removeprefix("it does not fit: ")
         raise ValueError(f"{path} does not fit this agent: {words}") from None
+
+
+def take_arrays(backend: SimulatorBackend, found: Arrays) -> None:
+    """Restores what `arrays_of` returned, with the names that it has in a file; on any error nothing changes."""
+    groups = Groups(*split_groups(found, Groups._fields))
+    all_or_nothing(backend, lambda twin: twin.restore(groups))
 
 
 def restore(backend: SimulatorBackend, groups: Groups) -> None:
@@ -62,6 +77,10 @@ def restore(backend: SimulatorBackend, groups: Groups) -> None:
             raise ValueError(f"its states have {found} {name}, here they have {size}")
     backend.steps, backend.acts = (counter(counters, name, np.int64) for name in ("steps", "acts"))
     backend.tau = counter(counters, "tau", np.float64, lambda tau: tau > 0)
+    restore_progress(backend, groups.progress)
+    doubt, inputs = backend.doubt.doubt, planner.sizes().get("inputs")
+    if doubt is not None and inputs is not None and doubt.offset.size != inputs:
+        raise ValueError(f"its doubt is about states with {doubt.offset.size} inputs, here they have {inputs}")
 
 
 def _about(backend: SimulatorBackend) -> dict[str, Any]:

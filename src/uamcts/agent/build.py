@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from uamcts.agent.backend import Guides
+from uamcts.agent.backend import Guides, ParameterChoice
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import CORRECTIONS
 from uamcts.agent.domain_simulator import EndOfEpisode, domain_simulator
@@ -19,9 +18,9 @@ from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.searching import Searching
 from uamcts.agent.simulator_backend import SimulatorBackend
-from uamcts.arguments import function, real, shown, switch, whole
+from uamcts.arguments import function, real, short_repr, switch, whole
 from uamcts.domains.base import Domain
-from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.config import SETTINGS, SearchConfig
 from uamcts.names import suggestion
 from uamcts.presets import TRUST, search_config
 from uamcts.uncertainty import Estimator, check_name
@@ -40,11 +39,15 @@ def check_arguments(
     if isinstance(estimator, str):
         check_name(estimator)
     elif estimator is not None and not isinstance(estimator, Estimator):
-        raise TypeError(f"estimator is {shown(estimator)}; give a name such as 'nearest', or a uamcts.Estimator object")
+        raise TypeError(
+            f"estimator is {short_repr(estimator)}; give a name such as 'nearest', or a uamcts.Estimator object"
+        )
     if config is not None and not isinstance(config, SearchConfig):
-        raise TypeError(f"config is {shown(config)}; give a uamcts.SearchConfig, or single settings: iterations=200")
+        raise TypeError(
+            f"config is {short_repr(config)}; give a uamcts.SearchConfig, or single settings: iterations=200"
+        )
     if schedule is not None and not isinstance(schedule, Schedule):
-        raise TypeError(f"schedule is {shown(schedule)}; give a uamcts.Schedule")
+        raise TypeError(f"schedule is {short_repr(schedule)}; give a uamcts.Schedule")
     if budget_seconds is not None:
         real("budget_seconds", budget_seconds, "it must be above 0, a finite number of seconds", lambda s: s > 0)
     if minibatches is not None:
@@ -53,14 +56,14 @@ def check_arguments(
         switch("memory", memory)
 
 
-def check_corrections(corrections: Any, memory: bool | None) -> tuple[tuple[str, ...], bool | None]:
+def check_corrections(corrections: object, memory: bool | None) -> tuple[tuple[str, ...], bool | None]:
     """The corrections that may be used, and whether there is a memory."""
     known = ", ".join(map(repr, CORRECTIONS))
     if isinstance(corrections, str) or not isinstance(corrections, Sequence):
-        raise TypeError(f"corrections is {shown(corrections)}; give some of {known} in a tuple, or () for none")
+        raise TypeError(f"corrections is {short_repr(corrections)}; give some of {known} in a tuple, or () for none")
     for one in corrections:
         if one not in CORRECTIONS:
-            raise ValueError(f"corrections holds {shown(one)}; there are {known}")
+            raise ValueError(f"corrections holds {short_repr(one)}; there are {known}")
     if "facts" in corrections:
         return tuple(corrections), memory
     if memory:
@@ -75,21 +78,33 @@ def refuse_given(own: dict[str, Any], owner: str) -> None:
             raise ValueError(f"{name} is given, but {owner} has its own; leave it out")
 
 
-def make_config(config: SearchConfig, settings: dict[str, Any]) -> SearchConfig:
-    """A config with single settings changed. Each must be one number: an agent makes one search at a time."""
-    names = SearchConfig.__dataclass_fields__
+def given_settings(config: SearchConfig | None, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the search that a user has given: those of a config, and single ones, which count more.
+
+    Each must be one number: an agent makes one search at a time.
+    """
     for name in settings:
-        if name not in names:
-            hint = suggestion(name, names)
-            raise TypeError(f"Agent has no argument {name!r}; {hint}settings of the search are {', '.join(names)}")
-    config = replace(config, **settings)
-    for name in names:
-        if np.ndim(getattr(config, name)):
-            raise ValueError(f"{name} is {shown(getattr(config, name))}; an agent needs a single number, not a batch")
-    return config
+        if name not in SETTINGS:
+            hint = suggestion(name, SETTINGS)
+            raise TypeError(f"Agent has no argument {name!r}; {hint}settings of the search are {', '.join(SETTINGS)}")
+    given = {**({} if config is None else config.given), **settings}
+    given = {name: value for name, value in given.items() if value is not None}
+    for name, value in given.items():
+        if np.ndim(value):
+            raise ValueError(f"{name} is {short_repr(value)}; an agent needs a single number, not a batch")
+    return given
 
 
-def make_guides(policy: Any, value: Any, prior: Any) -> Guides:
+def paper_config(domain: Domain, given: dict[str, Any]) -> SearchConfig:
+    """The paper's settings for a domain, with those that were given in their place; trust search has its own."""
+    rules = given.get("rules", "trust" if given.get("graph") else "released")
+    usual = search_config(domain, "trust") if rules == "trust" else search_config(domain, "combined", rules=rules)
+    return SearchConfig(**{**usual.given, **given})
+
+
+def make_guides(
+    policy: Callable[..., Any] | None, value: Callable[..., Any] | None, prior: Callable[..., Any] | None
+) -> Guides:
     """What the user brings to the search, checked as far as it can be before it is called."""
     function("policy", policy, "of a state and a generator (a key, for a JaxSimulator), or leave it out")
     function("value", value, "of a state, or leave it out")
@@ -98,7 +113,7 @@ def make_guides(policy: Any, value: Any, prior: Any) -> Guides:
 
 
 def make_planner(
-    model: Any, own: dict[str, Any], budget_seconds: float | None, memory: bool | None, guides: Guides
+    model: object, own: dict[str, Any], budget_seconds: float | None, memory: bool | None, guides: Guides
 ) -> PlainPlanner | CompiledPlanner:
     """A planner for whatever was given as a model."""
     if isinstance(model, JaxSimulator):
@@ -129,7 +144,7 @@ def simulator_backend(
     minibatches: int | None,
     measure: Measure,
     searching: Searching,
-    parameters: Any,
+    parameters: ParameterChoice,
     corrections: Sequence[str],
 ) -> SimulatorBackend:
     """A backend for a simulator, with defaults for what is not given."""
@@ -149,13 +164,13 @@ def simulator_backend(
 
 
 def build_backend(
-    model: Any,
+    model: object,
     own: dict[str, Any],
     planning: tuple[float | None, bool | None, Guides, bool | None],
     estimator: str | Estimator | None,
     search: tuple[SearchConfig | None, dict[str, Any]],
     learning: tuple[Schedule | None, int, int | None, Measure],
-    corrections: tuple[Any, Sequence[str]],
+    corrections: tuple[ParameterChoice, Sequence[str]],
 ) -> tuple[SimulatorBackend, EndOfEpisode | None]:
     """A backend for whatever was given as a model, and what tells the ends of its episodes if it is a domain.
 
@@ -168,14 +183,15 @@ def build_backend(
         learning: When to train, the seed, the minibatches, and how errors are measured.
         corrections: What was said about parameters, and which corrections may be used.
     """
-    (config, settings), (budget_seconds, memory, guides, reuse) = search, planning
+    budget_seconds, memory, guides, reuse = planning
     default, ended = DEFAULT, None
     if isinstance(model, Domain):
         refuse_given(own, "a domain")
         ended, default = EndOfEpisode(model), search_config(model, "trust")
         model, own = domain_simulator(model), dict.fromkeys(own)
-    chooses = config is None and settings.get("graph") is None and settings.get("rules", "trust") == "trust"
-    config = make_config(default if config is None else config, settings)
+    given = given_settings(*search)
+    config = SearchConfig(**{**default.given, **given})
+    chooses = "graph" not in given and config.rules == "trust"
     planner = make_planner(model, own, budget_seconds, memory, guides)
     searching = Searching(chooses, config.rules == "trust" if reuse is None else bool(reuse))
     schedule, seed, minibatches, measure = learning

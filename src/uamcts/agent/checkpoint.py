@@ -22,7 +22,7 @@ from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 
 FilePath: TypeAlias = str | os.PathLike[str]
-FORMAT = 4
+FORMAT = 5
 HEAD = "uamcts.json"
 LARGEST = 2**30
 """Bytes that are read from a file at most, packed or unpacked: a small file may unpack to anything."""
@@ -124,7 +124,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     return array
 
 
-def _same(path: Path, name: str, found: Any, wanted: Any) -> None:
+def _same(path: Path, name: str, found: object, wanted: object) -> None:
     if found != wanted:
         raise ValueError(
             f"{path} was written with {name} {found!r}, here it is {wanted!r}; use the same, or another file"
@@ -153,11 +153,11 @@ def fill(path: FilePath, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
     return jax.tree.unflatten(structure, jax.tree.leaves(tables))
 
 
-def _is_table(thing: Any) -> bool:
+def _is_table(thing: object) -> bool:
     return isinstance(thing, (Buffer, Facts))
 
 
-def _restore_table(path: FilePath, like: Any, found: Any) -> Any:
+def _restore_table(path: FilePath, like: PyTree, found: PyTree) -> PyTree:
     """Checks that the arrays of a buffer or table belong together, and recomputes where its rows lie."""
     if not _is_table(like):
         return found
@@ -180,7 +180,7 @@ def _in_buffer(name: str) -> bool:
     return any(part in name for part in (".buffer", ".facts", ".best", ".tally"))
 
 
-def _is_key(leaf: Any) -> bool:
+def _is_key(leaf: object) -> bool:
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 

@@ -28,7 +28,6 @@ from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture
-from uamcts.corrections.python_facts import describe_changes
 from uamcts.errors import SimulatorError
 from uamcts.mcts.api import raise_flags
 from uamcts.mcts.config import SearchConfig
@@ -47,9 +46,8 @@ class CompiledPlanner(CompiledModel):
         super().__init__(simulator, guides)
         self.num_actions, self.action_names = simulator.num_actions, simulator.action_names
         self.state_recurrence = StateRecurrence()
-        self._probed = self._revisited = self._used_facts = False
-        self._loaded = False
-        """Whether the facts come from a file and were compared with the variant that is about to be used."""
+        self._probed = self._revisited = self._used_facts = self._loaded = False
+        """The last one: whether facts come from a file, and were compared with the variant that is about to be used."""
         self._variant = self._believed
         self.patched = self._no_facts() if memory else None
         self._table = FactTable(self._example, self._compiled.identity)
@@ -112,14 +110,6 @@ class CompiledPlanner(CompiledModel):
             found.append(((state, action, seen.following), outcome, seen.times))
         missing = times - sum(one[2] for one in found)  # a fit comes before the latest transition becomes a fact
         return [*found, (raw, latest, missing)] if missing > 0 else found
-
-    def changes(self) -> list[str]:
-        return [] if self.patched is None else describe_changes(self.patched.changes, self.action_names)
-
-    def changed_at(self, steps: int) -> int:
-        """After which of the agent's steps the world is as it is now."""
-        changes = () if self.patched is None else self.patched.changes
-        return steps - (self.patched.clock - changes[-1].when) - 1 if changes and self.patched is not None else 0
 
     def check(self, config: SearchConfig) -> None:
         """Refuses settings with which no search could ever run."""
@@ -200,9 +190,8 @@ class CompiledPlanner(CompiledModel):
     def _has_acted_in(self, state: PyTree) -> bool:
         """Whether there is a fact about any action in a state."""
         key = self.key(state)
-        return self.patched is not None and any(
-            (key, action) in self.patched.facts for action in range(self.num_actions)
-        )
+        facts = {} if self.patched is None else self.patched.facts
+        return any((key, action) in facts for action in range(self.num_actions))
 
     def forget_node(self, plan: SearchResult, state: PyTree) -> bool:
         """The compiled graph is not changed in place."""
@@ -218,8 +207,19 @@ class CompiledPlanner(CompiledModel):
         unpack_facts(arrays, fresh, self._example, self.num_actions)
         self.patched, self._loaded = fresh, True
         self._table.reset()
-        acted = [] if fresh is None else [key for key, _ in fresh.facts]
-        self._revisited = len(set(acted)) < len(acted)
+
+    def settle(self) -> None:
+        """Drops what a loaded planner does not have: once facts were dropped, another table holds others."""
+        self._table.reset()
+
+    def progress(self) -> list[int]:
+        """How states recur, to be saved."""
+        return [*self.state_recurrence, int(self._revisited), int(self._probed)]
+
+    def restore_progress(self, found: list[int]) -> None:
+        """Restores what `progress` returned."""
+        known, steps, *flags = found
+        self.state_recurrence, (self._revisited, self._probed) = StateRecurrence(known, steps), map(bool, flags)
 
     def raw(self, experience: Experience) -> dict[str, np.ndarray]:
         """The raw transitions of an experience, to be saved."""

@@ -239,12 +239,11 @@ class Corrector:
             "fit": None if self.fit is None else [self.fit.values, self.fit.ranges, list(self.fit.instead)],
             "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
             "next": self._next, "floor": self.floor, "residuals": list(self.residuals),
+            "suspected": self._suspected, "unexplained": list(self._unexplained),
         }  # fmt: skip
-        parts = {
-            f"{name}.{part}": array for name, one in self.residuals.items() for part, array in one.arrays().items()
-        }
-        scores = {f"referee.{name}": array for name, array in self.referee.arrays().items()}
-        return {"words": np.frombuffer(json.dumps(words).encode(), np.uint8), **parts, **scores}
+        groups: dict[str, Referee | Residual] = {"referee": self.referee, **self.residuals}
+        parts = {f"{name}.{part}": array for name, one in groups.items() for part, array in one.arrays().items()}
+        return {"words": np.frombuffer(json.dumps(words).encode(), np.uint8), **parts}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Restores what `arrays` returned; raises an error that says what is wrong with other arrays."""
@@ -277,11 +276,13 @@ class Corrector:
             {name.removeprefix("referee."): array for name, array in arrays.items() if name.startswith("referee.")}
         )
         scores = tuple(real("score", score) for score in words["scores"])
-        since, wait = whole("since", words["since"], 0), whole("next", words["next"], 0)
+        since, wait, suspected = (whole(name, words[name], 0) for name in ("since", "next", "suspected"))
+        late, early = (whole("unexplained", count, 0) for count in words["unexplained"])
         changes = tuple(whole("change", step, 0) for step in words["changes"])
         floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
         self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
+        self._suspected, self._unexplained = suspected, (late, early)
         self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
 
     def sentences(self) -> list[str]:

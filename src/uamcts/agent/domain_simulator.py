@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
@@ -11,8 +13,9 @@ from uamcts.domains.base import Domain
 from uamcts.types import PyTree
 
 
+@functools.lru_cache(maxsize=16)
 def domain_simulator(domain: Domain) -> JaxSimulator:
-    """The model of a domain as a simulator."""
+    """The model of a domain as a simulator: one for all agents of this domain, which then share compiled programs."""
     return JaxSimulator(
         None if domain.random else domain.model, domain.num_actions, domain.reset(jax.random.key(0)), domain.features,
         name=domain.name, action_names=tuple(domain.action_names), identity=getattr(domain, "identity", None),

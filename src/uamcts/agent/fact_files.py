@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from uamcts.agent.states import UnknownType, as_json, from_json
-from uamcts.arguments import flag, integer, real, shown
+from uamcts.arguments import flag, integer, real, short_repr
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.python_facts import Fact, OutcomeCount, Streak
 
 
-def pack(rows: Any) -> dict[str, np.ndarray]:
+def pack(rows: object) -> dict[str, np.ndarray]:
     """Rows as arrays of a file."""
     return {"json": np.frombuffer(json.dumps(rows).encode(), np.uint8)}
 
@@ -50,18 +50,18 @@ def fact_rows(patched: PatchedModel, name: str, waiting: list[Any]) -> list[Any]
     return rows
 
 
-def parse_fact(row: Any, types: dict[str, type], num_actions: int) -> tuple[int, list[OutcomeCount], Fact] | None:
+def parse_fact(row: object, types: dict[str, type], num_actions: int) -> tuple[int, list[OutcomeCount], Fact] | None:
     """Action, outcomes and the rest of a saved fact; None while a class in it is unknown."""
     if not isinstance(row, list) or len(row) != 4 or not isinstance(row[2], list) or not row[2]:
         raise ValueError("a fact is not (state, action, outcomes, about)")
     action = integer(row[1])
     if action is None or not 0 <= action < num_actions:
-        raise ValueError(f"a fact is about the action {shown(row[1])}")
+        raise ValueError(f"a fact is about the action {short_repr(row[1])}")
     if not isinstance(row[3], list) or len(row[3]) != 6:
-        raise ValueError(f"a fact is followed by {shown(row[3])}")
+        raise ValueError(f"a fact is followed by {short_repr(row[3])}")
     length, last, confirmed = (integer(row[3][place]) for place in (0, 3, 4))
     if length is None or last is None or confirmed is None or min(length, last + 1, confirmed + 1) < 1:
-        raise ValueError(f"a fact is followed by {shown(row[3])}")
+        raise ValueError(f"a fact is followed by {short_repr(row[3])}")
     chance = real("chance", row[3][1], "it must be in (0, 1]", lambda share: 0 < share <= 1)
     agrees, stale = flag("agrees", row[3][2]), flag("stale", row[3][5])
     try:
@@ -72,13 +72,13 @@ def parse_fact(row: Any, types: dict[str, type], num_actions: int) -> tuple[int,
     return action, seen, Fact(state, {}, Streak(None, length, chance), agrees, last, confirmed, stale)
 
 
-def _parse_outcome(found: Any, types: dict[str, type]) -> OutcomeCount:
+def _parse_outcome(found: object, types: dict[str, type]) -> OutcomeCount:
     if not isinstance(found, list) or len(found) != 5:
         raise ValueError("an outcome is not (state, end, times, reward, varied)")
     following, terminal, times, reward, varied = found
     number = integer(times)
     if number is None or number < 1:
-        raise ValueError(f"an outcome was seen {shown(times)} times")
+        raise ValueError(f"an outcome was seen {short_repr(times)} times")
     terminal, varied = flag("terminal", terminal), flag("varied", varied)
     return OutcomeCount(from_json(following, types), terminal, number, real("reward", reward), varied)
 
@@ -94,7 +94,7 @@ def raw_rows(raw: list[Any]) -> list[Any]:
     return rows
 
 
-def parse_raw(row: Any, types: dict[str, type]) -> tuple[Any, Any, Any] | None:
+def parse_raw(row: object, types: dict[str, type]) -> tuple[Any, Any, Any] | None:
     """A raw transition; None while a class in it is unknown, or if it was not saved."""
     if row is None:
         return None

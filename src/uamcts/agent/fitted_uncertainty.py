@@ -5,9 +5,9 @@ It is refitted to the whole experience every time, so it depends on nothing but 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import equinox as eqx
 import jax
@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from uamcts.agent.backend import State
 from uamcts.agent.experience import Experience
 from uamcts.corrections.doubt import Doubt
 from uamcts.mcts.config import SearchConfig
@@ -30,6 +31,21 @@ PLACES = 1024
 """The most samples that `nearest` keeps: half of them with U = 0 and half with U > 0."""
 LARGEST_TABLE = 200_000
 """States in the prediction cache of a plain search; it is cleared when it is full."""
+
+
+class Encoded(Protocol):
+    """A Python simulator as an estimator of U sees it."""
+
+    num_actions: int
+
+    @property
+    def plain_inputs(self) -> bool:
+        """Whether the inputs of a state are its numbers."""
+        ...
+
+    def key(self, state: State) -> Hashable: ...
+
+    def inputs(self, state: State) -> np.ndarray: ...
 
 
 class Vectors:
@@ -180,14 +196,14 @@ class CachedUncertainty:
     """
 
     def __init__(
-        self, fitted: FittedUncertainty | Doubt, simulator: Any, known: Callable[[Any, int], bool] | None = None
+        self, fitted: FittedUncertainty | Doubt, simulator: Encoded, known: Callable[[State, int], bool] | None = None
     ):
         self.fitted, self.simulator, self.known = fitted, simulator, known
         self._doubt = fitted.table() if isinstance(fitted, Doubt) else None
         self.actions = jnp.arange(simulator.num_actions)
         self.table: dict[Any, list[float]] = {}
 
-    def __call__(self, state: Any, action: int) -> float:
+    def __call__(self, state: State, action: int) -> float:
         return self.many([state], [action])[0]
 
     def many(self, states: Sequence[Any], actions: Sequence[int]) -> list[float]:
@@ -221,10 +237,10 @@ class DoubtOfNumbers:
     Transitions that are `known` have U = 0.
     """
 
-    def __init__(self, doubt: Doubt, simulator: Any, known: Callable[[Any, int], bool] | None = None):
+    def __init__(self, doubt: Doubt, simulator: Encoded, known: Callable[[State, int], bool] | None = None):
         self.simulator, self.known, self.doubt = simulator, known, doubt.table()
 
-    def __call__(self, state: Any, action: int) -> float:
+    def __call__(self, state: State, action: int) -> float:
         try:
             if type(state) is not tuple:
                 raise TypeError
@@ -235,7 +251,7 @@ class DoubtOfNumbers:
 
 
 def plain_uncertainty(
-    fitted: FittedUncertainty | Doubt, simulator: Any, known: Callable[[Any, int], bool] | None
+    fitted: FittedUncertainty | Doubt, simulator: Encoded, known: Callable[[State, int], bool] | None
 ) -> CachedUncertainty | DoubtOfNumbers:
     """What the plain search is given."""
     if isinstance(fitted, Doubt) and simulator.plain_inputs:

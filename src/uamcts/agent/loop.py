@@ -21,7 +21,7 @@ class AgentLoop:
     backend: Backend
     last_plan: Plan
     """What the last search found; `print(agent.explain())` shows it."""
-    _model: Any
+    _model: object
     _make: Callable[[Any], tuple[Any, Any]] | None
     """Makes a backend for another simulator with the same settings."""
     _ended: Callable[..., bool] | None
@@ -147,7 +147,7 @@ class AgentLoop:
         self._start_anew(self._model, kept)
         return len(held) - len(kept)
 
-    def replace(self, simulator: Any) -> None:
+    def replace(self, simulator: object) -> None:
         """Takes over another simulator, for example one that was corrected by hand: what was seen is compared anew.
 
         Args:
@@ -155,7 +155,7 @@ class AgentLoop:
         """
         self._start_anew(simulator, self.experience)
 
-    def _start_anew(self, model: Any, kept: list[SeenTransition]) -> None:
+    def _start_anew(self, model: object, kept: list[SeenTransition]) -> None:
         if self._make is None:
             raise TypeError("the paper's agent keeps no transitions to learn anew from; use uamcts.Agent")
         backend, ended = self._make(model)

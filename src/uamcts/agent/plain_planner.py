@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from uamcts import reference
-from uamcts.agent.backend import Guides
+from uamcts.agent.backend import Guides, State
 from uamcts.agent.experience import Experience
 from uamcts.agent.fact_files import fact_rows, pack, parse_fact, parse_raw, raw_rows, unpack
 from uamcts.agent.fitted_uncertainty import CachedUncertainty, DoubtOfNumbers, FittedUncertainty, plain_uncertainty
 from uamcts.agent.plain_variants import PlainVariants
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
-from uamcts.arguments import real, refuse_beyond_memory, shown
+from uamcts.arguments import real, refuse_beyond_memory, short_repr
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
@@ -42,6 +42,9 @@ class PlainPlanner(PlainVariants):
         self.budget_seconds, self.guides = budget_seconds, guides
         self.state_recurrence = StateRecurrence()
         """What the probe has found out about states."""
+        self._saved_recurrence: StateRecurrence | None = None
+        self._loaded = False
+        """Whether the facts come from a file and were compared with the variant that is about to be used."""
         patched = PatchedModel(simulator, simulator.key, own_keys=simulator.own_keys) if memory else None
         super().__init__(simulator, patched)
         if simulator.continuous:
@@ -73,23 +76,24 @@ class PlainPlanner(PlainVariants):
             what = f"a search of {config.iterations:,} iterations and {config.rollouts:,} rollouts"
             refuse_beyond_memory(needed, what, "give fewer iterations or rollouts, or budget_seconds=...")
 
-    def accept(self, state: Any, argument: str) -> Any:
+    def accept(self, state: State, argument: str) -> State:
         """Turns what the user gave into a state of the simulator."""
         state = self.simulator.accept(state)
         try:
             self.simulator.features(state)
             self.simulator.key(state)
         except SimulatorError as error:
-            raise ValueError(f"{argument} is {shown(state)}; {error}") from None
+            raise ValueError(f"{argument} is {short_repr(state)}; {error}") from None
         if self._waiting and self.patched is not None:
             self._waiting = [row for row in self._waiting if not self._restore_fact(row)]
         return state
 
-    def probe(self, state: Any, config: SearchConfig) -> None:
+    def probe(self, state: State, config: SearchConfig) -> None:
         """Checks the simulator before it is used for the first time."""
         if not self._probed:
             steps = config.iterations * ((self.num_actions or 1) + config.rollouts * config.depth)
-            self.state_recurrence = self._probe.run(state, config.depth, steps, self.budget_seconds)
+            found = self._probe.run(state, config.depth, steps, self.budget_seconds)
+            self.state_recurrence = self._saved_recurrence or found
             self._probed, self._sizes = True, self._sizes_of(state)
             self._shifts = self.simulator.rebuild(state, self.simulator.features(state)) is not None
 
@@ -105,7 +109,7 @@ class PlainPlanner(PlainVariants):
         known = None if self.patched is None else self.patched.knows
         self.uncertainty = None if fitted is None else plain_uncertainty(fitted, self.simulator, known)
 
-    def remember(self, state: Any, action: int, following: Any, reward: float, terminal: bool) -> bool:
+    def remember(self, state: State, action: int, following: State, reward: float, terminal: bool) -> bool:
         """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""
         if self.patched is None:
             return False
@@ -128,7 +132,7 @@ class PlainPlanner(PlainVariants):
         same = self.key(one[0]) == self.key(other[0])
         return same or np.allclose(self.features(one[0]), self.features(other[0]), rtol=1e-6, atol=1e-9)
 
-    def forget_node(self, plan: reference.Result, state: Any) -> bool:
+    def forget_node(self, plan: reference.Result, state: State) -> bool:
         """Has the next search on this graph look at one state anew. Returns False for a tree, where that cannot be."""
         if not isinstance(plan.tree, reference.Graph):
             return False
@@ -154,14 +158,35 @@ class PlainPlanner(PlainVariants):
             return
         clock = found["clock"]
         if not isinstance(clock, list) or len(clock) != 3 or not all(real("clock", one) >= 0 for one in clock):
-            raise ValueError(f"the clock of the facts is {shown(clock)}")
+            raise ValueError(f"the clock of the facts is {short_repr(clock)}")
         self.patched = PatchedModel(self.simulator, self.simulator.key, own_keys=self.simulator.own_keys)
         self.patched.clock, self.patched.repeats = int(clock[0]), int(clock[1])
         self.patched.contradictions = float(clock[2])
-        self._waiting, self._answers = [], {}
+        self._waiting, self._answers, self._loaded = [], {}, True
         self._waiting = [row for row in found["rows"] if not self._restore_fact(row)]
 
-    def _restore_fact(self, row: Any) -> bool:
+    def use(self, variant: Any) -> None:
+        """Plans in this variant of the simulator from now on; facts are compared with it."""
+        if self._loaded and self.patched is not None:
+            self.patched.model, self._variant = variant, variant
+        else:
+            super().use(variant)
+        self._loaded = False
+
+    def settle(self) -> None:
+        """There is nothing that a loaded planner does not have."""
+
+    def progress(self) -> list[int] | None:
+        """How states recur, to be saved; None as long as that is not known."""
+        found = self.state_recurrence if self._probed else self._saved_recurrence
+        return None if found is None else list(found)
+
+    def restore_progress(self, found: list[int]) -> None:
+        """Restores what `progress` returned; the simulator is still checked before it is used."""
+        known, steps = found
+        self.state_recurrence = self._saved_recurrence = StateRecurrence(known, steps)
+
+    def _restore_fact(self, row: object) -> bool:
         """Restores a saved fact; returns False while a class in it is unknown, raises a ValueError if it is no fact."""
         parsed = parse_fact(row, self.simulator.whole.types, self.num_actions)
         if parsed is None:
@@ -171,7 +196,7 @@ class PlainPlanner(PlainVariants):
         for one in (fact.state, *(one.following for one in seen)):
             self._sizes = self._sizes or self._sizes_of(one)
             if self._sizes_of(one) != self._sizes:
-                raise ValueError(f"a fact is about {shown(one)}, of which the simulator makes other features")
+                raise ValueError(f"a fact is about {short_repr(one)}, of which the simulator makes other features")
         assert patched is not None  # noqa: S101 (recall has looked)
         outcomes: dict[Hashable, Any] = {(key(one.following), one.terminal): one for one in seen}
         known = {name: getattr(fact, name) for name in ("agrees", "last", "confirmed", "stale")}
@@ -204,12 +229,12 @@ class PlainPlanner(PlainVariants):
         self,
         seed: int,
         number: int,
-        state: Any,
+        state: State,
         config: SearchConfig,
         horizon: int | None = None,
         previous: reference.Result | None = None,
     ) -> reference.Result:
-        before, text = (self.simulator.key(state), self.simulator.features(state).tobytes()), shown(state)
+        before, text = (self.simulator.key(state), self.simulator.features(state).tobytes()), short_repr(state)
         if config.graph and previous is not None and len(previous.tree.expanded) > MOST_KEPT * config.iterations:
             previous = None
         if self.budget_seconds is not None:
@@ -225,7 +250,7 @@ class PlainPlanner(PlainVariants):
             raise SimulatorError(f"{self.name}: {error}") from error
         if (self.simulator.key(state), self.simulator.features(state).tobytes()) != before:
             raise SimulatorError(
-                f"{self.name}: planning changed the state it started from ({text} became {shown(state)}); "
+                f"{self.name}: planning changed the state it started from ({text} became {short_repr(state)}); "
                 f"{self.simulator.kind} must return a new state and leave the old one alone"
             )
         return found
@@ -234,5 +259,5 @@ class PlainPlanner(PlainVariants):
         """How many features and inputs a state has; nothing as long as none was seen."""
         return self._sizes
 
-    def _sizes_of(self, state: Any) -> dict[str, int]:
+    def _sizes_of(self, state: State) -> dict[str, int]:
         return {"features": self.features(state).size, "inputs": self.inputs(state).size}

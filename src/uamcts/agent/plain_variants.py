@@ -18,7 +18,6 @@ from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import predicted_outcomes
 from uamcts.corrections.parameters import laboratory
 from uamcts.corrections.patched_model import PatchedModel
-from uamcts.corrections.python_facts import describe_changes
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
 
@@ -93,15 +92,6 @@ class PlainVariants:
     def next_features(self, raw: Sequence[Any], variant: Any) -> np.ndarray:
         """The features of the next states that a variant predicts."""
         return np.stack([self.features(variant.step(one[0], one[1])[0]) for one in raw])
-
-    def changes(self) -> list[str]:
-        """Sentences about transitions that are no longer what they were."""
-        return [] if self.patched is None else describe_changes(self.patched.changes, self.action_names)
-
-    def changed_at(self, steps: int) -> int:
-        """After which of the agent's steps the world is as it is now."""
-        changes = () if self.patched is None else self.patched.changes
-        return steps - (self.patched.clock - changes[-1].when) - 1 if changes and self.patched is not None else 0
 
     def predict_rows(self, raw: Sequence[Any], variant: Any, measure: Measure) -> list[tuple[Outcome, float] | None]:
         """What a variant predicts for transitions, and the user's own measure of its errors."""

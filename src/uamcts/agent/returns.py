@@ -19,8 +19,10 @@ class Returns:
         self.gamma, self.depth = gamma, depth
         self.onward = sum(gamma**step for step in range(span)) / sum(gamma**step for step in range(depth))
         self.least = 0.0
-        self._recent: list[float] = []
-        self._place: Hashable = None
+        self.recent: list[float] = []
+        """Rewards of the present episode, the last ones."""
+        self.place: Hashable = None
+        """Where the present episode is; None if it is over."""
 
     @classmethod
     def of(cls, config: SearchConfig, span: int) -> Self:
@@ -29,12 +31,12 @@ class Returns:
 
     def add(self, before: Hashable, after: Hashable, reward: float, terminal: bool) -> None:
         """Adds a step between two places; one that does not start where the last one ended begins an episode."""
-        if before != self._place:
-            self._recent = []
-        self._recent = [*self._recent, reward][-self.depth :]
-        self._place = None if terminal else after
+        if before != self.place:
+            self.recent = []
+        self.recent = [*self.recent, reward][-self.depth :]
+        self.place = None if terminal else after
         returned = 0.0
-        for steps, paid in enumerate(reversed(self._recent), 1):
+        for steps, paid in enumerate(reversed(self.recent), 1):
             returned = paid + self.gamma * returned
             if terminal:
                 self.least = min(self.least, returned)

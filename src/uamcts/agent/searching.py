@@ -1,23 +1,11 @@
-"""What a backend of a simulator carries between a search and a real transition."""
+"""How a backend of a simulator searches, and what it carries from one search to the next."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from uamcts.agent.chance import RealOutcome
-from uamcts.agent.experience import Row
+from uamcts.agent.backend import Plan
 from uamcts.agent.simulator_probe import Recurrence
-
-
-class Compared(NamedTuple):
-    """A real transition beside what the simulator predicts."""
-
-    row: Row
-    actual: RealOutcome
-    paid: tuple[float, bool]
-    """Reward and end, as predicted where they are unknown."""
-    whole: bool
-    """Whether reward and end are known: given, or predicted together with the very state that followed."""
 
 
 class Searching(NamedTuple):
@@ -31,7 +19,7 @@ class Searching(NamedTuple):
 class Previous(NamedTuple):
     """The last search, to go on from."""
 
-    plan: Any
+    plan: Plan
     steps_left: int | None
 
     def leads_to(self, steps_left: int | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,24 +11,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.agent.backend import FilePath, Sample, all_or_nothing, counter, pad_sample
+from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, counter, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
-from uamcts.agent.chance import RealOutcome
+from uamcts.agent.comparison import Compared, accept_state, compare_transition
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import CORRECTIONS, Corrector
 from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
-from uamcts.agent.measure import Measure, Outcome
+from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
-from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
-from uamcts.arguments import action_number, flag, real, shown, whole
+from uamcts.agent.searching import Previous, Searching, explain_recurrence
+from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
+from uamcts.corrections.python_facts import Change, describe_changes
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
+from uamcts.uncertainty.estimator import ZeroUncertainty
 from uamcts.uncertainty.schedule import Schedule
 
 
@@ -50,7 +52,7 @@ class SimulatorBackend:
         minibatches: int,
         measure: Measure,
         searching: Searching,
-        parameters: Any = None,
+        parameters: ParameterChoice = None,
         corrections: Sequence[str] = CORRECTIONS,
     ):
         planner.check(config)
@@ -64,10 +66,17 @@ class SimulatorBackend:
         self.uncertainty: FittedUncertainty | Doubt | None = None
         self.corrector = Corrector(planner, parameters, corrections)
         self.journal = Journal()
-        self._doubt, self._stale_doubt = FittedDoubt(None), True
+        self.doubt, self.stale_doubt = FittedDoubt(None), True
+        self.resumes = False
+        """Whether the episode of a file goes on with the next transition."""
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts = 0, 0
         self.loss: float | None = None
+
+    @property
+    def _doubts_nothing(self) -> bool:
+        """Whether U is 0 whatever is seen, so that searches need not ask for it."""
+        return self.chosen == "none" if isinstance(self.chosen, str) else isinstance(self.chosen, ZeroUncertainty)
 
     @property
     def estimator(self) -> Estimator | None:
@@ -88,9 +97,9 @@ class SimulatorBackend:
     def undo(self) -> None:
         self.journal.undo()
 
-    def act(self, state: Any, steps_left: int | None = None) -> Any:
+    def act(self, state: State, steps_left: int | None = None) -> Plan:
         horizon = None if steps_left is None else whole("steps_left", steps_left)
-        state = self._accept_state(state, "state")
+        state = accept_state(self, state, "state")
         self.planner.probe(state, self.config)
         config = self._settings(horizon)
         usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
@@ -118,20 +127,6 @@ class SimulatorBackend:
             said.append(explain_recurrence(self.planner.state_recurrence))
         return "\n".join(said)
 
-    def _accept_state(self, state: Any, argument: str) -> Any:
-        """A state of the simulator, with as many numbers as the states that were seen."""
-        state = self.planner.accept(state, argument)
-        names = ("features", "inputs") if self.planner.num_actions is not None else ("features",)
-        known = {name: self.experience.rows[name].shape[1] for name in names if self.experience.count}
-        for name, size in {**self.planner.sizes(), **known}.items():
-            found = getattr(self.planner, name)(state).size
-            if found != size:
-                raise ValueError(
-                    f"{argument} is {shown(state)}, which has {found} {name}; those that this agent has seen, or "
-                    f"loaded from a file, have {size}, and {self.name} must give as many for every state"
-                )
-        return state
-
     def _worst(self) -> float:
         """The return expected beyond a doubtful transition, never more than 0: the mean or the worst return seen.
 
@@ -140,55 +135,33 @@ class SimulatorBackend:
         steps, gamma = range(_span(self.config)), float(self.config.gamma)
         return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
 
-    def observe(self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None) -> bool:
+    def observe(self, state: State, action: int, following: State, reward: float | None, terminal: bool | None) -> bool:
         return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
     def _observe(self, *given: Any) -> bool:
-        sample = self._compare(*given)
+        sample = compare_transition(self, *given)
+        if self.resumes:
+            self.planner.read_raw(self.experience)
+            self.returns.place, self.resumes = self._latest_place(), False
         self._keep(sample)
         self.returns.add(self.planner.key(sample.row.state), self.planner.key(sample.row.following), *sample.paid)
         self.steps += 1
         return self._learn() if self.schedule is None or self.schedule.due(self.steps) else False
 
-    def _compare(
-        self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
-    ) -> Compared:
-        """Compares a transition with what the simulator predicts."""
-        number, part = self._split(action)
-        paid = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
-        over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
-        state, following = self._accept_state(state, "state"), self._accept_state(following, "next_state")
-        self.planner.probe(state, self.config)
-        given = action if part.size else number
-        actual = RealOutcome(following, paid, over)
-        after, believed = self.planner.predict(state, given, actual)
-        assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
-        used, own = believed, (self.measure.own_error(following, after),) * 2
-        if self.corrector.in_use != "none":
-            corrected, used = self.planner.predict(state, given, actual, self.corrector.variant())
-            own = own[0], self.measure.own_error(following, corrected)
-        complete = paid is not None and over is not None
-        real_outcome = Outcome(self.planner.features(following), paid, over)
-        row = Row(
-            state, given, following, self.planner.features(state), np.concatenate([self.planner.inputs(state), part]),
-            number, real_outcome, believed, used, own,
-        )  # fmt: skip
-        return Compared(
-            row, actual, (believed.reward if paid is None else paid, believed.terminal if over is None else over),
-            complete or self.planner.key(following) == self.planner.key(after),
-        )  # fmt: skip
+    def _latest_place(self) -> Hashable:
+        """Where the latest transition has led; None if that is not known."""
+        rows = self.experience
+        latest = rows.raw[int(np.argmax(rows.column("last")))] if rows.count else None
+        return None if latest is None else self.planner.key(latest[2])
 
-    def _split(self, action: Any) -> tuple[int, np.ndarray]:
-        """The number of an action, and what it adds to the inputs of U: a continuous action has the number 0."""
-        if self.planner.num_actions is not None:
-            return action_number(action, self.planner.num_actions, self.name), np.zeros(0, np.float32)
-        try:
-            part = np.asarray(action, np.float32).reshape(-1)
-        except (TypeError, ValueError):
-            part = np.array([np.nan])
-        if not np.all(np.isfinite(part)):
-            raise ValueError(f"action is {shown(action)}; give an action of {self.name}, finite numbers")
-        return 0, part
+    def episode_goes_on(self) -> bool:
+        """Whether the next transition may go on from the latest one."""
+        return self.resumes or (self.returns.place is not None and self.returns.place == self._latest_place())
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Transitions of the real world that are no longer what they were, the latest ones."""
+        return () if self.planner.patched is None else self.planner.patched.changes
 
     def _keep(self, sample: Compared) -> None:
         """Judges the corrections by a transition, keeps it to learn from, and as a fact if all of it is known."""
@@ -197,19 +170,19 @@ class SimulatorBackend:
         self.experience.add(row, self.measure, self.journal)
         scales = self.experience.scales
         self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
-        self._stale_doubt |= self._speaks_about_doubt(row)
+        self.stale_doubt |= self._speaks_about_doubt(row)
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state)
         if self.corrector.update(self.experience, self.measure):
             self._use_corrections()
-            self._stale_doubt = True
+            self.stale_doubt = True
 
     def _speaks_about_doubt(self, row: Row) -> bool:
         """Whether doubt may be another one after a transition: it was wrong, or right where doubt was expected."""
-        if self.chosen is not None or not self._doubt.is_usual(row, self.measure, self.experience.scales):
+        if self.chosen is not None or not self.doubt.is_usual(row, self.measure, self.experience.scales):
             return True
-        anything = self._doubt.doubt is not None or max(self._doubt.usual) > 0
-        return (anything and self.steps % 50 == 0) or self._doubt.covers(row)
+        anything = self.doubt.doubt is not None or max(self.doubt.usual) > 0
+        return (anything and self.steps % 50 == 0) or self.doubt.covers(row)
 
     def _use_corrections(self) -> None:
         """Plans with other corrections from now on; what was seen is judged anew by them."""
@@ -219,13 +192,13 @@ class SimulatorBackend:
         predicted = self.planner.predict_rows(self.experience.raw[: self.experience.count], variant, self.measure)
         self.experience.judge_anew(predicted, self.measure)
 
-    def _forget(self, state: Any) -> None:
+    def _forget(self, state: State) -> None:
         """Drops what the last search found out and what does not hold any more: outcomes of `state` have changed."""
         if self._previous is not None and not self.planner.forget_node(self._previous.plan, state):
             self._previous = None
 
     def learn(self) -> bool:
-        self._stale_doubt = True
+        self.stale_doubt = True
         return all_or_nothing(self, lambda backend: backend._learn())
 
     def _learn(self) -> bool:
@@ -239,14 +212,17 @@ class SimulatorBackend:
 
     def _fit(self) -> None:
         """Fits U anew, for numbered actions. A search that had to do with another U does not hold after that."""
-        if self.planner.num_actions is None or not self._stale_doubt:
+        if self.planner.num_actions is None or not self.stale_doubt or self._doubts_nothing:
             return
-        self._stale_doubt = False
+        self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
-        since = max(self.corrector.since, self.planner.changed_at(rows.steps))
+        facts, changed_at = self.planner.patched, 0
+        if facts is not None and facts.changes:  # by the steps of this agent
+            changed_at = rows.steps - (facts.clock - facts.changes[-1].when) - 1
+        since = max(self.corrector.since, changed_at)
         if self.chosen is None:
-            self._doubt = fit_doubt(rows, self.measure, since)
-            self.uncertainty = self._doubt.doubt
+            self.doubt = fit_doubt(rows, self.measure, since)
+            self.uncertainty = self.doubt.doubt
         else:
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
@@ -264,13 +240,13 @@ class SimulatorBackend:
     def _preload(self, samples: Iterable[Sample]) -> int:
         count = 0
         for count, sample in enumerate(samples, 1):
-            self._keep(self._compare(*pad_sample(count - 1, sample)))
+            self._keep(compare_transition(self, *pad_sample(count - 1, sample)))
         self._fit()
         return count
 
     def report(self, most: int) -> Report:
         known = self.steps, self.action_names, self.planner.recurrence()
-        said = [*self.planner.changes(), *self.corrector.sentences()]
+        said = [*describe_changes(self.changes, self.action_names), *self.corrector.sentences()]
         return build_report(self.experience, self.measure, self._predict, most, *known, said, self.corrector.since)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
@@ -280,20 +256,32 @@ class SimulatorBackend:
         return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def save(self, path: FilePath) -> None:
-        if self.chosen is None:  # levels of doubt are those that a loaded agent will have
-            self._stale_doubt = True
-            self._fit()
+        self.settle()
         save_backend(self, path)
-        self._previous = None  # this agent and one that loads the file go on alike
+
+    def settle(self) -> None:
+        """Brings this agent into the state of one that loads what it saves, so that both go on alike.
+
+        Searches are not saved, and neither is an estimator: it is fitted to the experience, which is.
+        """
+        if self.chosen is not None:
+            self.stale_doubt = True
+            self._fit()
+        self.planner.settle()
+        self._previous = None
 
     def load(self, path: FilePath) -> None:
         load_backend(self, path)
 
     def restore(self, groups: Groups) -> None:
         """Takes over the arrays of a file; raises an error for anything that is wrong with them."""
-        restore(self, groups)
         self.returns = Returns.of(self.config, _span(self.config))
         self.returns.least = counter(groups.counters, "least", np.float64, lambda least: -np.inf < least <= 0)
-        self._stale_doubt = True
-        self._fit()
+        restore(self, groups)
+        if self.chosen is None:
+            self.uncertainty = self.doubt.doubt
+            self.planner.set_uncertainty(self.uncertainty)
+        else:
+            self.stale_doubt = True
+            self._fit()
         self._previous = None

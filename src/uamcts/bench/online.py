@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.domains import make
-from uamcts.episodes.online import Run, advance, empty_memory, over_runs, train_run
+from uamcts.episodes.online import Run, advance, over_runs, train_run
 from uamcts.presets import search_config
 from uamcts.types import PyTree
 from uamcts.uncertainty import make_estimator
-from uamcts.uncertainty.learner import UncertaintyLearner
+from uamcts.uncertainty.learner import UncertaintyLearner, empty_cache
 from uamcts.uncertainty.schedule import Schedule
 
 WARM_UP, PIECE = 500, 250
@@ -59,15 +59,15 @@ def _row(name: str, runs: int, steps: int) -> dict[str, Any]:
         offline_seconds += seconds
 
     learned = jax.vmap(lambda key: fresh("network", key, cold))(keys)
-    empty_cache = jax.jit(over_runs(lambda run: empty_memory(run, domain)))
+    fresh_cache = jax.jit(over_runs(lambda run: empty_cache(run.knowledge.learner, domain)))
     online = jax.jit(over_runs(piece))
-    cache = empty_cache(learned)
+    cache = fresh_cache(learned)
     for _ in range(WARM_UP // PIECE):
         learned, cache, _ = online(learned, cache)
     train = jax.jit(over_runs(lambda run: train_run(run, schedule)))
     time_once(train, learned)
     learned, training_seconds = time_once(train, learned)
-    cache = empty_cache(learned)
+    cache = fresh_cache(learned)
     online_seconds = 0.0
     for _ in range(pieces):
         (learned, cache, _), seconds = time_once(online, learned, cache)

@@ -21,12 +21,21 @@ from uamcts.mcts.search import SearchResult
 from uamcts.mcts.tree import UNEXPANDED
 from uamcts.presets import refuse_random
 from uamcts.types import PyTree
-from uamcts.uncertainty.learner import AgentState, Learner, observe, plan, train
+from uamcts.uncertainty.learner import (
+    LOOKS,
+    RESETS,
+    ROUNDS,
+    SEARCHES,
+    AgentState,
+    Learner,
+    empty_cache,
+    observe,
+    plan,
+    purpose,
+    train,
+)
 from uamcts.uncertainty.schedule import Schedule
 from uamcts.uncertainty.true import true_uncertainty
-
-SEARCHES, RESETS, ROUNDS, LOOKS = range(4)
-"""What a run's key is used for: each gives a key of its own."""
 
 
 class Run(eqx.Module):
@@ -68,10 +77,6 @@ class Step(NamedTuple):
     """U of each action, [actions]."""
 
 
-def purpose(key: jax.Array, use: int, number: int | jax.Array) -> jax.Array:
-    return jax.random.fold_in(jax.random.fold_in(key, use), number)
-
-
 def step(
     run: Run, memory: PyTree, domain: Domain, config: SearchConfig, terminal_copies: int = 1
 ) -> tuple[Run, PyTree, Step]:
@@ -97,12 +102,6 @@ def step(
     true = jax.vmap(true_uncertainty(domain), (None, 0))(run.state, jnp.arange(domain.num_actions))
     said = Step(reward, length, ended, after.terminal, found.flags, found.uncertainty, true)
     return following, found.cache, said
-
-
-def empty_memory(run: Run, domain: Domain) -> PyTree:
-    """What a run's searches share, before the first one and after every round of training."""
-    _, uncertainty = run.knowledge.learner.planner(domain)
-    return uncertainty.empty_cache() if hasattr(uncertainty, "empty_cache") else None
 
 
 def advance(
@@ -134,7 +133,8 @@ def online(
     """
 
     def one(run: Run, _: None) -> tuple[Run, Step]:
-        run, _, said = advance(run, empty_memory(run, domain), domain, config, schedule.interval, terminal_copies)
+        cache = empty_cache(run.knowledge.learner, domain)
+        run, _, said = advance(run, cache, domain, config, schedule.interval, terminal_copies)
         return train_run(run, schedule), said
 
     run, said = jax.lax.scan(one, run, length=rounds)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from uamcts.arguments import refuse_beyond_memory, search_bytes, short_repr, whole
-from uamcts.mcts.config import STATIC_FIELDS, SearchConfig
+from uamcts.mcts.config import SETTINGS, STATIC_FIELDS, SearchConfig
 from uamcts.mcts.graph.graph import Graph, graph_bytes
 from uamcts.mcts.graph.search import OTHER_SETTINGS, graph_search
 from uamcts.mcts.problem import Problem, make_problem
@@ -147,7 +147,7 @@ def _partition(config: SearchConfig) -> tuple[_Fixed, dict[str, Any]]:
     """
     fixed: dict[str, Any] = {}
     free: dict[str, Any] = {}
-    for name in SearchConfig.__dataclass_fields__:
+    for name in SETTINGS:
         value = getattr(config, name)
         static = isinstance(value, (bool, str)) or value is None or name in STATIC_FIELDS
         one = name in ("gamma", "value_weight") and np.ndim(value) == 0 and value == 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import InitVar, dataclass, fields, replace
+from typing import Any, Self
 
 import jax
 import numpy as np
@@ -20,7 +20,8 @@ class SearchConfig:
     """The settings of a search.
 
     A pytree: all settings but the first seven may be traced, and may be arrays with one entry per search of a batch. A
-    setting that the rule set does not read must be left at its default.
+    setting that the rule set does not read must be left at its default. A config knows which settings were given
+    (`given`): an `Agent` takes those and uses its own defaults for the rest. None stands for the default everywhere.
 
     Args:
         iterations: how many times the search selects, expands, simulates and backpropagates; the paper's N_I.
@@ -52,6 +53,7 @@ class SearchConfig:
             learned U as 0 if it does not stand out from what the estimator predicts for transitions known to be right.
         worst: trust: V_min, the return expected beyond a doubtful transition. None: the worst return of a few random
             rollouts from the root, at most 0. An `Agent` of a simulator uses the worst return seen.
+        unset: internal, for `dataclasses.replace`: the settings that were not given, with the values they got.
 
     Raises:
         ValueError: if a setting is out of range, or if the rule set does not read it.
@@ -86,8 +88,32 @@ class SearchConfig:
     penalty: Number = 0.75
     doubt_threshold: Number | None = None
     worst: Number | None = None
+    unset: InitVar[Mapping[str, Any] | None] = None
+    """Not a setting: left out of comparisons, hashes and the pytree. None if JAX has rebuilt the config."""
 
-    def __post_init__(self) -> None:
+    def __new__(cls, *values: Any, **named: Any) -> Self:
+        """Notes which settings the caller has named: after `__init__`, nobody can tell any more."""
+        names, before = [field.name for field in fields(cls)], named.get("unset") or {}
+        told = {**dict(zip(names, values, strict=False)), **named}
+        # `replace` names all settings, and passes on the same objects where nothing is to change
+        unset = [name for name in names if told.get(name) is None or told[name] is before.get(name)]
+        config = super().__new__(cls)
+        config.__dict__["unset"] = dict.fromkeys(unset)
+        return config
+
+    def __post_init__(self, unset: Mapping[str, Any] | None) -> None:
+        del unset
+        self._settle()
+        self.__dict__["unset"] = {name: getattr(self, name) for name in self.__dict__["unset"]}
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings that were given and are not None, by name; the others have their defaults."""
+        unset = self.__dict__.get("unset", ())
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in unset}
+
+    def _settle(self) -> None:
+        """Chooses the defaults that depend on other settings, and refuses illegal values."""
         for name in ("iterations", "rollouts", "depth", "tree_depth", "outcomes"):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value < 2**31:
@@ -136,10 +162,9 @@ class SearchConfig:
 
         Settings that came with later versions are left out at their defaults: records from before stay valid.
         """
-        fields = type(self).__dataclass_fields__
         later = ("graph", "outcomes", "value_weight")
-        settings = {name: getattr(self, name) for name in fields}
-        return {name: value for name, value in settings.items() if name not in later or value != fields[name].default}
+        settings = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        return {name: value for name, (value, usual) in settings.items() if name not in later or value != usual}
 
     @property
     def v_min(self) -> Number:
@@ -158,7 +183,9 @@ ADAPTATION = frozenset(
 """The settings that some rule sets read and others do not."""
 STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth", "graph", "outcomes")
 """The settings that decide the shape of a search; the others are leaves of the pytree."""
-_LEAVES = tuple(name for name in SearchConfig.__dataclass_fields__ if name not in STATIC_FIELDS)
+SETTINGS = tuple(field.name for field in fields(SearchConfig))
+"""The names of all settings."""
+_LEAVES = tuple(name for name in SETTINGS if name not in STATIC_FIELDS)
 
 
 def _unflatten(static: tuple[Any, ...], leaves: tuple[Any, ...]) -> SearchConfig:

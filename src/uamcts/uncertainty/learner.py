@@ -1,5 +1,8 @@
 """What an agent knows and how it learns: pure functions of one pytree, for loops of every kind.
 
+`uamcts.episodes.online` runs them as compiled lanes, `uamcts.Agent.paper` one call at a time; from the same key, both
+give the same numbers.
+
 A learner takes in experience and says what to plan with. `UncertaintyLearner` is the paper's: the model stays as it is,
 and U is learned. `uamcts.corrections.facts` has one that keeps what it saw, `uamcts.baselines.transition` one that
 learns the transition function, and `uamcts.baselines` those of other papers.
@@ -25,6 +28,14 @@ from uamcts.uncertainty.calibration import Calibrated, applies
 from uamcts.uncertainty.estimator import Action, Copies, Estimator, Scalar
 from uamcts.uncertainty.samples import Surprise
 from uamcts.uncertainty.schedule import Schedule
+
+SEARCHES, RESETS, ROUNDS, LOOKS, STEPS = range(5)
+"""What the key of an agent or a run is used for: each gives a key of its own."""
+
+
+def purpose(key: jax.Array, use: int, number: int | jax.Array) -> jax.Array:
+    """The key for one of these uses, the `number`-th time."""
+    return jax.random.fold_in(jax.random.fold_in(key, use), number)
 
 
 @runtime_checkable
@@ -119,6 +130,12 @@ class AgentState(eqx.Module):
     @classmethod
     def fresh(cls, learner: Learner, schedule: Schedule) -> Self:
         return cls(learner, jnp.float32(schedule.start), jnp.int32(0), jnp.float32(jnp.inf))
+
+
+def empty_cache(learner: Learner, domain: Domain) -> PyTree:
+    """What searches share, before the first one and after every round of training; None if nothing."""
+    _, uncertainty = learner.planner(domain)
+    return uncertainty.empty_cache() if isinstance(uncertainty, BatchedUncertainty) else None
 
 
 def plan(

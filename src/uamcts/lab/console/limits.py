@@ -71,18 +71,22 @@ def check_search_numbers(exploration: Iterable[float | None], taus: Iterable[flo
 
 def check_scenario(scenario: str, given: Mapping[str, Any]) -> None:
     """Raises a ValueError for an unknown scenario, and for options that the scenario would ignore."""
-    from uamcts.arguments import shorten
-
     if scenario not in ONLY_IN:
         raise ValueError(f"scenario is {scenario!r}; give {' or '.join(ONLY_IN)}")
     (other,) = (one for one in ONLY_IN if one != scenario)
-    for name in ONLY_IN[other]:
-        value = given.get(name)
+    unread = {name: given.get(name) for name in ONLY_IN[other]}
+    refuse_unread(f"scenario {scenario}", unread, f", or add --scenario {other}")
+
+
+def refuse_unread(reader: str, given: Mapping[str, Any], remedy: str = "") -> None:
+    """Raises a ValueError for the first option that was given although `reader`, an option, does not read it."""
+    from uamcts.arguments import shorten
+
+    for name, value in given.items():
         if value:
             text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             raise ValueError(
-                f"{name} is {shorten(text, 60)}, which --scenario {scenario} does not read; "
-                f"leave --{name} out, or add --scenario {other}"
+                f"{name} is {shorten(text, 60)}, which --{reader} does not read; leave --{name} out{remedy}"
             )
 
 

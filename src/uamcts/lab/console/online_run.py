@@ -20,7 +20,7 @@ from uamcts.lab.run.provenance import collect
 from uamcts.lab.run.reproduce import finish
 from uamcts.lab.run.runner import compute_missing
 from uamcts.lab.run.store import Store
-from uamcts.lab.run.units import OnlineUnit
+from uamcts.lab.run.units import AGENT, OnlineUnit
 
 HEAD = f"{'step':>8} {'tau':>5} {'episodes':>9} {'reward':>7} {'steps':>6} {'loss':>8}" + (
     f" {'precision':>10} {'false del.':>10} {'unique':>7}"
@@ -32,6 +32,10 @@ precision: average precision of U-hat for "the simulator errs here", over all
 false del.: share of error-free tree nodes in which a child was deleted
 unique: share of distinct samples in the buffer"""
 
+AGENT_HEAD = f"{'step':>8} {'episodes':>9} {'reward':>7} {'steps':>6}  the simulator"
+AGENT_LEGEND = """each row: the steps of all runs since the row before; how many of the different
+transitions that a run has seen the simulator predicts wrongly, without and with corrections"""
+
 
 def watch_online(unit: OnlineUnit, out: Path | None, console: Console) -> Episodes:
     """Computes a unit, prints what is learned on the way, and returns the episodes.
@@ -39,9 +43,10 @@ def watch_online(unit: OnlineUnit, out: Path | None, console: Console) -> Episod
     With `out`, everything is stored there, an earlier run is resumed, and a report is written at the end.
     """
     unit = unit.complete()
-    rules = "" if unit.algorithm == "trust" else f" ({names.rules_title(unit.rules)})"
+    rules = "" if unit.algorithm in names.OURS else f" ({names.rules_title(unit.rules)})"
     print(f"{unit.domain}, online, {names.title(unit.algorithm)}{rules}, c {unit.c:.3g}, learner {unit.learner}")
-    print(f"{unit.runs} runs of {unit.steps:,} real steps, {unit.minibatches:,} minibatches every {unit.interval:,}")
+    training = "" if unit.algorithm == AGENT else f", {unit.minibatches:,} minibatches every {unit.interval:,}"
+    print(f"{unit.runs} runs of {unit.steps:,} real steps{training}")
     if out is None:
         with tempfile.TemporaryDirectory() as folder:
             return _compute(unit, Path(folder), console)
@@ -58,7 +63,7 @@ def _compute(unit: OnlineUnit, scratch: Path, console: Console) -> Episodes:
     """Computes the unit with a progress bar, and prints a row for every round of training."""
     since: list[News] = []
     episodes = 0
-    print(f"{LEGEND}\n{HEAD}", flush=True)
+    print(f"{AGENT_LEGEND}\n{AGENT_HEAD}" if unit.algorithm == AGENT else f"{LEGEND}\n{HEAD}", flush=True)
     with progress_bar(console) as bar:
         task = bar.add_task("compiling", total=unit.steps)
 
@@ -66,7 +71,7 @@ def _compute(unit: OnlineUnit, scratch: Path, console: Console) -> Episodes:
             nonlocal episodes
             since.append(news)
             episodes += int(np.sum(news.said.ended))
-            words = f"step {news.steps:,}, {episodes} episodes, loss {_mean(news.loss)}"
+            words = f"step {news.steps:,}, {episodes} episodes, {news.words or f'loss {_mean(news.loss)}'}"
             bar.update(task, completed=news.steps, description=words)
             if news.learned or news.steps == unit.steps:
                 bar.console.out(_row(since), highlight=False)
@@ -103,6 +108,8 @@ def _row(since: list[News]) -> str:
     """A line about everything since the last round."""
     rewards, lengths = ended_episodes([news.said for news in since])
     last = since[-1]
+    if last.words:
+        return f"{last.steps:8,} {len(rewards):9} {_mean(rewards):>7} {_mean(lengths):>6}  {last.words}"
     return (
         f"{last.steps:8,} {since[0].said_tau:5.2g} {len(rewards):9} {_mean(rewards):>7} {_mean(lengths):>6} "
         f"{_mean(last.loss):>8} {_mean([news.average_precision for news in since]):>10} "

@@ -50,6 +50,8 @@ class RunOptions:
         for number in self.iterations:
             limits.check_sizes(iterations=number)
         object.__setattr__(self, "algorithms", [names.algorithm_key(name) for name in self.algorithms])
+        if set(self.algorithms) == {"agent"}:
+            limits.refuse_unread("algorithm agent", {"learner": self.learners, "minibatches": self.minibatches})
 
     @property
     def is_single(self) -> bool:

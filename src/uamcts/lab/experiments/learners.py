@@ -14,7 +14,7 @@ from uamcts.baselines.transition import HIDDEN, TransitionLearner
 from uamcts.corrections.facts import Patched
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
-from uamcts.names import suggestion
+from uamcts.names import CORRECTIONS, suggestion
 from uamcts.uncertainty import ESTIMATORS, GATE, GATED, make_estimator
 from uamcts.uncertainty.estimator import ConstantUncertainty
 from uamcts.uncertainty.learner import Learner, UncertaintyLearner, fresh_learner
@@ -54,6 +54,14 @@ def check_learner(name: str) -> None:
         )
     if first in (TREES, TREES + GATE) and importlib.util.find_spec("sklearn") is None:
         raise ValueError(f"learner {name!r} needs scikit-learn: pip install scikit-learn")
+
+
+def check_planner(algorithm: str, learner: str) -> None:
+    """Raises a ValueError for a learner that does not exist, or not with this algorithm."""
+    if algorithm != "agent":
+        check_learner(learner)
+    elif learner != CORRECTIONS:
+        raise ValueError(f"learner is {learner!r}, which --algorithm agent does not read; leave --learner out")
 
 
 def _parts(name: str) -> tuple[str, list[str]]:

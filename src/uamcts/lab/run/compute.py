@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from uamcts.lab.run.agents import AgentRuns
 from uamcts.lab.run.batches import Job, compile_jobs, play_jobs
 from uamcts.lab.run.online import News, Runs
 from uamcts.lab.run.store import check_identity
 from uamcts.lab.run.tables import Episodes, as_parquet, constants, from_parquet, join_tables
-from uamcts.lab.run.units import OfflineUnit, OnlineUnit, Progress, Unit
+from uamcts.lab.run.units import AGENT, OfflineUnit, OnlineUnit, Progress, Unit
 from uamcts.presets import planning_domain
 from uamcts.runtime.atomic import write_whole
 
@@ -78,14 +79,15 @@ def _compute_offline(unit: OfflineUnit, progress: Progress) -> Episodes:
 
 
 def _compute_online(unit: OnlineUnit, progress: Progress, scratch: Path, listen: Callable[[News], None]) -> Episodes:
-    runs = Runs(unit)
+    runs: Runs | AgentRuns = AgentRuns(unit) if unit.algorithm == AGENT else Runs(unit)
     saved, table = scratch_files(unit, scratch)
     parts: list[Episodes] = []
     if saved.exists() and table.exists():
         parts = [resume(unit, runs, saved, table)]
-    counts = [int(count) for count in np.asarray(runs.runs.episode)]
+    counts = runs.episodes
     for news in runs.advance():
-        progress(news.steps / unit.steps, f"tau {news.tau[0]:.2g}, loss {float(np.mean(news.loss)):.2g}")
+        words = news.words or f"tau {news.tau[0]:.2g}, loss {float(np.mean(news.loss)):.2g}"
+        progress(news.steps / unit.steps, words)
         parts.append(_episodes(unit, news, counts))
         listen(news)
         if news.learned:
@@ -95,7 +97,7 @@ def _compute_online(unit: OnlineUnit, progress: Progress, scratch: Path, listen:
     return join_tables(parts)
 
 
-def resume(unit: OnlineUnit, runs: Runs, saved: Path, table: Path) -> Episodes:
+def resume(unit: OnlineUnit, runs: Runs | AgentRuns, saved: Path, table: Path) -> Episodes:
     """Loads the runs from their file and returns their episodes up to there.
 
     The table is written before the runs, so it may be a round ahead of them; that round is dropped.

@@ -16,6 +16,7 @@ from uamcts.lab.experiments.learners import check_learner
 from uamcts.lab.experiments.paper import Experiment, OfflineGrid, OnlineGrid, Options
 from uamcts.lab.run.reproduce import run_all, settings_of
 from uamcts.lab.run.runner import Engine
+from uamcts.lab.run.units import AGENT
 from uamcts.presets import online_settings, search_config
 
 
@@ -66,11 +67,13 @@ def online_grid(
     for name in domains:
         domain = make(name, **dict(options))
         defaults = {algorithm: online_settings(domain, algorithm) for algorithm in algorithms}
-        for algorithm in algorithms:
-            search_config(domain, algorithm)
         for learner in learners:
             check_learner(learner)
-        pairs = tuple((one, learner) for one in algorithms for learner in learners or (defaults[one].estimator,))
+        pairs = tuple(
+            (one, learner)
+            for one in algorithms
+            for learner in (learners if learners and one != AGENT else (defaults[one].estimator,))
+        )
         first = defaults[algorithms[0]]  # runs and steps depend on the domain only
         part = OnlineGrid(pairs, runs or first.runs, steps or first.steps, tuple(exploration), interval, minibatches)
         experiments.append(Experiment(f"run_{name}", f"{name}: a grid of your own", name, (), (part,), options))

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from uamcts.agent import checkpoint
-from uamcts.episodes.online import Run, Step, advance, empty_memory, look, over_runs, train_run
+from uamcts.episodes.online import Run, Step, advance, look, over_runs, train_run
 from uamcts.lab.experiments.learners import make_learner
 from uamcts.lab.run.units import OnlineUnit
 from uamcts.mcts.api import raise_flags
@@ -21,7 +21,7 @@ from uamcts.presets import planning_domain
 from uamcts.runtime.devices import spread
 from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
-from uamcts.uncertainty.learner import finish_on_host
+from uamcts.uncertainty.learner import empty_cache, finish_on_host
 
 PIECE = 250
 """The largest number of real steps between two pieces of news."""
@@ -48,6 +48,8 @@ class News(NamedTuple):
     unique: float
     """Share of samples in the buffers that are unlike all others in the same buffer."""
     seconds: float
+    words: str = ""
+    """What else there is to say."""
 
 
 class Runs:
@@ -66,7 +68,7 @@ class Runs:
         self._programs: dict[int, Callable] = {}
         self._train = spread(over_runs(lambda run: train_run(run, self.schedule)))
         self._look = spread(over_runs(lambda run: look(run, self.domain, self.config)))
-        self._empty_cache = spread(over_runs(lambda run: empty_memory(run, self.domain)))
+        self._empty_cache = spread(over_runs(lambda run: empty_cache(run.knowledge.learner, self.domain)))
 
     def _fresh(self, key: jax.Array) -> Run:
         learner_key, key = jax.random.split(key)
@@ -77,6 +79,11 @@ class Runs:
         }
         learner = make_learner(self.unit.learner, learner_key, self.domain, options, self.config)
         return Run.fresh(key, self.domain, learner, self.schedule)
+
+    @property
+    def episodes(self) -> list[int]:
+        """Episodes of each run that are over."""
+        return np.asarray(self.runs.episode).tolist()
 
     @property
     def steps(self) -> int:

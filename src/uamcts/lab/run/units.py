@@ -17,12 +17,14 @@ from typing import Any, Self
 from uamcts.domains import make
 from uamcts.domains.base import Domain
 from uamcts.lab.console.limits import check_seed, check_sizes
-from uamcts.lab.experiments.learners import check_learner
+from uamcts.lab.experiments.learners import check_planner
 from uamcts.lab.experiments.paper import Options, Pair
 from uamcts.mcts.config import SearchConfig
 from uamcts.presets import BUDGETS, OnlineSettings, online_settings, search_config
 from uamcts.versions import versions_of
 
+AGENT = "agent"
+"""The algorithm that is `uamcts.Agent`."""
 Progress = Callable[[float, str], None]
 """Called with the share of a unit that is done and a short status text."""
 CORE_SECONDS = {
@@ -32,6 +34,8 @@ CORE_SECONDS = {
     "cliff": (0.02, 0.005), "bridge": (0.02, 0.005),
 }  # fmt: skip
 """Rough core seconds of an offline episode, and of an online step including its share of training."""
+AGENT_STEP = 0.02
+"""Rough core seconds of a step of `uamcts.Agent`."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ class OnlineUnit:
         """A unit with the defaults of domain and algorithm in place of None; `rules` are those the search follows."""
         world = make(domain, **dict(options))
         settings = online_settings(world, algorithm)
-        search = search_config(world, algorithm, rules=rules, **({} if c is None else {"c": c}))
+        search = _search(world, algorithm, rules=rules, **({} if c is None else {"c": c}))
         return cls(
             experiment=experiment or f"run_{domain}",
             domain=domain,
@@ -176,7 +180,7 @@ class OnlineUnit:
             minibatches=defaults.minibatches if self.minibatches is None else self.minibatches,
         )
         check_sizes(runs=full.runs, steps=full.steps, interval=full.interval, minibatches=full.minibatches)
-        check_learner(full.learner)
+        check_planner(full.algorithm, full.learner)
         check_seed(full.seed)
         return full
 
@@ -186,11 +190,11 @@ class OnlineUnit:
 
     def search(self, domain: Domain) -> SearchConfig:
         """The search settings of every move."""
-        return search_config(domain, self.algorithm, rules=self.rules, c=self.c)
+        return _search(domain, self.algorithm, rules=self.rules, c=self.c)
 
     def learning(self, domain: Domain) -> OnlineSettings:
         """The training settings of a complete unit."""
-        settings = online_settings(domain)
+        settings = online_settings(domain, AGENT if self.algorithm == AGENT else "combined")
         schedule = settings.schedule if self.interval is None else replace(settings.schedule, interval=self.interval)
         return replace(settings, schedule=schedule)
 
@@ -198,6 +202,9 @@ class OnlineUnit:
         """The search and training settings that the unit stands for, and the versions of the code that reads them."""
         full, domain = self.complete(), self.world()
         search, learning = full.search(domain), full.learning(domain)
+        if self.algorithm == AGENT:
+            engines = ("search", "graph", "agent")
+            return {"search": search.identity(), "versions": versions_of(engines, self.domain, (search.rules,), None)}
         return {
             "search": search.identity(),
             "schedule": asdict(learning.schedule),
@@ -209,11 +216,16 @@ class OnlineUnit:
 Unit = OfflineUnit | OnlineUnit
 
 
+def _search(domain: Domain, algorithm: str, **settings: Any) -> SearchConfig:
+    """The settings of an online search: those of `agent` are those of trust search."""
+    return search_config(domain, "trust" if algorithm == AGENT else algorithm, **settings)
+
+
 def estimate_seconds(unit: Unit) -> float:
     """A rough estimate of the core seconds a unit takes."""
     episode, step = CORE_SECONDS.get(unit.domain, (0.05, 0.005))
     if isinstance(unit, OnlineUnit):
-        return 5 + step * unit.runs * unit.steps
+        return 5 + (AGENT_STEP if unit.algorithm == AGENT else step) * unit.runs * unit.steps
     usual = BUDGETS.get(unit.domain, {}).get("iterations", 100)
     return 5 + episode * unit.seeds * len(unit.pairs) * dict(unit.budget).get("iterations", usual) / usual
 

@@ -1,4 +1,4 @@
-"""The backend for a domain: the paper's online agent, its learner and its schedule."""
+"""The backend of `Agent.paper`: the learner, the searches and the schedule of the lab's online runs, step by step."""
 
 from __future__ import annotations
 
@@ -33,39 +33,41 @@ from uamcts.domains.base import Domain
 from uamcts.mcts.api import raise_flags
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.search import SearchResult
-from uamcts.presets import online_settings, search_config
+from uamcts.presets import online_settings
 from uamcts.types import PyTree, Transition
-from uamcts.uncertainty import Estimator, make_estimator
+from uamcts.uncertainty import Estimator, learner, make_estimator
 from uamcts.uncertainty.calibration import Calibrated
-from uamcts.uncertainty.learner import AgentState, finish_on_host, fresh_learner, goes_on, observe, plan, train
 from uamcts.uncertainty.schedule import Schedule
 
 MEASURE = Measure(("state",), lambda real, believed: 0.0)
 """The paper's U, which is recorded with every transition."""
 
 
-class DomainBackend:
-    """Plans in the domain's model; by default it learns U with the paper's estimator for this domain."""
+class PaperBackend:
+    """Plans in the domain's model; by default it learns U with the paper's estimator for this domain.
+
+    What it knows and how it learns is that of an online run (`uamcts.uncertainty.learner`). From the same key it acts
+    and learns as `uamcts.episodes.online.Run` does, to the last digit.
+    """
 
     def __init__(
         self,
         domain: Domain,
         estimator: str | Estimator | None,
-        config: SearchConfig | None,
+        config: SearchConfig,
         schedule: Schedule | None,
-        seed: int,
+        key: jax.Array,
         minibatches: int | None,
         budget_seconds: float | None,
         memory: bool,
     ):
         settings = online_settings(domain)
         self.domain, self.name, self.action_names = domain, domain.name, domain.action_names
-        self.config = search_config(domain, "combined") if config is None else config
+        self.config = config
         self.schedule = settings.schedule if schedule is None else schedule
         self.terminal_copies = settings.terminal_copies
         self.pace = None if budget_seconds is None else IterationBudget(budget_seconds)
-        self.key = jax.random.key(seed)
-        first, self.key = jax.random.split(self.key)
+        first, self.key = jax.random.split(key)
         if self.pace is None:
             needed = search_bytes(jax.eval_shape(domain.reset, first), self.config, domain.num_actions)
             what = f"a search of {self.config.iterations:,} iterations and {self.config.rollouts:,} rollouts"
@@ -80,32 +82,30 @@ class DomainBackend:
                 most_copies=self.terminal_copies,
             )
         start = domain.reset(first)
-        learner: Any = fresh_learner(estimator, self.config, start)
+        fresh: learner.Learner = learner.fresh_learner(estimator, self.config, start)
         if memory:
-            learner = Patched.fresh(start, learner, self.schedule.interval, identity_of(domain)(start))
-        self.knowledge = AgentState.fresh(learner, self.schedule)
+            fresh = Patched.fresh(start, fresh, self.schedule.interval, identity_of(domain)(start))
+        self.knowledge = learner.AgentState.fresh(fresh, self.schedule)
         self.experience, self.journal = Experience(), Journal()
         self.acts = 0
         self._compile()
 
     def _compile(self) -> None:
         """Compiles nothing yet: every function does so when it is first called."""
-        self._memory = self._fresh_memory()
+        self._cache = self._empty_cache()
         self._plan = jax.jit(
-            lambda knowledge, key, state, memory, iterations: plan(
-                knowledge, key, state, self.domain, replace(self.config, iterations=iterations), memory
+            lambda knowledge, key, state, cache, iterations: learner.plan(
+                knowledge, key, state, self.domain, replace(self.config, iterations=iterations), cache
             ),
-            donate_argnames="memory",
+            donate_argnames="cache",
             static_argnames="iterations",
         )
-        self._seen = jax.jit(
-            lambda knowledge, state, action, real, copies: observe(knowledge, self.domain, state, action, real, copies)
-        )
-        self._train = jax.jit(lambda knowledge, key: train(knowledge, key, self.schedule))
+        self._seen = jax.jit(lambda knowledge, *seen: learner.observe(knowledge, self.domain, *seen))
+        self._train = jax.jit(lambda knowledge, key: learner.train(knowledge, key, self.schedule))
         self._compare = jax.jit(functools.partial(compare, self.domain))
         self._over = jax.jit(functools.partial(infer_terminal, self.domain))
 
-    def twin(self) -> DomainBackend:
+    def twin(self) -> PaperBackend:
         """A copy that learns on its own."""
         twin = copy.copy(self)
         twin.experience, twin.journal = self.experience.copy(), Journal()
@@ -115,9 +115,8 @@ class DomainBackend:
         """Takes back what this copy has changed in what it shares."""
         self.journal.undo()
 
-    def _fresh_memory(self) -> PyTree:
-        _, uncertainty = self.knowledge.learner.planner(self.domain)
-        return uncertainty.empty_cache() if hasattr(uncertainty, "empty_cache") else None
+    def _empty_cache(self) -> PyTree:
+        return learner.empty_cache(self.knowledge.learner, self.domain)
 
     @property
     def estimator(self) -> Estimator:
@@ -127,8 +126,8 @@ class DomainBackend:
     @property
     def _planning_estimator(self) -> Estimator:
         """The estimator that searches use."""
-        learner = self.knowledge.learner
-        estimator: Estimator = (learner.learner if isinstance(learner, Patched) else learner).estimator
+        fitted = self.knowledge.learner
+        estimator: Estimator = (fitted.learner if isinstance(fitted, Patched) else fitted).estimator
         return estimator
 
     @property
@@ -153,18 +152,18 @@ class DomainBackend:
                 "uamcts.search(..., horizon=steps_left)"
             )
         state = self._check_state(state, "state")
-        key = jax.random.fold_in(self.key, 2 * self.acts)
+        key = learner.purpose(self.key, learner.SEARCHES, self.acts)
 
         def search(iterations: int) -> SearchResult:
-            found: SearchResult = self._plan(self.knowledge, key, state, self._memory, iterations)
+            found: SearchResult = self._plan(self.knowledge, key, state, self._cache, iterations)
             return found
 
         try:
             found = search(self.config.iterations) if self.pace is None else self.pace.run(search)
         except BaseException:
-            self._memory = self._fresh_memory()  # the old one was donated to the search that failed
+            self._cache = self._empty_cache()  # the old one was donated to the search that failed
             raise
-        self._memory = found.cache
+        self._cache = found.cache
         raise_flags(found)
         self.acts += 1
         return found._replace(cache=None)
@@ -174,7 +173,7 @@ class DomainBackend:
     ) -> bool:
         return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
-    def _observe(self, state: PyTree, action: Any, following: PyTree, reward: Any, terminal: Any) -> bool:
+    def _observe(self, state: PyTree, action: object, following: PyTree, reward: object, terminal: object) -> bool:
         state, following = self._check_state(state, "state"), self._check_state(following, "next_state")
         number = jnp.int32(self._number(action))
         known = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
@@ -183,14 +182,14 @@ class DomainBackend:
         knowledge = self.knowledge
         roomy = knowledge.learner.reserve(1)
         if roomy is not knowledge.learner:
-            knowledge = AgentState(roomy, knowledge.tau, knowledge.steps, knowledge.loss)
+            knowledge = learner.AgentState(roomy, knowledge.tau, knowledge.steps, knowledge.loss)
         paid = self.domain.model(state, number).reward if known is None and self._remembers else known or 0.0
         outcome = Transition(following, jnp.float32(paid), jnp.bool_(ended))
         self.knowledge = self._seen(knowledge, state, number, outcome, self.terminal_copies if ended else 1)
         self._record(state, int(number), following, known, over)
         return self._learn() if self.schedule.due(self.steps) else False
 
-    def _number(self, action: Any) -> int:
+    def _number(self, action: object) -> int:
         number = action_number(action, self.domain.num_actions, self.name)
         return int(self.domain._action(number))
 
@@ -211,11 +210,11 @@ class DomainBackend:
         return all_or_nothing(self, lambda backend: backend._learn())
 
     def _learn(self) -> bool:
-        if not bool(goes_on(self.knowledge, self.schedule)):
+        if not bool(learner.goes_on(self.knowledge, self.schedule)):
             return False
-        key = jax.random.fold_in(self.key, 2 * self.steps + 1)
-        self.knowledge = finish_on_host(jax.block_until_ready(self._train(self.knowledge, key)))
-        self._memory = self._fresh_memory()
+        key = learner.purpose(self.key, learner.ROUNDS, self.steps)
+        self.knowledge = learner.finish_on_host(jax.block_until_ready(self._train(self.knowledge, key)))
+        self._cache = self._empty_cache()
         return True
 
     def preload(self, samples: Iterable[Sample]) -> int:
@@ -263,7 +262,7 @@ class DomainBackend:
             words = str(error).removeprefix("it does not fit: ")
             raise ValueError(f"{path} does not fit this agent: {words}") from None
 
-    def _restore(self, knowledge: AgentState, key: jax.Array, acts: jax.Array, experience: Experience) -> None:
+    def _restore(self, knowledge: learner.AgentState, key: jax.Array, acts: jax.Array, experience: Experience) -> None:
         """Restores what was in a file; raises an error for anything that is wrong with it."""
         counters = {"steps": int(knowledge.steps), "acts": int(acts), "tau": float(knowledge.tau)}
         for name, number in counters.items():
@@ -281,7 +280,7 @@ class DomainBackend:
             guess = float(self.estimator.predict(example, jnp.int32(action)))
             if not 0 <= guess < np.inf:
                 raise ValueError(f"its estimator says that U is {guess}")
-        self._memory = self._fresh_memory()
+        self._cache = self._empty_cache()
 
     def _saved_tree(self) -> PyTree:
         return self.knowledge, self.key, jnp.int32(self.acts)
