@@ -1,0 +1,107 @@
+"""Plays episodes of a planner on a grid, all at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from uamcts.field.planner import Memory, Place, Planner
+from uamcts.field.tree import draw_outcome
+from uamcts.field.worlds import Grid
+
+Act = Callable[[jax.Array, Memory, Place], jax.Array]
+"""The moves of all episodes, given a key, what each remembers and where each is."""
+DRAWS = 32
+"""Searches for each cell, of a planner that does not learn: its moves are drawn from what they chose."""
+
+
+class Score(NamedTuple):
+    """How episodes went, [episodes] each."""
+
+    reward: jax.Array
+    """Discounted."""
+    steps: jax.Array
+    ended: jax.Array
+    """Whether the episode ended before the time limit."""
+
+
+@functools.partial(jax.jit, static_argnames=("episodes", "steps"))
+def play(
+    key: jax.Array,
+    planner: Planner,
+    grid: Grid,
+    parameter: jax.Array,
+    believed: jax.Array,
+    gamma: jax.Array,
+    episodes: int,
+    steps: int,
+) -> Score:
+    """Plays episodes from the start.
+
+    A planner without memory does the same in the same cell, up to chance: it searches `DRAWS` times in every cell, and
+    each move of an episode is one of these, drawn anew. A planner that learns searches at every move.
+
+    Args:
+        key: A random key; the real world's luck depends on it alone, so planners with the same key have the same luck.
+        planner: The planner.
+        grid: The grid.
+        parameter: The real one.
+        believed: What the planner is given.
+        gamma: The discount of the reward that is reported.
+        episodes: How many.
+        steps: The time limit.
+    """
+    luck, planning = jax.random.split(key)
+    act = _policy(planning, planner, grid, believed, steps)
+    chances = jnp.cumsum(grid.probabilities(parameter), axis=-1)
+
+    def move(carry: tuple, number: jax.Array) -> tuple[tuple, None]:
+        cell, over, total, count, memory, discount = carry
+        place = Place(cell, jnp.full(episodes, steps) - number)
+        action = act(jax.random.fold_in(planning, number), memory, place)
+        draws = jax.random.uniform(jax.random.fold_in(luck, number), (episodes,))
+        outcome = jax.vmap(draw_outcome)(chances[cell, action], draws)
+        reward = jnp.where(over, 0.0, grid.reward[cell, action, outcome])
+        after = jax.vmap(planner.learn, (None, 0, 0, 0, 0))(grid, memory, cell, action, outcome)
+        carry = (
+            jnp.where(over, cell, grid.following[cell, action, outcome]),
+            over | grid.ends[cell, action, outcome],
+            total + discount * reward,
+            count + ~over,
+            after,
+            discount * gamma,
+        )
+        return carry, None
+
+    def some(start: jax.Array) -> jax.Array:
+        return jnp.full(episodes, start)
+
+    memory = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (episodes, *leaf.shape)), planner.begin(grid, believed))
+    first = (some(grid.start), some(False), some(0.0), some(0), memory, jnp.asarray(1.0))
+    _, over, total, count, _, _ = jax.lax.scan(move, first, jnp.arange(steps))[0]
+    return Score(total, count, over)
+
+
+def _policy(key: jax.Array, planner: Planner, grid: Grid, believed: jax.Array, steps: int) -> Act:
+    """The planner's moves in a batch of episodes."""
+    if planner.learns:
+
+        def search(key: jax.Array, memory: Memory, place: Place) -> jax.Array:
+            keys = jax.random.split(key, place.cell.size)
+            return jax.vmap(planner.act, (0, None, None, 0, 0))(keys, grid, believed, memory, place)
+
+        return search
+    cells = jnp.arange(len(grid.following))
+    keys = jax.random.split(key, (len(cells), DRAWS))
+    everywhere = jax.vmap(jax.vmap(planner.act, (0, None, None, None, None)), (0, None, None, None, Place(0, None)))
+    chosen = everywhere(keys, grid, believed, planner.begin(grid, believed), Place(cells, jnp.asarray(steps)))
+
+    def draw(key: jax.Array, memory: Memory, place: Place) -> jax.Array:
+        del memory
+        return chosen[place.cell, jax.random.randint(key, place.cell.shape, 0, DRAWS)]
+
+    return draw
