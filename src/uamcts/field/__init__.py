@@ -1,6 +1,6 @@
 """Planners of the field, for comparisons: ADA-MCTS, RATS, PA-MCTS, robust UCT, BAMCP, and exact plans beside them.
 
-They plan on small grids whose probabilities depend on one parameter, which has changed since the planner was told of it.
+They plan on small grids whose probabilities depend on one parameter, which has changed since they were told of it.
 
 Example:
     ```python

@@ -32,7 +32,5 @@ class Counts(Planner):
         seen = memory.sum(axis=-1, keepdims=True)
         return jnp.where(seen > 0, memory / jnp.maximum(seen, 1.0), 1.0 / memory.shape[-1])
 
-    def learn(
-        self, grid: Grid, memory: jax.Array, cell: jax.Array, action: jax.Array, outcome: jax.Array
-    ) -> jax.Array:
+    def learn(self, grid: Grid, memory: jax.Array, cell: jax.Array, action: jax.Array, outcome: jax.Array) -> jax.Array:
         return memory.at[cell, action, outcome].add(1.0)

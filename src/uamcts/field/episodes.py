@@ -34,9 +34,9 @@ def play(
     key: jax.Array,
     planner: Planner,
     grid: Grid,
-    parameter: jax.Array,
-    believed: jax.Array,
-    gamma: jax.Array,
+    parameter: float | jax.Array,
+    believed: float | jax.Array,
+    gamma: float | jax.Array,
     episodes: int,
     steps: int,
 ) -> Score:
@@ -56,6 +56,7 @@ def play(
         steps: The time limit.
     """
     luck, planning = jax.random.split(key)
+    believed = jnp.asarray(believed)
     act = _policy(planning, planner, grid, believed, steps)
     chances = jnp.cumsum(grid.probabilities(parameter), axis=-1)
 
@@ -77,11 +78,11 @@ def play(
         )
         return carry, None
 
-    def some(start: jax.Array) -> jax.Array:
-        return jnp.full(episodes, start)
-
     memory = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (episodes, *leaf.shape)), planner.begin(grid, believed))
-    first = (some(grid.start), some(False), some(0.0), some(0), memory, jnp.asarray(1.0))
+    nothing = jnp.zeros(episodes)
+    first = (
+        jnp.full(episodes, grid.start), nothing.astype(bool), nothing, nothing.astype(int), memory, jnp.asarray(1.0),
+    )  # fmt: skip
     _, over, total, count, _, _ = jax.lax.scan(move, first, jnp.arange(steps))[0]
     return Score(total, count, over)
 
@@ -97,8 +98,9 @@ def _policy(key: jax.Array, planner: Planner, grid: Grid, believed: jax.Array, s
         return search
     cells = jnp.arange(len(grid.following))
     keys = jax.random.split(key, (len(cells), DRAWS))
-    everywhere = jax.vmap(jax.vmap(planner.act, (0, None, None, None, None)), (0, None, None, None, Place(0, None)))
-    chosen = everywhere(keys, grid, believed, planner.begin(grid, believed), Place(cells, jnp.asarray(steps)))
+    everywhere = jax.vmap(jax.vmap(planner.act, (0, None, None, None, None)), (0, None, None, None, 0))
+    places = Place(cells, jnp.full(len(cells), steps))
+    chosen = everywhere(keys, grid, believed, planner.begin(grid, believed), places)
 
     def draw(key: jax.Array, memory: Memory, place: Place) -> jax.Array:
         del memory

@@ -6,7 +6,7 @@ Policy-Augmented Search, AAMAS 2024.
 It takes the action with the largest alpha * Q_stale + (1 - alpha) * Q_search.
 
 Assumptions: as in the paper the search knows the present world, and only the policy is stale; here Q_stale is exact, by
-value iteration in the old model.
+value iteration in the old model. An action that the search never tried is worth as much as the worst that it tried.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class PaMcts(Planner):
         chances = grid.probabilities(believed)
         searching, choosing = jax.random.split(key)
         tree = search(searching, grid, place.cell, lambda _: chances, self.settings)
-        found = jnp.where(tree.visits[0] > 0, tree.values[0], -jnp.inf)
+        tried = tree.visits[0] > 0
+        found = jnp.where(tried, tree.values[0], jnp.min(jnp.where(tried, tree.values[0], jnp.inf)))
         stale = action_values(grid, self.stale, self.settings.gamma)[place.cell]
         return any_best(self.alpha * stale + (1 - self.alpha) * found, jax.random.uniform(choosing, stale.shape))
 

@@ -26,7 +26,8 @@ class Place(NamedTuple):
 class Planner(eqx.Module):
     """A planner without memory; those that learn override `begin` and `learn`.
 
-    A pytree: what a study varies are leaves, so that one compiled program serves all values. Everything is unbatched. `believed` is the parameter that the planner was given.
+    A pytree: what a study varies are leaves, so that one compiled program serves all values. Everything is unbatched.
+    `believed` is the parameter that the planner was given.
     """
 
     settings: Settings = eqx.field(default_factory=Settings)
@@ -71,9 +72,7 @@ class PosteriorPlanner(Planner):
         del grid, believed
         return jnp.zeros(PARAMETERS)
 
-    def learn(
-        self, grid: Grid, memory: jax.Array, cell: jax.Array, action: jax.Array, outcome: jax.Array
-    ) -> jax.Array:
+    def learn(self, grid: Grid, memory: jax.Array, cell: jax.Array, action: jax.Array, outcome: jax.Array) -> jax.Array:
         """Bayes' rule. Outcomes that lead to the same cell cannot be told apart, and count together."""
         same = grid.following[cell, action] == grid.following[cell, action, outcome]
         same &= grid.ends[cell, action] == grid.ends[cell, action, outcome]

@@ -3,11 +3,11 @@
 Lecarpentier and Rachelson: Non-Stationary Markov Decision Processes, a Worst-Case Approach using Model-Based
 Reinforcement Learning, NeurIPS 2019.
 
-A minimax tree of fixed depth: at a move d steps ahead the adversary may shift the model's probabilities by a Wasserstein
-distance of at most d * lipschitz. The paper's closed form moves them towards the worst outcome.
+A minimax tree of fixed depth: at a move d steps ahead the adversary may shift the model's probabilities by a
+Wasserstein distance of at most d * lipschitz. The paper's closed form moves them towards the worst outcome.
 
-Assumptions: leaves are worth 0; rewards do not drift; the distance between cells is counted in moves. Depth 3 is that of
-the comparison in ADA-MCTS's paper. Equal values: the first action.
+Assumptions: leaves are worth 0; rewards do not drift; the distance between cells is counted in moves. Depth 3 is that
+of the comparison in ADA-MCTS's paper. Among equal values it takes any action, so that it wanders where it sees nothing.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.field.planner import Memory, Place, Planner
+from uamcts.field.tree import any_best
 from uamcts.field.worlds import Grid
 
 
 class Rats(Planner):
-    """Risk-averse tree search. It needs no random numbers; `settings.iterations` are not used."""
+    """Risk-averse tree search. Of its settings only gamma is used."""
 
     depth: int = eqx.field(default=3, static=True)
     lipschitz: float = 1.0
 
     def act(self, key: jax.Array, grid: Grid, believed: jax.Array, memory: Memory, place: Place) -> jax.Array:
-        return jnp.argmax(self.values(grid, believed)[place.cell])
+        values = self.values(grid, believed)[place.cell]
+        return any_best(values, jax.random.uniform(key, values.shape))
 
     def values(self, grid: Grid, believed: jax.Array) -> jax.Array:
         """What each action is worth in each cell, [cells, actions]. Equal cells at equal depths share their value."""

@@ -89,12 +89,13 @@ def make_grid(
     paid = np.where(goal[entered], rewards[0], np.where(hole[entered], rewards[1], rewards[2]))
     falls = hole[entered] & teleport
     return Grid(
-        jnp.asarray(np.where(falls, start, entered), jnp.int32),
-        jnp.asarray(np.where(ended[:, None, None], 0.0, paid), jnp.float32),
-        jnp.asarray((goal | hole)[entered] & ~falls),
-        *(jnp.asarray(np.broadcast_to(part, entered.shape), jnp.float32) for part in (base, slope)),
-        jnp.asarray(np.abs(cells[:, None] - cells[None]).sum(axis=-1), jnp.float32),
-        jnp.asarray(start, jnp.int32),
+        following=jnp.asarray(np.where(falls, start, entered), jnp.int32),
+        reward=jnp.asarray(np.where(ended[:, None, None], 0.0, paid), jnp.float32),
+        ends=jnp.asarray((goal | hole)[entered] & ~falls),
+        base=jnp.asarray(np.broadcast_to(base, entered.shape), jnp.float32),
+        slope=jnp.asarray(np.broadcast_to(slope, entered.shape), jnp.float32),
+        distance=jnp.asarray(np.abs(cells[:, None] - cells[None]).sum(axis=-1), jnp.float32),
+        start=jnp.asarray(start, jnp.int32),
     )
 
 

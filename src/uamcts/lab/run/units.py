@@ -19,6 +19,7 @@ from uamcts.domains.base import Domain
 from uamcts.lab.console.limits import check_seed, check_sizes
 from uamcts.lab.experiments.learners import check_learner
 from uamcts.lab.experiments.paper import Options, Pair
+from uamcts.lab.run.field_units import FieldUnit
 from uamcts.mcts.config import SearchConfig
 from uamcts.presets import BUDGETS, OnlineSettings, online_settings, search_config
 from uamcts.versions import versions_of
@@ -206,11 +207,13 @@ class OnlineUnit:
         }
 
 
-Unit = OfflineUnit | OnlineUnit
+Unit = OfflineUnit | OnlineUnit | FieldUnit
 
 
 def estimate_seconds(unit: Unit) -> float:
     """A rough estimate of the core seconds a unit takes."""
+    if isinstance(unit, FieldUnit):
+        return 10 + unit.episodes * (0.3 if unit.planner == "agent" else 0.04) * unit.iterations / 100
     episode, step = CORE_SECONDS.get(unit.domain, (0.05, 0.005))
     if isinstance(unit, OnlineUnit):
         return 5 + step * unit.runs * unit.steps
