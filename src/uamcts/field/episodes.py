@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.field.planner import Memory, Place, Planner
-from uamcts.field.tree import draw_outcome
+from uamcts.field.tree import Chances, draw_outcome
 from uamcts.field.worlds import Grid
 
 Act = Callable[[jax.Array, Memory, Place], jax.Array]
@@ -58,33 +58,46 @@ def play(
     luck, planning = jax.random.split(key)
     believed = jnp.asarray(believed)
     act = _policy(planning, planner, grid, believed, steps)
-    chances = jnp.cumsum(grid.probabilities(parameter), axis=-1)
+    reach = jnp.cumsum(grid.probabilities(parameter), axis=-1)
 
-    def move(carry: tuple, number: jax.Array) -> tuple[tuple, None]:
-        cell, over, total, count, memory, discount = carry
-        place = Place(cell, jnp.full(episodes, steps) - number)
-        action = act(jax.random.fold_in(planning, number), memory, place)
+    def move(carry: tuple[_Lanes, jax.Array], number: jax.Array) -> tuple[tuple[_Lanes, jax.Array], None]:
+        lanes, discount = carry
+        place = Place(lanes.cell, jnp.full(episodes, steps) - number)
+        action = act(jax.random.fold_in(planning, number), lanes.memory, place)
         draws = jax.random.uniform(jax.random.fold_in(luck, number), (episodes,))
-        outcome = jax.vmap(draw_outcome)(chances[cell, action], draws)
-        reward = jnp.where(over, 0.0, grid.reward[cell, action, outcome])
-        after = jax.vmap(planner.learn, (None, 0, 0, 0, 0))(grid, memory, cell, action, outcome)
-        carry = (
-            jnp.where(over, cell, grid.following[cell, action, outcome]),
-            over | grid.ends[cell, action, outcome],
-            total + discount * reward,
-            count + ~over,
-            after,
-            discount * gamma,
-        )
-        return carry, None
+        after = jax.vmap(_step, (None, None, None, 0, 0, 0, None))(planner, grid, reach, lanes, action, draws, discount)
+        return (after, discount * gamma), None
 
     memory = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (episodes, *leaf.shape)), planner.begin(grid, believed))
     nothing = jnp.zeros(episodes)
-    first = (
-        jnp.full(episodes, grid.start), nothing.astype(bool), nothing, nothing.astype(int), memory, jnp.asarray(1.0),
-    )  # fmt: skip
-    _, over, total, count, _, _ = jax.lax.scan(move, first, jnp.arange(steps))[0]
-    return Score(total, count, over)
+    first = _Lanes(jnp.full(episodes, grid.start), nothing.astype(bool), nothing, nothing.astype(int), memory)
+    lanes, _ = jax.lax.scan(move, (first, jnp.asarray(1.0)), jnp.arange(steps))[0]
+    return Score(lanes.reward, lanes.steps, lanes.over)
+
+
+class _Lanes(NamedTuple):
+    """Where the episodes are, [episodes, ...]."""
+
+    cell: jax.Array
+    over: jax.Array
+    reward: jax.Array
+    steps: jax.Array
+    memory: Memory
+
+
+def _step(
+    planner: Planner, grid: Grid, reach: Chances, lane: _Lanes, action: jax.Array, draw: jax.Array, discount: jax.Array
+) -> _Lanes:
+    """One real move of one episode; nothing happens once it is over."""
+    outcome = draw_outcome(reach[lane.cell, action], draw)
+    following, reward, ends = (part[lane.cell, action, outcome] for part in grid[:3])
+    return _Lanes(
+        jnp.where(lane.over, lane.cell, following),
+        lane.over | ends,
+        lane.reward + jnp.where(lane.over, 0.0, discount * reward),
+        lane.steps + ~lane.over,
+        planner.learn(grid, lane.memory, lane.cell, action, outcome),
+    )
 
 
 def _policy(key: jax.Array, planner: Planner, grid: Grid, believed: jax.Array, steps: int) -> Act:

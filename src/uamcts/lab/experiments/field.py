@@ -24,6 +24,7 @@ class FieldPlanner:
     """Whether it is told the parameter of the world. The others have the old one."""
     published: str = ""
     """The name of its column among the published numbers."""
+    learns: bool = False
 
     @property
     def settings(self) -> tuple[float, ...]:
@@ -31,11 +32,11 @@ class FieldPlanner:
 
 
 PLANNERS = {
-    "agent": FieldPlanner("uamcts.Agent, defaults", ""),
-    "exact_learner": FieldPlanner("Exact plan, parameter learned", ""),
-    "ada_mcts": FieldPlanner("ADA-MCTS", published="ADA-MCTS"),
-    "bamcp": FieldPlanner("BAMCP"),
-    "counts": FieldPlanner("MCTS in counts, no prior"),
+    "agent": FieldPlanner("uamcts.Agent, defaults", "", learns=True),
+    "exact_learner": FieldPlanner("Exact plan, parameter learned", "", learns=True),
+    "ada_mcts": FieldPlanner("ADA-MCTS", published="ADA-MCTS", learns=True),
+    "bamcp": FieldPlanner("BAMCP", learns=True),
+    "counts": FieldPlanner("MCTS in counts, no prior", learns=True),
     "mcts": FieldPlanner("MCTS, old model", published="MCTS stale"),
     "graph": FieldPlanner("Graph search, old model"),
     "rats": FieldPlanner("RATS, old model", "lipschitz", published="RATS stale"),
@@ -75,9 +76,10 @@ class FieldExperiment(Experiment):
     planners: tuple[str, ...] = tuple(PLANNERS)
     iterations: int = 100
     episodes: int = 1000
-    tuning_episodes: int = 200
+    tuning_episodes: int = 100
     """Episodes that choose a planner's setting."""
-    agent_episodes: int = 1000
+    learner_episodes: int = 1000
+    """Episodes of planners that learn, which search at every move."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ OLD = "Planners believe p = 0.7 and live for one episode of at most 100 steps."
 ROBUST = "Robust-Power-UCT (Dam et al., ICML 2025), Table 4: 4,000 rollouts a move"
 LAKE = GridWorld("4x4", 0.7, 0.7, 0.998)
 SLIPPERY = GridWorld("4x4", 0.1, 0.1, 0.99, "anywhere", (1.0, 0.0, 0.0), share=True)
-FEW = {"agent_episodes": 300}
+FEW = {"learner_episodes": 300}
 
 FIELD: dict[str, FieldFamily] = {
     "lake": FieldFamily(
@@ -206,5 +208,5 @@ def choose_experiments(names: Sequence[str], is_quick: bool, iterations: int | N
     if iterations is not None:
         found = [replace(cell, iterations=iterations) for cell in found]
     if is_quick:
-        found = [replace(cell, episodes=100, tuning_episodes=0, agent_episodes=4) for cell in found]
+        found = [replace(cell, episodes=100, tuning_episodes=0, learner_episodes=10) for cell in found]
     return list(found)

@@ -20,7 +20,7 @@ from uamcts.lab.experiments.field import FIELD
 from uamcts.lab.report import page, style
 from uamcts.lab.report.bandit_section import bandit_section
 from uamcts.lab.report.families import families_of, family_section, title_of_family
-from uamcts.lab.report.field_section import field_section
+from uamcts.lab.report.field_section import field_overview, field_section
 from uamcts.lab.report.page import Block, Cell, Code, Footer, Heading, Links, Pairs, Paragraph, Table
 from uamcts.lab.report.sections import (
     anchor_of,
@@ -65,6 +65,8 @@ def build(out: Path) -> Path:
     families = families_of(found)
     if found.claims or not families:
         body += _claims(found)
+    if families.keys() & FIELD.keys():
+        body += field_overview(found, out / "figures")
     for name, declared in families.items():
         section = field_section if name in FIELD else family_section
         body += section(found, name, declared, out / "figures")

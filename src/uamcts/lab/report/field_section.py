@@ -19,6 +19,7 @@ from uamcts.lab.analysis.results import Summary
 from uamcts.lab.analysis.selection import is_number
 from uamcts.lab.experiments.field import FIELD, PLANNERS, FieldExperiment
 from uamcts.lab.report import page, style
+from uamcts.lab.report.families import FamilyTable
 from uamcts.lab.report.page import Block, Cell, Code, Gallery, Heading, Paragraph
 
 PURPOSE = "field"
@@ -29,6 +30,11 @@ BOLD = {"agent": "#d55e00", "ada_mcts": "#0072b2", "rats": "#009e73", "mcts": "#
 NOTE = (
     "Mean of the episodes and 95% interval. A planner that chooses a setting chose it for this cell, on other seeds. "
     "The exact plans know the time limit, and so do the agent and the exact learner."
+)
+
+SCORE_NOTE = (
+    "The mean over a world's cells of (reward - worst) / (optimum - worst); the worst is -1 for rewards and 0 for "
+    "shares. 1 is the exact optimum."
 )
 
 
@@ -53,6 +59,60 @@ def field_section(found: Summary, name: str, declared: Sequence[Entry], folder: 
     yield page.Table(family.title, heads, lines)
     yield Paragraph(f"{NOTE} Published: {family.source}.", "soft")
     yield Code(str(found.provenance.get("command", "the command was not recorded")))
+
+
+def field_overview(found: Summary, folder: Path) -> Iterator[Block]:
+    """The scores of all planners in all worlds, as a figure; also written into `folder`."""
+    yield Heading(2, "The field at a glance", "field")
+    drawn = style.save(score_chart(_scores(found)), folder, "field_scores")
+    yield Gallery("figures", [page.drawing(drawn, "field_scores", SCORE_NOTE)])
+
+
+def field_tables(found: Summary) -> Iterator[FamilyTable]:
+    """All tables of the field, for documents."""
+    scores = _scores(found)
+    if not scores:
+        return
+    worlds = list(dict.fromkeys(world for row in scores.values() for world in row))
+    lines = [
+        [Cell(title), *(_number(row.get(world, float("nan"))) for world in worlds)] for title, row in scores.items()
+    ]
+    yield FamilyTable("field", "Scores", SCORE_NOTE, ["planner", *(FIELD[world].title for world in worlds)], lines)
+    for name in worlds:
+        heads, rows = field_table(name, _cells(found.rows, name, set(found.declarations())))
+        yield FamilyTable(f"field {name}", FIELD[name].title, NOTE, heads, rows)
+
+
+def score_chart(scores: dict[str, dict[str, float]]) -> Figure:
+    """Scores as a map: a row for each planner, the best first, a column for each world."""
+    worlds = list(dict.fromkeys(world for row in scores.values() for world in row))
+    order = sorted(scores, key=lambda title: -float(np.nanmean([scores[title].get(world, np.nan) for world in worlds])))
+    values = np.array([[scores[title].get(world, np.nan) for world in worlds] for title in order])
+    size = (2.9 + 0.85 * len(worlds), 1.3 + 0.3 * len(order))
+    figure, axes = style.new_axes("Share of the exact optimum's reward", "", "", size)
+    axes.grid(visible=False)
+    axes.imshow(values, cmap="RdYlGn", vmin=0.0, vmax=1.0, aspect="auto")
+    for row, column in np.argwhere(np.isfinite(values)):
+        axes.text(column, row, f"{values[row, column]:.2f}", ha="center", va="center", fontsize=8.5, color="#111111")
+    axes.set_xticks(
+        range(len(worlds)), [FIELD[world].title.replace(", ", ",\n") for world in worlds], rotation=30, ha="right"
+    )
+    axes.set_yticks(range(len(order)), order)
+    for tick in axes.get_yticklabels():
+        tick.set_fontweight("bold" if tick.get_text() == PLANNERS["agent"].title else "normal")
+    return figure
+
+
+def _scores(found: Summary) -> dict[str, dict[str, float]]:
+    """The score of each planner in each world, by title and world."""
+    scores: dict[str, dict[str, float]] = {}
+    for name in FIELD:
+        cells = _cells(found.rows, name, set(found.declarations()))
+        if cells:
+            for line in field_table(name, cells)[1]:
+                if isinstance(line[-1].value, float) and not line[0].text.startswith("published"):
+                    scores.setdefault(line[0].text, {})[name] = line[-1].value
+    return scores
 
 
 def field_table(name: str, cells: dict[FieldExperiment, dict[str, Entry]]) -> tuple[list[str], list[list[Cell]]]:

@@ -213,7 +213,7 @@ Unit = OfflineUnit | OnlineUnit | FieldUnit
 def estimate_seconds(unit: Unit) -> float:
     """A rough estimate of the core seconds a unit takes."""
     if isinstance(unit, FieldUnit):
-        return 10 + unit.episodes * (0.3 if unit.planner == "agent" else 0.04) * unit.iterations / 100
+        return 10 + unit.episodes * (0.3 if unit.planner == "agent" else 0.02) * unit.iterations / 100
     episode, step = CORE_SECONDS.get(unit.domain, (0.05, 0.005))
     if isinstance(unit, OnlineUnit):
         return 5 + step * unit.runs * unit.steps
