@@ -1,4 +1,4 @@
-"""The commands that run experiments: `reproduce`, `beyond`, `run` and `report`."""
+"""The commands that run experiments: `reproduce`, `beyond`, `field`, `run` and `report`."""
 
 from __future__ import annotations
 
@@ -65,6 +65,33 @@ def beyond(
         experiments = choose_experiments(names or [], quick, scenario)
         summary = run_all(experiments, False, quick, "released", seed, out, make_engine(engine, address), console)
         _print_results(summary)
+
+
+@app.command()
+def field(
+    names: options.Experiments = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few episodes, nothing tuned: some minutes.")] = False,
+    iterations: Annotated[int | None, typer.Option(help="Iterations of every search. Default: 100.", min=1)] = None,
+    seed: options.Seed = 0,
+    out: options.Out = Path("results/field"),
+    engine: options.EngineName = "local",
+    address: options.Address = None,
+) -> None:
+    """Compare planners of the field in its own worlds: lake, cliff, bridge, teleport, slip10, slip30."""
+    with report_errors(out):
+        limits.check_seed(seed)
+        if iterations is not None:
+            limits.check_sizes(iterations=iterations)
+        prepare_jax(device_a_core=True)
+        from uamcts.lab.experiments.field import choose_experiments
+        from uamcts.lab.report.field_section import terminal_lines
+        from uamcts.lab.run.engines import make_engine
+        from uamcts.lab.run.reproduce import run_all
+
+        experiments = choose_experiments(names or [], quick, iterations)
+        summary = run_all(experiments, False, quick, "released", seed, out, make_engine(engine, address), console)
+        print("\n".join(terminal_lines(summary["rows"])))
+        print(f"{summary['provenance']['command_seconds']:.0f} s; {summary['report']}")
 
 
 @app.command()

@@ -16,9 +16,11 @@ from uamcts import names
 from uamcts.lab.analysis import verdicts
 from uamcts.lab.analysis.results import Summary, read
 from uamcts.lab.analysis.selection import is_number, offline_results
+from uamcts.lab.experiments.field import FIELD
 from uamcts.lab.report import page, style
 from uamcts.lab.report.bandit_section import bandit_section
 from uamcts.lab.report.families import families_of, family_section, title_of_family
+from uamcts.lab.report.field_section import field_overview, field_section
 from uamcts.lab.report.page import Block, Cell, Code, Footer, Heading, Links, Pairs, Paragraph, Table
 from uamcts.lab.report.sections import (
     anchor_of,
@@ -63,8 +65,11 @@ def build(out: Path) -> Path:
     families = families_of(found)
     if found.claims or not families:
         body += _claims(found)
+    if families.keys() & FIELD.keys():
+        body += field_overview(found, out / "figures")
     for name, declared in families.items():
-        body += family_section(found, name, declared, out / "figures")
+        section = field_section if name in FIELD else family_section
+        body += section(found, name, declared, out / "figures")
     for experiment, domain in found.experiments():
         body += experiment_section(found, experiment, domain, out / "figures")
     if found.bandit or not families:

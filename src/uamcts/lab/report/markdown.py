@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from uamcts.lab.analysis.results import Summary, read
+from uamcts.lab.experiments.field import FIELD
 from uamcts.lab.report.families import USUAL_TAU, FamilyTable, best_rows, families_of, tables_of_family
+from uamcts.lab.report.field_section import field_tables
 from uamcts.runtime.atomic import write_whole
 
 _PLACE = re.compile(
@@ -24,11 +26,13 @@ _PLACE = re.compile(
 
 def tables_of(found: Summary) -> dict[str, FamilyTable]:
     """All tables of the families in a folder of results, by name."""
-    return {
-        table.name: table
+    tables = [
+        table
         for name, declared in families_of(found).items()
+        if name not in FIELD
         for table in tables_of_family(found, name, declared)
-    }
+    ]
+    return {table.name: table for table in (*tables, *field_tables(found))}
 
 
 def means_of(found: Summary) -> dict[str, float]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from uamcts.lab.run.agents import AgentRuns
 from uamcts.lab.run.batches import Job, compile_jobs, play_jobs
+from uamcts.lab.run.field_units import FieldUnit
 from uamcts.lab.run.online import News, Runs
 from uamcts.lab.run.store import check_identity
 from uamcts.lab.run.tables import Episodes, as_parquet, constants, from_parquet, join_tables
@@ -32,6 +33,10 @@ def compute_unit(
     """
     if isinstance(unit, OfflineUnit):
         return _compute_offline(unit, progress)
+    if isinstance(unit, FieldUnit):
+        from uamcts.lab.run.field import compute_field
+
+        return compute_field(unit, progress)
     if scratch is None:
         raise ValueError("scratch is None; an online unit needs a folder for its runs")
     return _compute_online(unit, progress, scratch, listen)

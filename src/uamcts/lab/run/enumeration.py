@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from uamcts.lab.analysis.groups import best_c, group_runs
 from uamcts.lab.console.limits import check_sizes
+from uamcts.lab.experiments.field import FieldExperiment
 from uamcts.lab.experiments.paper import Experiment, OfflineGrid, Pair, pairs
+from uamcts.lab.run.field_units import field_units
 from uamcts.lab.run.tables import Episodes
 from uamcts.lab.run.units import OfflineUnit, OnlineUnit, Unit
 from uamcts.presets import rules_of
@@ -35,10 +37,12 @@ def enumerate_units(
         ValueError: If a declaration asks for more runs than are allowed.
     """
     units: list[Unit] = [unit for one in experiments for unit in _sweep_units(one, rules, seed)]
-    if sweep is not None and len(sweep["reward"]):
-        best = best_c(group_runs(sweep))
+    best = best_c(group_runs(sweep)) if sweep is not None and len(sweep["reward"]) else None
+    if best is not None:
         units += [unit for one in experiments for unit in _fresh_units(one, rules, seed, best)]
-    return units + [unit for one in experiments for unit in _online_units(one, rules, seed)]
+    units += [unit for one in experiments for unit in _online_units(one, rules, seed)]
+    field = [one for one in experiments if isinstance(one, FieldExperiment)]
+    return units + [unit for one in field for unit in field_units(one, seed, best)]
 
 
 def split_seeds(runs: int, pairs: int) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ from uamcts.lab.columns import Episodes
 from uamcts.lab.experiments.paper import Experiment
 from uamcts.lab.run.compute import compile_unit, compute_unit
 from uamcts.lab.run.enumeration import enumerate_units
+from uamcts.lab.run.field_units import FieldUnit
 from uamcts.lab.run.provenance import provenance
 from uamcts.lab.run.store import Store
 from uamcts.lab.run.tables import empty_table, join_tables
@@ -62,7 +63,7 @@ def run(
 
 
 def _is_sweep(unit: Unit) -> bool:
-    return isinstance(unit, OfflineUnit) and unit.purpose == "sweep"
+    return isinstance(unit, OfflineUnit | FieldUnit) and unit.purpose == "sweep"
 
 
 def compute_missing(unit: Unit, store: Store, work: Callable[[], Episodes]) -> bool:

@@ -19,6 +19,7 @@ from uamcts.domains.base import Domain
 from uamcts.lab.console.limits import check_seed, check_sizes
 from uamcts.lab.experiments.learners import check_planner
 from uamcts.lab.experiments.paper import Options, Pair
+from uamcts.lab.run.field_units import FieldUnit
 from uamcts.mcts.config import SearchConfig
 from uamcts.presets import BUDGETS, OnlineSettings, online_settings, search_config
 from uamcts.versions import versions_of
@@ -213,7 +214,7 @@ class OnlineUnit:
         }
 
 
-Unit = OfflineUnit | OnlineUnit
+Unit = OfflineUnit | OnlineUnit | FieldUnit
 
 
 def _search(domain: Domain, algorithm: str, **settings: Any) -> SearchConfig:
@@ -223,6 +224,8 @@ def _search(domain: Domain, algorithm: str, **settings: Any) -> SearchConfig:
 
 def estimate_seconds(unit: Unit) -> float:
     """A rough estimate of the core seconds a unit takes."""
+    if isinstance(unit, FieldUnit):
+        return 10 + unit.episodes * (0.3 if unit.planner == "agent" else 0.02) * unit.iterations / 100
     episode, step = CORE_SECONDS.get(unit.domain, (0.05, 0.005))
     if isinstance(unit, OnlineUnit):
         return 5 + (AGENT_STEP if unit.algorithm == AGENT else step) * unit.runs * unit.steps

@@ -1,0 +1,58 @@
+"""Plays episodes of `uamcts.Agent` on a grid: one after the other, each with a new agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from uamcts.agent.agent import Agent
+from uamcts.field.worlds import Grid, GridSimulator
+
+
+def play_agent(
+    grid: Grid,
+    parameter: float,
+    believed: float,
+    gamma: float,
+    episodes: int,
+    steps: int,
+    iterations: int,
+    seed: int,
+    progress: Callable[[float], None] = lambda share: None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rewards, steps and whether they ended, of episodes of an agent with its defaults.
+
+    The agent is told which number may be off, `p`, and how many steps are left.
+
+    Args:
+        grid: The grid.
+        parameter: The real one.
+        believed: What its simulator has.
+        gamma: The discount, for the search and for the reward that is reported.
+        episodes: How many.
+        steps: The time limit.
+        iterations: Of a search.
+        seed: The first of the episodes' seeds.
+        progress: Called with the share that is done.
+    """
+    world = GridSimulator(grid, parameter)
+    rewards, lengths, ended = np.zeros(episodes), np.zeros(episodes, int), np.zeros(episodes, bool)
+    for number in range(episodes):
+        rng = np.random.default_rng([seed, number])
+        agent = Agent(
+            GridSimulator(grid, believed), parameters={"p": (0.0, 1.0)}, seed=seed + number, iterations=iterations,
+            gamma=gamma, rollouts=1, depth=steps,
+        )  # fmt: skip
+        cell, over = int(grid.start), False
+        while not over and lengths[number] < steps:
+            action = agent.act(cell, steps_left=steps - int(lengths[number]))
+            chances, results = zip(*world.outcomes(cell, action), strict=True)
+            following, reward, over = results[int(rng.choice(len(chances), p=np.array(chances) / sum(chances)))]
+            agent.observe(cell, action, following, reward=reward, terminal=over)
+            rewards[number] += gamma ** int(lengths[number]) * reward
+            lengths[number] += 1
+            cell = following
+        ended[number] = over
+        progress((number + 1) / episodes)
+    return rewards, lengths, ended

@@ -1,0 +1,212 @@
+"""The field's comparisons, one declaration for each world and each of its parameters: `uamcts field`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from uamcts.lab.experiments.paper import Experiment
+from uamcts.names import check_name
+
+SETTINGS = {"c": (0.5, 1.0, 2.0**0.5, 4.0), "radius": (0.05, 0.1, 0.2, 0.4), "alpha": (0.25, 0.5, 0.75, 1.0),
+            "lipschitz": (0.25, 0.5, 1.0, 2.0), "": (0.0,)}  # fmt: skip
+"""What a planner may choose, on seeds that are not reported: one number out of four."""
+
+
+@dataclass(frozen=True)
+class FieldPlanner:
+    """How a planner is shown, and what it is told."""
+
+    title: str
+    tuned: str = "c"
+    """Which of `SETTINGS` it chooses; an empty string if it has nothing to choose."""
+    told: bool = False
+    """Whether it is told the parameter of the world. The others have the old one."""
+    published: str = ""
+    """The name of its column among the published numbers."""
+    learns: bool = False
+
+    @property
+    def settings(self) -> tuple[float, ...]:
+        return SETTINGS[self.tuned]
+
+
+PLANNERS = {
+    "agent": FieldPlanner("uamcts.Agent, defaults", "", learns=True),
+    "exact_learner": FieldPlanner("Exact plan, parameter learned", "", learns=True),
+    "ada_mcts": FieldPlanner("ADA-MCTS", published="ADA-MCTS", learns=True),
+    "bamcp": FieldPlanner("BAMCP", learns=True),
+    "counts": FieldPlanner("MCTS in counts, no prior", learns=True),
+    "mcts": FieldPlanner("MCTS, old model", published="MCTS stale"),
+    "graph": FieldPlanner("Graph search, old model"),
+    "rats": FieldPlanner("RATS, old model", "lipschitz", published="RATS stale"),
+    "total_variation": FieldPlanner("Robust UCT, total variation", "radius", published="total variation"),
+    "chi_square": FieldPlanner("Robust UCT, chi-square", "radius", published="chi-square"),
+    "wasserstein": FieldPlanner("Robust UCT, Wasserstein", "radius", published="Wasserstein"),
+    "cvar": FieldPlanner("Robust UCT, CVaR", "radius"),
+    "mcts_told": FieldPlanner("MCTS, told", told=True, published="MCTS knows"),
+    "graph_told": FieldPlanner("Graph search, told", told=True),
+    "rats_told": FieldPlanner("RATS, told", "lipschitz", told=True, published="RATS knows"),
+    "pa_mcts": FieldPlanner("PA-MCTS, told", "alpha", told=True),
+}
+"""By name, in the order in which tables show them."""
+
+
+@dataclass(frozen=True)
+class GridWorld:
+    """A grid with a parameter, the parameter that planners believe, and what is measured."""
+
+    map: str
+    parameter: float
+    believed: float
+    gamma: float
+    slips: str = "sideways"
+    rewards: tuple[float, float, float] = (1.0, -1.0, 0.0)
+    teleport: bool = False
+    steps: int = 100
+    share: bool = False
+    """Whether the share of episodes that reach the goal is reported, instead of the discounted reward."""
+
+
+@dataclass(frozen=True)
+class FieldExperiment(Experiment):
+    """A world of the field and the planners that are compared in it."""
+
+    world: GridWorld = field(default_factory=lambda: GridWorld("4x4", 0.7, 0.7, 1.0))
+    planners: tuple[str, ...] = tuple(PLANNERS)
+    iterations: int = 100
+    episodes: int = 1000
+    tuning_episodes: int = 100
+    """Episodes that choose a planner's setting."""
+    learner_episodes: int = 1000
+    """Episodes of planners that learn, which search at every move."""
+
+
+@dataclass(frozen=True)
+class FieldFamily:
+    """The cells of one world, shown together."""
+
+    title: str
+    text: str
+    axis: str
+    source: str
+    """Where the published numbers come from."""
+    published: dict[str, dict[float, float]]
+    """By column, then by level."""
+    experiments: tuple[FieldExperiment, ...] = ()
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The worst and the best reward, for scores."""
+        return (0.0, 1.0) if self.experiments[0].world.share else (-1.0, 1.0)
+
+
+def _cells(
+    family: str, title: str, levels: Sequence[float], world: GridWorld, **more: object
+) -> tuple[FieldExperiment, ...]:
+    return tuple(
+        FieldExperiment(
+            f"{family}_{round(100 * level)}", title, world.map, family=family, level=level,
+            world=replace(world, parameter=level), **more,  # type: ignore[arg-type]
+        )
+        for level in levels
+    )  # fmt: skip
+
+
+def _columns(levels: Sequence[float], **columns: str) -> dict[str, dict[float, float]]:
+    """Published numbers: words separated by blanks, one for each level."""
+    return {
+        name.replace("_", " "): dict(zip(levels, map(float, words.split()), strict=True))
+        for name, words in columns.items()
+    }
+
+
+ADA_LEVELS, BRIDGE_LEVELS = (0.4, 0.5, 0.6, 0.8, 0.9, 1.0), (0.4, 0.6, 0.9, 1.0)
+SLIP_LEVELS, TELEPORT_LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5), (0.3, 0.4, 0.5, 0.6)
+ADA = "ADA-MCTS (Luo et al., AAMAS 2024), Table 1: 30,000 iterations a move"
+OLD = "Planners believe p = 0.7 and live for one episode of at most 100 steps."
+ROBUST = "Robust-Power-UCT (Dam et al., ICML 2025), Table 4: 4,000 rollouts a move"
+LAKE = GridWorld("4x4", 0.7, 0.7, 0.998)
+SLIPPERY = GridWorld("4x4", 0.1, 0.1, 0.99, "anywhere", (1.0, 0.0, 0.0), share=True)
+FEW = {"learner_episodes": 300}
+
+FIELD: dict[str, FieldFamily] = {
+    "lake": FieldFamily(
+        "Frozen lake", f"4x4; the goal pays 1, a hole -1. {OLD} Gamma is 0.998, fitted to the published p = 1.", "p",
+        ADA,
+        _columns(
+            ADA_LEVELS, ADA_MCTS=".426 .446 .474 .516 .490 .782", MCTS_stale="-.892 -.695 -.302 -.003 .392 .988",
+            RATS_stale=".264 .239 .528 .514 .169 .000", MCTS_knows="-.882 -.695 -.497 .491 .689 .988",
+            RATS_knows=".401 .422 .370 .485 .146 .889",
+        ),
+        _cells("lake", "Frozen lake", ADA_LEVELS, LAKE),
+    ),
+    "cliff": FieldFamily(
+        "Cliff", f"4x12; the goal pays 1, the cliff -1 and ends the episode. {OLD} Gamma is 0.996, fitted likewise.",
+        "p", ADA,
+        _columns(
+            ADA_LEVELS, ADA_MCTS=".778 .815 .830 .871 .883 .694", MCTS_stale="-.518 -.304 -.292 .279 .561 .947",
+            RATS_stale=".079 .384 .253 .625 .758 .000", MCTS_knows=".629 .332 .342 .464 .564 .951",
+            RATS_knows=".650 .605 .670 .647 .614 .750",
+        ),
+        _cells("cliff", "Cliff", ADA_LEVELS, replace(LAKE, map="cliff", gamma=0.996)),
+    ),
+    "bridge": FieldFamily(
+        "Bridge", f"NS-Gym's map; a goal pays 1, a hole -1. {OLD} Gamma is 0.9: the published 0.729 at p = 1 is 0.9 to "
+        "the third power. The authors' map may differ: their numbers at small p are below our optimum by far.", "p",
+        ADA,
+        _columns(
+            BRIDGE_LEVELS, ADA_MCTS="-.642 -.429 .109 .183", MCTS_stale="-.707 -.384 .135 .729",
+            RATS_stale="-.684 -.512 -.044 .000", MCTS_knows="-.697 -.458 .245 .729",
+            RATS_knows="-.660 -.563 -.071 .000",
+        ),
+        _cells("bridge", "Bridge", BRIDGE_LEVELS, replace(LAKE, map="bridge", gamma=0.9), **FEW),
+    ),
+    "teleport": FieldFamily(
+        "Cliff with teleport", "Who falls goes on from the start; the share of episodes that reach the goal in 100 "
+        "steps. Planners believe p = 0.7.", "p",
+        "SFIR-CEM-CVaR (2026, unpublished)",
+        _columns(TELEPORT_LEVELS, ADA_MCTS=".533 .700 .967 1", RATS_stale=".300 .600 .800 1", SFIR=".633 .900 .967 1"),
+        _cells(
+            "teleport", "Cliff with teleport", TELEPORT_LEVELS,
+            replace(LAKE, map="cliff", gamma=0.996, rewards=(1.0, 0.0, 0.0), teleport=True, share=True), **FEW,
+        ),
+    ),
+    "slip10": FieldFamily(
+        "Lake with random slips, planned for 0.1", "4x4; a slip goes into a random direction; the share of episodes "
+        "that reach the goal. Planners believe 0.1. Gamma is 0.99.", "probability of a slip", ROBUST,
+        _columns(
+            SLIP_LEVELS, MCTS_stale=".65 .52 .41 .32 .21", total_variation=".68 .54 .42 .33 .24",
+            Wasserstein=".97 .84 .68 .55 .38",
+        ) | {"chi-square": dict(zip(SLIP_LEVELS, (0.95, 0.82, 0.65, 0.52, 0.35), strict=True))},
+        _cells("slip10", "Lake with random slips", SLIP_LEVELS, SLIPPERY, **FEW),
+    ),
+    "slip30": FieldFamily(
+        "Lake with random slips, planned for 0.3", "The same lake; planners believe 0.3.", "probability of a slip",
+        ROBUST,
+        _columns(
+            SLIP_LEVELS, MCTS_stale=".15 .12 .10 .08 .07", total_variation=".18 .15 .12 .10 .08",
+            Wasserstein=".58 .48 .32 .28 .20",
+        ) | {"chi-square": dict(zip(SLIP_LEVELS, (0.55, 0.45, 0.35, 0.25, 0.18), strict=True))},
+        _cells("slip30", "Lake with random slips", SLIP_LEVELS, replace(SLIPPERY, believed=0.3), **FEW),
+    ),
+}  # fmt: skip
+"""By name."""
+
+
+def choose_experiments(names: Sequence[str], is_quick: bool, iterations: int | None = None) -> list[Experiment]:
+    """The cells of these families; without names, of all of them.
+
+    Args:
+        names: Families.
+        is_quick: Whether to play few episodes, with one setting for each planner.
+        iterations: Of every search, instead of 100.
+    """
+    for name in names:
+        check_name("experiment", name, FIELD)
+    found = [cell for name in names or FIELD for cell in FIELD[name].experiments]
+    if iterations is not None:
+        found = [replace(cell, iterations=iterations) for cell in found]
+    if is_quick:
+        found = [replace(cell, episodes=100, tuning_episodes=0, learner_episodes=10) for cell in found]
+    return list(found)
