@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from uamcts.gym.probe import (
 )
 from uamcts.gym.state_access import DeepCopy, Layered, StateAccess
 from uamcts.gym.wrappers import Layers
+
+if TYPE_CHECKING:
+    from uamcts.types import Environment
 
 StepFunction = Callable[[Any, int], tuple[Any, float, bool]]
 """`step(state, action)` -> the next state, the reward and whether the episode is over."""
@@ -95,7 +98,13 @@ class StepFinder:
     def base(self) -> Any:
         return self.layers.env.unwrapped
 
-    def find(self, get: Any, put: Any, attributes: Any, determinise: str | None) -> Stepping:
+    def find(
+        self,
+        get: Callable[..., Any] | None,
+        put: Callable[..., Any] | None,
+        attributes: Sequence[str] | None,
+        determinise: str | None,
+    ) -> Stepping:
         """Returns the first candidate that brings the environment back to where it was."""
         simple = get is None and attributes is None and not self.layers.kept
         if simple and toy_text.has_table(self.base):
@@ -124,7 +133,7 @@ class StepFinder:
             "the whole state and to put it back, or give it methods uamcts_state() and uamcts_restore(state)",
         )
 
-    def _inner_action(self, action: Any) -> Any:
+    def _inner_action(self, action: object) -> Any:
         """The action that reaches the bare environment, if all wrappers are pure functions."""
         for function in self.layers.actions:
             action = function(action)
@@ -224,7 +233,7 @@ class StepFinder:
                 return self._with_rewards(plain)
         new = {name: getattr(changed, name) for name in roots}
 
-        def tuned_call(*arguments: Any) -> Any:
+        def tuned_call(*arguments: object) -> Any:
             held = {name: base.__dict__[name] for name in roots if name in base.__dict__}
             self.overrides = new
             try:
@@ -243,7 +252,7 @@ class StepFinder:
         if not self.layers.rewards:
             return plain
 
-        def step(state: Any, action: int) -> tuple[Any, float, bool]:
+        def step(state: object, action: int) -> tuple[Any, float, bool]:
             after, reward, terminal = plain(state, action)
             return after, self._wrapped_reward(reward), terminal
 
@@ -256,7 +265,7 @@ class StepFinder:
         """
         base, borrows = self.base, bool(trial.draws & set(GLOBAL))
 
-        def sample(state: Any, action: int, rng: np.random.Generator) -> tuple[Any, float, bool]:
+        def sample(state: object, action: int, rng: np.random.Generator) -> tuple[Any, float, bool]:
             before = global_rng_state() if borrows else None
             self.before_step = lambda: reseed(base, int(rng.integers(2**32)), borrows)
             try:
@@ -273,7 +282,7 @@ class StepFinder:
         env, base, actions, ends = self.env, self.base, self.actions, self.truncation_ends
         restore, take, move = access.restore, access.take, env.step
 
-        def step(state: Any, action: int) -> tuple[Any, float, bool]:
+        def step(state: object, action: int) -> tuple[Any, float, bool]:
             restore(env, state)
             if self.overrides:
                 base.__dict__.update(self.overrides)
@@ -288,7 +297,7 @@ class StepFinder:
         return step
 
 
-def refuse_random_emulator(env: Any) -> None:
+def refuse_random_emulator(env: Environment) -> None:
     """Refuses ALE games with random settings: their randomness lies outside Python, where a trial may miss it."""
     if not hasattr(env, "ale"):
         return
