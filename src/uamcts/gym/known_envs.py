@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 from gymnasium.envs.toy_text.taxi import TaxiEnv
 
 from uamcts.gym.classic import CLASSIC
-from uamcts.gym.state_access import STATE_HOOKS, Attributes, DeepCopy, Hooks, Saved, StateAccess
+from uamcts.gym.state_access import STATE_HOOKS, Attributes, DeepCopy, Get, Hooks, Put, Saved, StateAccess
 
 if TYPE_CHECKING:
     from uamcts.types import Environment
@@ -169,8 +169,8 @@ class Atari(StateAccess):
 
 def candidates(
     env: Environment,
-    get: Callable[..., Any] | None,
-    put: Callable[..., Any] | None,
+    get: Get | None,
+    put: Put | None,
     attributes: Sequence[str] | None,
     plain: bool,
 ) -> list[StateAccess]:

@@ -225,3 +225,13 @@ def same(one: object, other: object) -> bool:
     if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
         return math.isnan(other)
     return bool(one == other)
+
+
+def refuse_random_emulator(env: Environment) -> None:
+    """Refuses ALE games with random settings: their randomness lies outside Python, where a trial may miss it."""
+    if not hasattr(env, "ale"):
+        return
+    if env.ale.getFloat("repeat_action_probability") > 0:
+        raise Unfit("stochastic", "ALE repeats actions at random; make the game with repeat_action_probability=0.0")
+    if isinstance(env._frameskip, tuple):
+        raise Unfit("stochastic", "ALE skips a random number of frames; make the game with frameskip=4")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -67,10 +67,16 @@ class StateAccess:
         return getattr(state, "data", state) if numbers is None else numbers
 
 
+Get: TypeAlias = Callable[[Any], Any]
+"""The user's function that reads the state of an environment."""
+Put: TypeAlias = Callable[[Any, Any], None]
+"""The user's function that puts a state into an environment."""
+
+
 class Hooks(StateAccess):
     """The user's functions, or the environment's own methods."""
 
-    def __init__(self, get: Callable[[Any], Any], put: Callable[[Any, Any], None], how: str):
+    def __init__(self, get: Get, put: Put, how: str):
         self.get, self.put, self.how = get, put, how
         self.kind: type | None = None
 

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +22,15 @@ from uamcts.gym.probe import (
     Unfit,
     global_rng_state,
     play,
+    refuse_random_emulator,
     reseed,
     rng_state,
     same,
     set_global_rng_state,
     set_rng_state,
 )
-from uamcts.gym.state_access import DeepCopy, Layered, StateAccess
+from uamcts.gym.state_access import DeepCopy, Get, Layered, Put, StateAccess
 from uamcts.gym.wrappers import Layers
-
-if TYPE_CHECKING:
-    from uamcts.types import Environment
 
 StepFunction = Callable[[Any, int], tuple[Any, float, bool]]
 """`step(state, action)` -> the next state, the reward and whether the episode is over."""
@@ -99,11 +97,7 @@ class StepFinder:
         return self.layers.env.unwrapped
 
     def find(
-        self,
-        get: Callable[..., Any] | None,
-        put: Callable[..., Any] | None,
-        attributes: Sequence[str] | None,
-        determinise: str | None,
+        self, get: Get | None, put: Put | None, attributes: Sequence[str] | None, determinise: str | None
     ) -> Stepping:
         """Returns the first candidate that brings the environment back to where it was."""
         simple = get is None and attributes is None and not self.layers.kept
@@ -295,13 +289,3 @@ class StepFinder:
             return take(env, observation), float(reward), bool(terminated or (ends and truncated))
 
         return step
-
-
-def refuse_random_emulator(env: Environment) -> None:
-    """Refuses ALE games with random settings: their randomness lies outside Python, where a trial may miss it."""
-    if not hasattr(env, "ale"):
-        return
-    if env.ale.getFloat("repeat_action_probability") > 0:
-        raise Unfit("stochastic", "ALE repeats actions at random; make the game with repeat_action_probability=0.0")
-    if isinstance(env._frameskip, tuple):
-        raise Unfit("stochastic", "ALE skips a random number of frames; make the game with frameskip=4")
