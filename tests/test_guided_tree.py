@@ -28,8 +28,13 @@ CORRIDOR = Chances(
 corridor = first_outcome(CORRIDOR)
 
 
-@pytest.mark.parametrize("model", [corridor, arrays(CORRIDOR)], ids=["step", "outcomes"])
-@pytest.mark.parametrize("policy", [lambda s, key: 0, lambda s, key: jnp.array([2.0, 0.0])], ids=["action", "shares"])
+@pytest.mark.parametrize(
+    ("model", "policy"),
+    [
+        pytest.param(corridor, lambda s, key: jnp.array([2.0, 0.0]), id="step-shares"),
+        pytest.param(arrays(CORRIDOR), lambda s, key: 0, id="outcomes-action"),
+    ],
+)
 def test_rollouts_follow_the_policy(model, policy):
     config = replace(TREE, iterations=3, depth=20, gamma=0.9)
     found = uamcts.search(KEY, jnp.int32(0), model, None, config, num_actions=2, policy=policy)
