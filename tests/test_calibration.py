@@ -46,7 +46,7 @@ def test_an_agent_of_a_simulator_looks_further_than_the_next_step(name):
         assert actions[WRONG:] == [TAKE] * (FORKS - WRONG)
 
 
-@pytest.mark.parametrize("name", every_estimator(["true", "network", "none"]))
+@pytest.mark.parametrize("name", every_estimator(["true", "nearest", "none"]))
 def test_an_agent_of_a_domain_looks_further_than_the_next_step(name):
     agent = agent_of(domain(), name)
     for _ in range(3):
