@@ -46,7 +46,7 @@ def test_an_agent_of_a_simulator_looks_further_than_the_next_step(name):
         assert actions[WRONG:] == [TAKE] * (FORKS - WRONG)
 
 
-@pytest.mark.parametrize("name", every_estimator(["true", "network", "none"]))
+@pytest.mark.parametrize("name", every_estimator(["true", "nearest", "none"]))
 def test_an_agent_of_a_domain_looks_further_than_the_next_step(name):
     agent = agent_of(domain(), name)
     for _ in range(3):
@@ -83,7 +83,7 @@ def test_a_users_estimator_is_cut_too():
     assert float(agent.backend.uncertainty.threshold) == pytest.approx((1e-3 + 0.2) / 2)
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.9])
+@pytest.mark.parametrize("threshold", [0.0, pytest.param(0.9, marks=pytest.mark.long)])
 def test_a_threshold_that_is_given_counts(threshold):
     """0: everything that a network has learned is doubtful, as was asked for; 0.9: nothing is."""
     config = uamcts.SearchConfig(iterations=60, rollouts=2, depth=4, rules="trust", doubt_threshold=threshold)

@@ -102,7 +102,7 @@ def expectimax(model, state, depth, gamma):
     return values
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("rules", ["released", "pseudocode", "trust"])
 def test_root_values_are_the_expectation(rules, seed):
     """With two steps left the root has the exact expectation, once the best second steps have most visits."""

@@ -97,6 +97,7 @@ def test_sentences_quote_what_is_printed(quote):
     assert found.groups() == quote.expected(shown_outputs(quote.source))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
 def test_the_moving_picture_shows_what_its_caption_says(page):
     text = " ".join((ROOT / page).read_text().split())

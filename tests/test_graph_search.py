@@ -81,7 +81,7 @@ def endless(length):
     return Chances(following, rewards, np.zeros(following.shape, bool), np.ones(following.shape, np.float32))
 
 
-@pytest.mark.parametrize("slots", [1, 2])
+@pytest.mark.parametrize("slots", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_rewards_that_never_end(slots):
     """1 / (1 - gamma) in a ring, with outcomes that are one or two halves; sweeps alone would take 14,000 steps."""
     ring = Chances(*(np.repeat(part, slots, axis=2) for part in endless(7)))
@@ -173,7 +173,7 @@ CHAIN = table({(0, 0): (1, 1.0, 0.5), (1, 0): (2, 2.0, 0.0), (2, 0): (3, 4.0, 0.
 """One action, four steps that pay 1, 2, 4, 8; the first and the third are doubtful."""
 
 
-@pytest.mark.parametrize("iterations", [1, 2, 4])
+@pytest.mark.parametrize("iterations", [1, pytest.param(2, marks=pytest.mark.long), 4])
 def test_trust_takes_away_once(iterations):
     """V_min is 0, or -16, three quarters of which come once: 1 + min(14, 14/4 - 12)."""
     config = replace(GRAPH, iterations=iterations, rho=0.75, worst=0.0)

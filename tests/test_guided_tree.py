@@ -29,8 +29,13 @@ CORRIDOR = Chances(
 corridor = first_outcome(CORRIDOR)
 
 
-@pytest.mark.parametrize("model", [corridor, arrays(CORRIDOR)], ids=["step", "outcomes"])
-@pytest.mark.parametrize("policy", [lambda s, key: 0, lambda s, key: jnp.array([2.0, 0.0])], ids=["action", "shares"])
+@pytest.mark.parametrize(
+    ("model", "policy"),
+    [
+        pytest.param(corridor, lambda s, key: jnp.array([2.0, 0.0]), id="step-shares"),
+        pytest.param(arrays(CORRIDOR), lambda s, key: 0, id="outcomes-action"),
+    ],
+)
 def test_rollouts_follow_the_policy(model, policy):
     config = replace(TREE, iterations=3, depth=20, gamma=0.9)
     found = uamcts.search(KEY, jnp.int32(0), model, None, config, num_actions=2, policy=policy)
@@ -217,18 +222,13 @@ def test_nothing_is_kept_behind_doubt():
 @pytest.mark.parametrize("probabilities", [[0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]])
 @pytest.mark.parametrize("later", [False, True])
 def test_bad_probabilities(probabilities, later):
-    def outcomes(state, action):
-        bad = jnp.array(probabilities)
-        after = uamcts.Transition(jnp.stack([state + 1] * 2), jnp.zeros(2), jnp.zeros(2, bool))
-        return after, jnp.where(state >= 2, bad, jnp.array([1.0, 0.0])) if later else bad
-
-    class Bad:
-        num_actions = 2
-
-    model = Bad()
-    model.outcomes = outcomes
+    shape = BETS.following.shape  # whose compiled program serves here too
+    states = np.broadcast_to(np.arange(shape[0]).reshape(-1, 1, 1), shape)
+    chances = np.where(later & (states < 2), [1.0, 0.0], probabilities).astype(np.float32)
+    onward, nothing = np.minimum(states + 1, shape[0] - 1), np.zeros(shape, np.float32)
+    model = Chances(onward, nothing, np.zeros(shape, bool), chances)
     with pytest.raises(ValueError, match="probabilities of outcomes, or of a prior"):
-        uamcts.search(KEY, jnp.int32(0), model, None, TREE)
+        uamcts.search(KEY, jnp.int32(0), arrays(model), None, TREE)
 
 
 @pytest.mark.parametrize(

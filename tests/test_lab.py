@@ -287,7 +287,7 @@ def test_every_device_has_equally_many_lanes(jobs, devices, monkeypatch):
 
 def test_an_online_unit_goes_on_after_a_crash(tmp_path):
     """Stopped after the first of three rounds, as a crash would: the same episodes in the end as in one go."""
-    unit = OnlineUnit("two_way", "two_way", "combined", "linear", "released", 1.4, 2, 120, 0, 40, 50)
+    unit = OnlineUnit.with_defaults("two_way", runs=2, steps=120, interval=40, minibatches=50)
     whole = compute_unit(unit, lambda share, words: None, tmp_path)
     for path in tmp_path.iterdir():
         path.unlink()

@@ -67,7 +67,10 @@ def interpreted(monkeypatch):
     return calls
 
 
-@pytest.mark.parametrize("name", ["breakout", "freeway", "space_invaders", "two_way_icy"])
+@pytest.mark.parametrize(
+    "name",
+    ["breakout", "two_way_icy", *(pytest.param(n, marks=pytest.mark.long) for n in ("freeway", "space_invaders"))],
+)
 def test_the_kernel_gives_the_same_rollouts(name, interpreted, request):
     """Worlds and discounts that differ from lane to lane, and a number of lanes that fills no block."""
     domain = uamcts.make(name)

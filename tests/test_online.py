@@ -192,7 +192,7 @@ def test_a_core_that_is_done_long_before_the_others_is_not_given_up():
 # An experiment and its file
 
 
-SMALL = OnlineUnit.with_defaults("two_way", runs=2, steps=120, interval=40, minibatches=100)
+SMALL = OnlineUnit.with_defaults("two_way", runs=2, steps=120, interval=40, minibatches=50)  # as in test_lab.py
 
 
 def test_going_on_from_a_file_changes_nothing(tmp_path):
@@ -216,7 +216,7 @@ def test_going_on_from_a_file_changes_nothing(tmp_path):
 def test_a_file_of_another_experiment_is_refused(tmp_path):
     runs = Runs(SMALL)
     runs.save(tmp_path / "runs")
-    other = Runs(OnlineUnit.with_defaults("two_way", runs=2, steps=120, interval=40, minibatches=100, seed=1))
+    other = Runs(OnlineUnit.with_defaults("two_way", runs=2, steps=120, interval=40, minibatches=50, seed=1))
     before = other.runs
     with pytest.raises(ValueError, match="was written with seed 0, here it is 1"):
         other.load(tmp_path / "runs")

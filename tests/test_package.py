@@ -65,6 +65,32 @@ def test_no_file_has_over_300_lines_and_no_function_over_50():
     assert not long
 
 
+ANY = {"agent": 121, "bandits": 1, "corrections": 32, "domains": 6, "gym": 19, "lab": 6, "mcts": 5, "reference": 9,
+       "uncertainty": 1}  # fmt: skip
+"""How many parameters of each folder may be annotated with a bare `Any`: lower it when there are fewer."""
+
+
+def parameters(function):
+    given = function.args
+    more = [one for one in (given.vararg, given.kwarg) if one is not None]
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs, *more]
+
+
+def test_no_more_parameters_are_annotated_with_any():
+    """`object` promises nothing either and is checked; an alias such as `PyTree` says what is meant."""
+    home, found = ROOT / "src" / "uamcts", {}
+    for path in sorted(home.rglob("*.py")):
+        folder, name = path.relative_to(home).parts[0], path.relative_to(home).as_posix()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                bare = [one.arg for one in parameters(node) if one.annotation and ast.unparse(one.annotation) == "Any"]
+                found.setdefault(folder, []).extend(f"{name} {node.name}({arg})" for arg in bare)
+    counts = {folder: len(places) for folder, places in found.items() if places}
+    assert counts.get("agent", 0) > 0, "annotations are not recognised"
+    more = {folder: places for folder, places in found.items() if len(places) > ANY.get(folder, 0)}
+    assert not more, f"{counts}: use object, a protocol, or an alias that says what is meant"
+
+
 @pytest.mark.parametrize("imports", ["uamcts", "uamcts.agent", "uamcts.agent.agent"])
 def test_an_import_brings_nothing_that_was_not_asked_for(imports):
     program = f"import {imports}, sys; print(*sys.modules)"

@@ -279,7 +279,7 @@ def walked(domain, steps, lanes):
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), states)
 
 
-@pytest.mark.parametrize("name", ["breakout", "space_invaders"])
+@pytest.mark.parametrize("name", ["breakout", pytest.param("space_invaders", marks=pytest.mark.long)])
 def test_recalled_answers_are_the_networks(name):
     """First asked, asked again, and glanced at: the same numbers as without any memory, each computed once."""
     domain = uamcts.make(name)

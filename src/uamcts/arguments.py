@@ -11,7 +11,7 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ MOST_ACTIONS = 100_000
 """The largest number of actions: a node of a search tree has room for one child per action."""
 
 
-def short_repr(thing: Any) -> str:
+def short_repr(thing: object) -> str:
     """The `repr` of a value for an error message, shortened if it is long."""
     try:
         words = repr(thing)
@@ -39,21 +39,22 @@ def shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
-def integer(value: Any) -> int | None:
+def integer(value: object) -> int | None:
     """`value` as an int if it is a whole number (an int, a NumPy integer or an array of one), else None."""
     if type(value) is int:
         return value
     if isinstance(value, (bool, np.bool_)):
         return None
-    if hasattr(value, "ndim") and hasattr(value, "dtype"):
-        return int(value) if value.ndim == 0 and np.issubdtype(value.dtype, np.integer) else None
+    given: Any = value
+    if hasattr(given, "ndim") and hasattr(given, "dtype"):
+        return int(given) if given.ndim == 0 and np.issubdtype(given.dtype, np.integer) else None
     try:
-        return operator.index(value)
+        return operator.index(given)
     except TypeError:
         return None
 
 
-def whole(argument: str, value: Any, least: int = 1, most: int | None = None) -> int:
+def whole(argument: str, value: object, least: int = 1, most: int | None = None) -> int:
     """`value` as an int.
 
     Args:
@@ -72,7 +73,7 @@ def whole(argument: str, value: Any, least: int = 1, most: int | None = None) ->
     return number
 
 
-def action_number(value: Any, num_actions: int, owner: str, argument: str = "action") -> int:
+def action_number(value: object, num_actions: int, owner: str, argument: str = "action") -> int:
     """`value` as one of the actions 0 .. num_actions - 1."""
     number = integer(value)
     if number is None:
@@ -85,12 +86,12 @@ def action_number(value: Any, num_actions: int, owner: str, argument: str = "act
     return number
 
 
-def action_count(value: Any) -> int:
+def action_count(value: object) -> int:
     """`value` as a number of actions."""
     return whole("num_actions", value, 1, MOST_ACTIONS)
 
 
-def seed_number(value: Any) -> int:
+def seed_number(value: object) -> int:
     """`value` as a seed: a whole number of at most 64 bits."""
     number = integer(value)
     if number is None or not -(2**63) <= number < 2**63:
@@ -100,7 +101,7 @@ def seed_number(value: Any) -> int:
 
 def real(
     argument: str,
-    value: Any,
+    value: object,
     remedy: str = "it must be a finite number",
     good: Callable[[float], bool] | None = None,
     verb: str = "is",
@@ -127,40 +128,40 @@ def real(
     return number
 
 
-def at_least_zero(argument: str, value: Any) -> float:
+def at_least_zero(argument: str, value: object) -> float:
     """`value` as a finite number of at least 0."""
     return real(argument, value, "it must be a finite number of at least 0", lambda number: number >= 0)
 
 
-def fraction(argument: str, value: Any) -> float:
+def fraction(argument: str, value: object) -> float:
     """`value` as a number strictly between 0 and 1."""
     return real(argument, value, "it must lie between 0 and 1, exclusive", lambda number: 0 < number < 1)
 
 
-def flag(argument: str, value: Any, remedy: str = "it must be True or False") -> bool:
+def flag(argument: str, value: object, remedy: str = "it must be True or False") -> bool:
     """`value` as a bool; environments and arrays may also give the numbers 0 and 1."""
     number = int(value) if isinstance(value, (bool, np.bool_)) else integer(value)
     if getattr(value, "ndim", 1) == 0 and getattr(value, "dtype", None) == np.bool_:
-        number = int(value)
+        number = int(bool(value))
     if number not in (0, 1):
         raise ValueError(f"{argument} is {short_repr(value)}; {remedy}")
     return bool(value)
 
 
-def switch(argument: str, value: Any) -> bool:
+def switch(argument: str, value: object) -> bool:
     """`value` as a bool, where numbers are not accepted."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{argument} is {short_repr(value)}; it must be True or False")
     return bool(value)
 
 
-def function(argument: str, value: Any, form: str) -> None:
+def function(argument: str, value: object, form: str) -> None:
     """Raises a TypeError if `value` cannot be called; None means that the argument was not given."""
     if value is not None and not callable(value):
         raise TypeError(f"{argument} is {short_repr(value)}; give a function {form}")
 
 
-def names(argument: str, value: Any, count: int) -> tuple[str, ...]:
+def names(argument: str, value: object, count: int) -> tuple[str, ...]:
     """`value` as a tuple of `count` names, or an empty one."""
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
         raise ValueError(f"{argument} is {short_repr(value)}; give one name for each of the {count} actions, or none")
@@ -193,7 +194,7 @@ def _machine_memory() -> float:
         return math.inf
 
 
-def state_bytes(state: Any) -> int:
+def state_bytes(state: object) -> int:
     """The bytes of the arrays of a state."""
     import jax
 
@@ -201,14 +202,24 @@ def state_bytes(state: Any) -> int:
     return sum(int(np.prod(np.shape(leaf))) * np.dtype(jax.dtypes.result_type(leaf)).itemsize for leaf in leaves)
 
 
-def search_bytes(state: Any, config: Any, num_actions: int) -> float:
+class _Budget(Protocol):
+    """What the size of a compiled search depends on; `uamcts.SearchConfig` has more."""
+
+    @property
+    def iterations(self) -> int: ...
+
+    @property
+    def rollouts(self) -> int: ...
+
+
+def search_bytes(state: object, config: _Budget, num_actions: int) -> float:
     """An estimate of the bytes a compiled search needs: its tree, and a state for every rollout."""
     size = state_bytes(state)
     node = size + 34  # links, conditions and statistics
     return float((config.iterations + 2) * num_actions * node + config.rollouts * (size + 16))
 
 
-def legal_actions(allowed: Any, num_actions: int) -> list[int]:
+def legal_actions(allowed: object, num_actions: int) -> list[int]:
     """What `legal_actions(state)` returned, as a sorted list of actions.
 
     Args:
@@ -230,10 +241,10 @@ def legal_actions(allowed: Any, num_actions: int) -> list[int]:
     return sorted(numbers)
 
 
-def _action_numbers(allowed: Any, num_actions: int) -> list[int]:
+def _action_numbers(allowed: object, num_actions: int) -> list[int]:
     """The actions in a sequence, an array, a set or a mask, in the order given."""
-    flat = isinstance(allowed, Iterable) and getattr(allowed, "ndim", 1) == 1
-    if not flat or isinstance(allowed, (str, bytes, dict)):
+    flat = getattr(allowed, "ndim", 1) == 1 and not isinstance(allowed, (str, bytes, dict))
+    if not flat or not isinstance(allowed, Iterable):
         raise ValueError(f"legal_actions gave {short_repr(allowed)}; it must give a list of actions, or a mask")
     given = list(allowed)
     conditions = [isinstance(one, (bool, np.bool_)) or getattr(one, "dtype", None) == np.bool_ for one in given]

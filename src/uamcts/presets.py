@@ -125,7 +125,7 @@ def usual_c(name: str, algorithm: str, graph: bool = False) -> float:
     return BEST_C.get(name, {}).get(algorithm, _ROOT2)
 
 
-def search_config(domain: Domain, algorithm: str = "combined", **settings: Any) -> SearchConfig:
+def search_config(domain: Domain, algorithm: str = "combined", **settings: object) -> SearchConfig:
     """The paper's settings for an algorithm in a domain; `settings` replace some of them.
 
     `trust` is not the paper's: it keeps rules of its own, whichever of the paper's `settings` ask for, and has no tau.

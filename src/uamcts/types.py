@@ -14,6 +14,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 PyTree: TypeAlias = Any
 """A nested structure of arrays, such as a state or a prediction cache. JAX has no narrower type for it."""
 
+Environment: TypeAlias = Any
+"""A Gymnasium or gymnax environment. Every class has attributes of its own, which are read and written by name."""
+
 Number: TypeAlias = Any
 """A Python number in the plain engine; in the compiled one also an array, traced or with an axis for a batch.
 

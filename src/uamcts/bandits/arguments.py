@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from uamcts import arguments
 from uamcts.bandits.arms import Bandit
@@ -27,7 +28,7 @@ def observed_arms(bandit: Bandit, steps: int) -> Arms:
     return arms_of(bandit.observed, bandit.observed_rewards, steps)
 
 
-def arms_of(means: np.ndarray, rewards: Any, steps: int) -> Arms:
+def arms_of(means: np.ndarray, rewards: object, steps: int) -> Arms:
     """Rewards in units so small that `steps` of them still fit a 32-bit sum: 2^-16 for 10,000 steps."""
     if rewards is None:
         return Arms(jnp.asarray(means, jnp.float32), None, jnp.float32(1))
@@ -36,7 +37,7 @@ def arms_of(means: np.ndarray, rewards: Any, steps: int) -> Arms:
     return Arms(jnp.asarray(means, jnp.float32), jnp.asarray(units), jnp.float32(2.0**-bits))
 
 
-def exploration(c: float, delta: Any, bandit: Bandit, runs: int) -> jax.Array:
+def exploration(c: float, delta: ArrayLike, bandit: Bandit, runs: int) -> jax.Array:
     """c (1 - delta), [K, 1] or [K, runs]."""
     if not 0 <= c < np.inf:
         raise ValueError(f"c is {c!r}; it must be a finite number of at least 0")
@@ -52,11 +53,11 @@ def exploration(c: float, delta: Any, bandit: Bandit, runs: int) -> jax.Array:
     return jnp.asarray(np.atleast_2d(damped).T, jnp.float32)
 
 
-def whole(name: str, value: Any) -> int:
+def whole(name: str, value: object) -> int:
     return arguments.whole(name, value, 1, MOST)
 
 
-def enough_steps(steps: Any, bandit: Bandit) -> int:
+def enough_steps(steps: object, bandit: Bandit) -> int:
     steps = whole("steps", steps)
     if steps < bandit.arms:
         raise ValueError(
@@ -65,7 +66,7 @@ def enough_steps(steps: Any, bandit: Bandit) -> int:
     return steps
 
 
-def notes_at(checkpoints: Any, arms: int, steps: int) -> np.ndarray:
+def notes_at(checkpoints: object, arms: int, steps: int) -> np.ndarray:
     if checkpoints is None:
         return np.unique(np.rint(np.geomspace(arms, steps, 50)).astype(np.int32))
     notes = np.asarray(checkpoints)

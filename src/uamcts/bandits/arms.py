@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 BETA_REWARDS = 1024
 """How many equally likely rewards stand for a Beta distribution."""
@@ -65,12 +66,12 @@ class Bandit:
         return self.observed.max() - self.observed
 
 
-def bernoulli(observed: Any, real: Any, delta: Any = None) -> Bandit:
+def bernoulli(observed: ArrayLike, real: ArrayLike, delta: ArrayLike | None = None) -> Bandit:
     """Arms that pay 1 with probability `observed` [K], in reality with probability `real` [K], and otherwise 0."""
     return Bandit(observed, real, delta)
 
 
-def beta(observed: Any, real: Any, concentration: float = 4.0, delta: Any = None) -> Bandit:
+def beta(observed: ArrayLike, real: ArrayLike, concentration: float = 4.0, delta: ArrayLike | None = None) -> Bandit:
     """Arms that pay Beta(m v, (1 - m) v) with means m = `observed` and, in reality, `real`; v is the concentration.
 
     Each distribution is cut into 1,024 equally likely pieces and a draw is the mean of one of them. This keeps the
@@ -89,7 +90,7 @@ def beta(observed: Any, real: Any, concentration: float = 4.0, delta: Any = None
     )
 
 
-def from_rewards(observed: Any, real: Any, delta: Any = None) -> Bandit:
+def from_rewards(observed: ArrayLike, real: ArrayLike, delta: ArrayLike | None = None) -> Bandit:
     """Arms with given rewards: `observed` [K, Q] and `real` [K, Q'] list rewards in [0, 1], all equally likely.
 
     They may be samples, quantiles or, with Q = 1, constant rewards. They determine the means.
@@ -107,7 +108,7 @@ def from_rewards(observed: Any, real: Any, delta: Any = None) -> Bandit:
     return Bandit(seen.mean(axis=1), true.mean(axis=1), delta, seen, true)
 
 
-def _means(name: str, value: Any) -> np.ndarray:
+def _means(name: str, value: object) -> np.ndarray:
     means = np.array(value, np.float64)
     if means.ndim != 1:
         raise ValueError(f"{name} has the shape {means.shape}; it must be a list of one mean for each arm")
@@ -130,12 +131,16 @@ def _matches(given: np.ndarray, delta: np.ndarray) -> None:
             )
 
 
-def _pays(name: str, rewards: Any, means: np.ndarray) -> None:
+def _pays(name: str, rewards: ArrayLike | None, means: np.ndarray) -> None:
     """Refuses rewards whose means differ from the given ones by more than about 1e-4, the error of a table."""
     if rewards is None:
         return
     shape = np.shape(rewards)
-    if len(shape) != 2 or shape[0] != means.size or not np.allclose(np.mean(rewards, axis=1), means, atol=1e-4):
+    if (
+        len(shape) != 2
+        or shape[0] != means.size
+        or not np.allclose(np.mean(np.asarray(rewards), axis=1), means, atol=1e-4)
+    ):
         raise ValueError(
             f"{name} ({shape}) must be [arms, rewards] with the means {means.tolist()}; use from_rewards()"
         )

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from uamcts.bandits.arguments import Arms, arms_of, enough_steps, exploration, notes_at, observed_arms, whole
 from uamcts.bandits.arms import Bandit
@@ -60,7 +61,9 @@ def score(mean: jax.Array, count: jax.Array, t: jax.Array, weight: jax.Array) ->
     return mean + weight * jnp.sqrt(jnp.log(t - 1) / count)
 
 
-def ucb(key: jax.Array, bandit: Bandit, steps: int, runs: int, c: float = 2**0.5, checkpoints: Any = None) -> Regret:
+def ucb(
+    key: jax.Array, bandit: Bandit, steps: int, runs: int, c: float = 2**0.5, checkpoints: ArrayLike | None = None
+) -> Regret:
     """UCB runs, which believe the observed rewards."""
     return play(key, bandit, steps, runs, c, 0.0, checkpoints)
 
@@ -71,7 +74,7 @@ def ua_ucb(
     steps: int,
     runs: int,
     c: float = 2**0.5,
-    checkpoints: Any = None,
+    checkpoints: ArrayLike | None = None,
     pairs: int | None = None,
 ) -> Regret:
     """UA-UCB runs, which explore an arm less the more its observed rewards are known to be wrong.
@@ -92,7 +95,7 @@ def play(
     runs: int,
     c: float = 2**0.5,
     delta: Any = 0.0,
-    checkpoints: Any = None,
+    checkpoints: ArrayLike | None = None,
 ) -> Regret:
     """`runs` runs of `steps` pulls with any `delta`: a number, [K] or [runs, K]. Right or wrong, it damps exploration.
 
@@ -107,7 +110,7 @@ def play(
 
 
 def arms_pulled(
-    key: jax.Array, bandit: Bandit, steps: int, runs: int, c: float = 2**0.5, delta: Any = 0.0
+    key: jax.Array, bandit: Bandit, steps: int, runs: int, c: float = 2**0.5, delta: ArrayLike = 0.0
 ) -> np.ndarray:
     """The arm of every pull of the same runs, [runs, steps], for inspection. Takes memory for every pull."""
     steps, runs = enough_steps(steps, bandit), whole("runs", runs)
@@ -129,7 +132,7 @@ def estimate_delta(key: jax.Array, bandit: Bandit, pairs: int, runs: int) -> np.
     return np.asarray(_estimates(seed_of(key), observed, real, pairs, runs)).T
 
 
-def delta_from_pairs(observed: Any, real: Any) -> np.ndarray:
+def delta_from_pairs(observed: ArrayLike, real: ArrayLike) -> np.ndarray:
     """|mean of the observed rewards - mean of the real ones| of each arm, [K]; both are [pairs, K]."""
     observed, real = np.asarray(observed, np.float64), np.asarray(real, np.float64)
     if observed.ndim != 2 or observed.shape != real.shape or not len(observed):

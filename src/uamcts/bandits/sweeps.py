@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
 from uamcts.bandits.arms import Bandit, bernoulli
 from uamcts.bandits.runs import Regret, ua_ucb, ucb
@@ -70,7 +70,7 @@ class SweepRow:
     """Not a number where Theorem 1 does not hold for the worst instance."""
 
 
-def growth(checkpoints: Any, regret: Any) -> Growth:
+def growth(checkpoints: ArrayLike, regret: ArrayLike) -> Growth:
     """Growth of mean `regret` [T] over `checkpoints` [T]; give the part after the beginning, say the last decade."""
     times, regret = np.asarray(checkpoints, np.float64), np.asarray(regret, np.float64)
     if times.ndim != 1 or times.shape != regret.shape or len(times) < 3 or np.any(np.diff(times) <= 0):
@@ -95,7 +95,7 @@ def compare(
     steps: int = 10_000,
     runs: int = 2_000,
     c: float = 2**0.5,
-    checkpoints: Any = None,
+    checkpoints: ArrayLike | None = None,
     pairs: int | None = None,
 ) -> Case:
     """UCB and UA-UCB on one bandit with the same random words, both bounds and, with `pairs`, an estimated delta."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from uamcts.bandits.arms import Bandit
 
@@ -23,7 +24,7 @@ def threshold(c: float = 2**0.5) -> float:
     return 1 - (1 / (2 * c**2)) ** 0.5
 
 
-def exploration_weights(delta: Any, c: float = 2**0.5) -> np.ndarray:
+def exploration_weights(delta: ArrayLike, c: float = 2**0.5) -> np.ndarray:
     """beta_i = c^2 (1 - delta_i)^2; UCB's is c^2."""
     return c**2 * (1 - np.asarray(delta, np.float64)) ** 2
 
@@ -36,7 +37,7 @@ def linear_rate(bandit: Bandit) -> float:
     return float(bandit.gaps[bandit.best_observed])
 
 
-def bound(bandit: Bandit, steps: Any, c: float = 2**0.5, adapted: bool = True) -> Any:
+def bound(bandit: Bandit, steps: ArrayLike, c: float = 2**0.5, adapted: bool = True) -> Any:
     """Theorem 1's bound on the expected regret after `steps` pulls: a number, or an array for an array.
 
     `adapted` False is the same bound for UCB: beta_i = c^2. The arm i^* has no term: its regret per pull is 0 where the

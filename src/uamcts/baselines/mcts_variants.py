@@ -22,6 +22,7 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.simulate import Start, roll_out
 from uamcts.types import Model, PyTree, Transition, Uncertainty
+from uamcts.uncertainty.estimator import Copies
 from uamcts.uncertainty.learner import Learner
 
 WORST = -1.0
@@ -64,7 +65,7 @@ class CmaxMcts(NoTraining):
 
         return model, no_uncertainty
 
-    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Copies) -> Self:
         del copies
         wrong = differ(real, domain.model(state, action))
         return type(self)(self.facts.put(state, action, (), wanted=wrong))
@@ -97,7 +98,7 @@ class CmaxPlusMcts(NoTraining):
 
         return model, no_uncertainty
 
-    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Copies) -> Self:
         del copies
         wrong = differ(real, domain.model(state, action))
         value = jax.lax.cond(wrong, lambda: real.reward + self.value(domain, real), lambda: jnp.float32(0))
@@ -136,7 +137,7 @@ class Penalised(eqx.Module):
 
         return step, no_uncertainty
 
-    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Copies) -> Self:
         return self._with(self.learner.observe(domain, state, action, real, copies))
 
     def learn(self, key: jax.Array) -> tuple[Self, jax.Array]:
@@ -205,7 +206,7 @@ class NearestResidual(NoTraining):
             corrected = Transition(following, given.reward, seen.terminal[nearest])
         return jax.tree.map(lambda a, b: jnp.where(corrects, a, b), corrected, given)
 
-    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Copies) -> Self:
         del copies
         features = domain.features(state).astype(jnp.float32)
         residual = domain.features(real.state) - domain.features(domain.model(state, action).state)

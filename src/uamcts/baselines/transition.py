@@ -6,7 +6,7 @@ The paper's comparison on 2-Way GridWorld: a network predicts the features of th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ from uamcts.domains.base import Domain
 from uamcts.mcts.api import no_uncertainty
 from uamcts.types import Model, PyTree, Transition, Uncertainty
 from uamcts.uncertainty.buffer import Buffer
+from uamcts.uncertainty.estimator import Copies
 from uamcts.uncertainty.network import PlainNetwork, Regression, raw_features
 
 HIDDEN: dict[str, tuple[int, ...]] = {"linear": (), "8_units": (8,), "16_units": (16,)}
@@ -66,7 +67,7 @@ class TransitionLearner(eqx.Module):
         learned = Transition(following, reward, terminal)
         return jax.tree.map(lambda a, b: jnp.where(keep, a, b), given, learned)
 
-    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Any) -> Self:
+    def observe(self, domain: Domain, state: PyTree, action: jax.Array, real: Transition, copies: Copies) -> Self:
         target = domain.features(real.state)
         if self.residual:
             target = target - domain.features(domain.model(state, action).state)

@@ -55,7 +55,7 @@ def mctx_move(domain: Domain, config: SearchConfig, batch: int, our_rollouts: bo
 
         return jnp.mean(jax.vmap(rollout)(jax.random.split(key, config.rollouts)))
 
-    def recurrent(_: Any, key: jax.Array, actions: jax.Array, states: PyTree) -> tuple:
+    def recurrent(_: object, key: jax.Array, actions: jax.Array, states: PyTree) -> tuple:
         def one(key: jax.Array, action: jax.Array, state: PyTree) -> tuple:
             after = domain.model(state, action)
             output = mctx.RecurrentFnOutput(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 from uamcts.domains import breakout, freeway, frozen_lake, gridworld, random_grid, space_invaders
 from uamcts.domains.base import Domain
@@ -29,7 +28,7 @@ DOMAINS: dict[str, Callable[..., Domain]] = {
 """What makes each domain, by name: the paper's, those of docs/baselines.md, those of docs/random_worlds.md."""
 
 
-def make(name: str, **options: Any) -> Domain:
+def make(name: str, **options: object) -> Domain:
     """Makes a domain by its name.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from uamcts.arguments import integer, short_repr
 from uamcts.domains import pictures
@@ -75,7 +76,7 @@ class Domain:
     glyphs: ClassVar[dict[str, str]] = {}
     """The characters of the text board: those of later channels are drawn over those of earlier ones."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         """Makes every domain a pytree, with its class as part of the structure.
 
         JAX's own `register_dataclass` leaves the class out: two domains of the same form are then equal in structure,
@@ -96,12 +97,12 @@ class Domain:
         """A start state."""
         raise NotImplementedError(f"{type(self).__name__} has no reset(key)")
 
-    def step(self, rules: Any, state: PyTree, action: jax.Array) -> Transition:
+    def step(self, rules: PyTree, state: PyTree, action: jax.Array) -> Transition:
         """One step of the game under `rules`: pure, unbatched. A terminal state does not change and pays nothing."""
         remedy = "its steps are random: ask for outcomes" if self.random else "give it one"
         raise NotImplementedError(f"{type(self).__name__} has no step(rules, state, action); {remedy}")
 
-    def outcomes(self, rules: Any, state: PyTree, action: jax.Array) -> Outcomes:
+    def outcomes(self, rules: PyTree, state: PyTree, action: jax.Array) -> Outcomes:
         """Every outcome of a step under `rules`: transitions [K] and their probabilities [K], which sum to 1.
 
         Slots with probability 0 are no outcomes, and several slots may hold the same one. In a deterministic domain
@@ -178,7 +179,7 @@ class Domain:
         picked, wanted = features[np.array(places)], np.array(values)
         return jnp.where(wanted == RAW, picked, picked == wanted).astype(jnp.float32)
 
-    def from_features(self, vector: Any, terminal: Any = False) -> PyTree:
+    def from_features(self, vector: ArrayLike, terminal: ArrayLike = False) -> PyTree:
         """The state of a feature vector. The vector does not hold the terminal flag: pass it."""
         raise NotImplementedError(f"{type(self).__name__} has no from_features(vector, terminal)")
 

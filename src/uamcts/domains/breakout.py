@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from uamcts.domains.base import Domain
 from uamcts.domains.bits import Layout, bit, bits_to_rows, mask, ones, rows_to_bits, word
@@ -58,7 +59,7 @@ class Breakout(Domain):
         )  # fmt: skip
         return State(bricks=word(2 ** (SIZE * BRICK_ROWS) - 1), rest=rest)
 
-    def step(self, rules: Any, state: State, action: jax.Array) -> Transition:
+    def step(self, rules: jax.Array, state: State, action: jax.Array) -> Transition:
         s = FIELDS.unpack(state.rest)
         paddle = jnp.where(action == LEFT, s.paddle - word(s.paddle > 0), s.paddle)
         paddle = jnp.where(action == RIGHT, s.paddle + word(s.paddle < SIZE - 1), paddle)
@@ -108,7 +109,7 @@ class Breakout(Domain):
         high = np.concatenate([[9, 9, 3, 9, 1, 9, 9], np.ones(100)])
         return np.zeros(107, np.int32), high.astype(np.int32)
 
-    def from_features(self, vector: Any, terminal: Any = False) -> State:
+    def from_features(self, vector: ArrayLike, terminal: ArrayLike = False) -> State:
         vector = jnp.asarray(vector).astype(jnp.int32)
         names = ("ball_row", "ball_column", "direction", "paddle", "strike", "last_column", "last_row")
         rest = FIELDS.pack(**{name: vector[index] for index, name in enumerate(names)}, terminal=terminal)

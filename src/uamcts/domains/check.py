@@ -36,7 +36,7 @@ class DomainReport:
 
 
 def check_domain(
-    domain: Any, seed: int = 0, batch: int = 64, steps: int = 200, plain: int = 8, *, lanes: int | None = None
+    domain: Domain, seed: int = 0, batch: int = 64, steps: int = 200, plain: int = 8, *, lanes: int | None = None
 ) -> DomainReport:
     """Plays a domain at random and checks every rule that a domain must keep.
 
@@ -88,22 +88,22 @@ def check_domain(
 Step = Callable[[PyTree, jax.Array], Any]
 
 
-def _random(domain: Any) -> bool:
+def _random(domain: Domain) -> bool:
     return bool(getattr(domain, "random", False))
 
 
-def _steps(domain: Any) -> list[tuple[str, Step]]:
+def _steps(domain: Domain) -> list[tuple[str, Step]]:
     """What a domain gives for a state and an action, by name: its transitions, or in a random domain its outcomes."""
     names = ("world_outcomes", "model_outcomes") if _random(domain) else ("world", "model")
     return [(name, getattr(domain, name)) for name in names]
 
 
-def _outcomes(domain: Any, step: Step) -> Callable[[PyTree, jax.Array], Outcomes]:
+def _outcomes(domain: Domain, step: Step) -> Callable[[PyTree, jax.Array], Outcomes]:
     """`step` as one that gives outcomes, in every domain."""
     return step if _random(domain) else lambda state, action: certain(step(state, action))
 
 
-def _check_names(domain: Any) -> None:
+def _check_names(domain: Domain) -> None:
     for name in ("reset", "world", "model", "features", "difference"):
         if not callable(getattr(domain, name, None)):
             fail(
@@ -141,12 +141,12 @@ def _agree(first: PyTree, second: PyTree, leaves_agree: Callable[[np.ndarray, np
     return str(one) == str(other) and all(leaves_agree(np.asarray(x), np.asarray(y)) for x, y in zip(a, b, strict=True))
 
 
-def _check_same(domain: Any, what: str, when: str, first: PyTree, second: PyTree) -> None:
+def _check_same(domain: Domain, what: str, when: str, first: PyTree, second: PyTree) -> None:
     if not _close(first, second):
         fail(domain, f"{what} gives another result when it {when}; it must be a pure function of its arguments")
 
 
-def _check_shapes(domain: Any, name: str, step: Step, state: PyTree) -> None:
+def _check_shapes(domain: Domain, name: str, step: Step, state: PyTree) -> None:
     result = jax.eval_shape(step, state, jnp.int32(0))
     if _random(domain):
         result = check_slots(domain, name, result)
@@ -165,7 +165,7 @@ def _check_shapes(domain: Any, name: str, step: Step, state: PyTree) -> None:
                           f"it must be a scalar of dtype {jnp.dtype(dtype).name}")  # fmt: skip
 
 
-def _play(domain: Any, key: jax.Array, batch: int, steps: int) -> tuple[PyTree, jax.Array]:
+def _play(domain: Domain, key: jax.Array, batch: int, steps: int) -> tuple[PyTree, jax.Array]:
     """States and random actions [batch * steps] of random play in the world; a finished game starts again."""
 
     def step(state: PyTree, key: jax.Array) -> tuple[PyTree, tuple[PyTree, jax.Array]]:
@@ -185,7 +185,7 @@ def _play(domain: Any, key: jax.Array, batch: int, steps: int) -> tuple[PyTree, 
     return states, actions
 
 
-def _check_plain(domain: Any, name: str, step: Step, states: PyTree, actions: jax.Array, count: int) -> None:
+def _check_plain(domain: Domain, name: str, step: Step, states: PyTree, actions: jax.Array, count: int) -> None:
     """Plain, repeated, compiled and batched calls give the same transitions."""
     chosen = np.linspace(0, len(actions) - 1, count).astype(int)
     some = jax.tree.map(lambda leaf: leaf[chosen], (states, actions))
@@ -202,7 +202,7 @@ def _check_plain(domain: Any, name: str, step: Step, states: PyTree, actions: ja
         _check_same(domain, name, "runs under jax.vmap", plain, row)
 
 
-def _check_transitions(domain: Any, states: PyTree, actions: jax.Array) -> int:
+def _check_transitions(domain: Domain, states: PyTree, actions: jax.Array) -> int:
     """Rewards are finite, terminals absorb. Returns how many terminals were met."""
     met = 0
     every = jnp.arange(domain.num_actions)
@@ -233,7 +233,7 @@ def _check_transitions(domain: Any, states: PyTree, actions: jax.Array) -> int:
     return met
 
 
-def _check_features(domain: Any, states: PyTree, actions: jax.Array) -> int:
+def _check_features(domain: Domain, states: PyTree, actions: jax.Array) -> int:
     """Features are finite, round-trip and give the uncertainty. Returns how often world and model differ."""
     shape = jax.eval_shape(domain.features, jax.tree.map(lambda leaf: leaf[0], states))
     if shape.ndim != 1:
@@ -269,7 +269,7 @@ def _check_features(domain: Any, states: PyTree, actions: jax.Array) -> int:
     return int(np.count_nonzero(expected))
 
 
-def _offers(domain: Any, name: str) -> bool:
+def _offers(domain: Domain, name: str) -> bool:
     """Whether an optional method is there, and not only inherited from `Domain` as a placeholder."""
     method = getattr(type(domain), name, None)
     return method is not None and method is not getattr(Domain, name, None)

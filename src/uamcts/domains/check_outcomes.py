@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.domains.base import Domain
 from uamcts.types import PyTree, Transition
 
 SUM = 1e-4
@@ -18,7 +19,7 @@ class DomainError(ValueError):
     """A domain breaks one of the rules that planning relies on; the message says which and where."""
 
 
-def fail(domain: Any, sentence: str) -> None:
+def fail(domain: Domain, sentence: str) -> None:
     raise DomainError(f"{getattr(domain, 'name', type(domain).__name__)}: {sentence}")
 
 
@@ -26,7 +27,7 @@ def shapes(tree: PyTree) -> PyTree:
     return jax.tree.map(lambda leaf: (jnp.shape(leaf), jnp.result_type(leaf)), tree)
 
 
-def check_slots(domain: Any, name: str, result: Any) -> Any:
+def check_slots(domain: Domain, name: str, result: PyTree) -> Any:
     """The shapes of one of the outcomes, of which there must be as many as probabilities."""
     if not isinstance(result, tuple) or isinstance(result, Transition) or len(result) != 2:
         fail(domain, f"{name} returns {type(result).__name__}; return a uamcts.Transition of [K] outcomes and their "
@@ -43,7 +44,7 @@ def check_slots(domain: Any, name: str, result: Any) -> Any:
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), outcomes)
 
 
-def check_draws(domain: Any, states: PyTree, actions: jax.Array) -> None:
+def check_draws(domain: Domain, states: PyTree, actions: jax.Array) -> None:
     """Probabilities are probabilities, and a step drawn with a key is one of those that have any."""
     keys = jax.random.split(jax.random.key(1), len(actions))
     for name, draw in (("world", domain.world), ("model", domain.model)):

@@ -188,7 +188,7 @@ def _expand(domain: Domain, states: PyTree) -> tuple[Any, ...]:
     return tuple(jax.vmap(jax.vmap(outcomes, (None, 0)), (0, None))(states, every) for outcomes in both)
 
 
-def _part(outcomes: Any, legal: np.ndarray | None, count: int, found: _Numbers) -> Table:
+def _part(outcomes: PyTree, legal: np.ndarray | None, count: int, found: _Numbers) -> Table:
     """The table of the first `count` states of a batch; new states are added to those `found`."""
     transitions, probability = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], outcomes)
     probability = probability.astype(float)
@@ -206,7 +206,7 @@ def _join(parts: list[Table]) -> Table:
     return Table(*(np.concatenate(arrays) for arrays in zip(*(vars(part).values() for part in parts), strict=True)))
 
 
-def _outcomes_of(simulator: Any, state: Any, action: int) -> list[tuple[float, tuple[Any, float, bool]]]:
+def _outcomes_of(simulator: Any, state: object, action: int) -> list[tuple[float, tuple[Any, float, bool]]]:
     if hasattr(simulator, "outcomes"):
         return list(simulator.outcomes(state, action))
     return [(1.0, simulator.step(state, action))]

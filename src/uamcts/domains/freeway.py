@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from uamcts.domains.base import Domain
 from uamcts.domains.bits import Layout, bit, mask, word
@@ -86,7 +87,7 @@ class Freeway(Domain):
             player=PLAYER.pack(row=SIZE - 1, delay=FRAMES, terminal=0),
         )
 
-    def step(self, rules: Any, state: State, action: jax.Array) -> Transition:
+    def step(self, rules: jax.Array, state: State, action: jax.Array) -> Transition:
         player = PLAYER.unpack(state.player)
         free = player.delay == 0
         up = free & ((action == UP) | ((action == NONE) & bit(word(rules), player.row)))
@@ -123,7 +124,7 @@ class Freeway(Domain):
         low, high = np.tile([0, 0, 0, -5], CARS), np.tile([9, 9, 5, 5], CARS)
         return np.append(low, [0, 0]).astype(np.int32), np.append(high, [9, 3]).astype(np.int32)
 
-    def from_features(self, vector: Any, terminal: Any = False) -> State:
+    def from_features(self, vector: ArrayLike, terminal: ArrayLike = False) -> State:
         vector = jnp.asarray(vector).astype(jnp.int32)
         cars = vector[: 4 * CARS].reshape(CARS, 4)
         speed = cars[:, 3]

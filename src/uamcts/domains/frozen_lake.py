@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from uamcts.arguments import switch
 from uamcts.domains.base import Domain
@@ -113,7 +114,7 @@ class SlipperyGrid(Domain):
     def feature_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(2, np.int32), np.array(self.shape, np.int32) - 1
 
-    def from_features(self, vector: Any, terminal: Any = False) -> State:
+    def from_features(self, vector: ArrayLike, terminal: ArrayLike = False) -> State:
         """The state of (row, column). `terminal` says nothing new: the map knows which cells are."""
         del terminal
         row, column = jnp.asarray(vector).astype(jnp.int32)
@@ -218,7 +219,7 @@ def make_bridge(
     return Bridge(Rules(_halves("p", p), *ground), Rules(_halves("model_p", model_p), *ground))
 
 
-def _p(argument: str, value: Any) -> np.float32:
+def _p(argument: str, value: object) -> np.float32:
     """`value` as a probability, or an error that names the argument."""
     remedy = f"{argument} is {value!r}; it is the probability that a move goes where it should, between 0 and 1"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
@@ -228,7 +229,7 @@ def _p(argument: str, value: Any) -> np.float32:
     return np.float32(value)
 
 
-def _halves(argument: str, value: Any) -> np.ndarray:
+def _halves(argument: str, value: object) -> np.ndarray:
     """One probability for both halves, or one for each."""
     if isinstance(value, (list, tuple, np.ndarray)):
         if len(value) != 2:
@@ -237,7 +238,7 @@ def _halves(argument: str, value: Any) -> np.ndarray:
     return np.stack([_p(argument, value)] * 2)
 
 
-def _ground(given: Any, rewards: tuple[float, ...], teleport: bool = False) -> tuple[Any, ...]:
+def _ground(given: object, rewards: tuple[float, ...], teleport: bool = False) -> tuple[Any, ...]:
     """The rules that world and model share: holes, goals, start, rewards and whether holes teleport."""
     for name, reward in zip(("goal_reward", "hole_reward", "step_reward"), rewards, strict=True):
         number = isinstance(reward, (int, float, np.integer, np.floating)) and not isinstance(reward, bool)
@@ -271,6 +272,6 @@ def _letters(given: Any) -> np.ndarray:
     return np.array(rows)
 
 
-def _text(part: Any) -> Any:
+def _text(part: object) -> Any:
     """A row or a cell of a map: bytes, as in Gymnasium's `desc`, as text; anything else as it is."""
     return part.decode(errors="replace") if isinstance(part, bytes) else part

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from uamcts.domains.base import Domain
 from uamcts.domains.bits import bit, mask, word
@@ -76,7 +77,7 @@ class GridWorld(Domain):
     def feature_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(2, np.int32), np.array([ROWS - 1, COLUMNS - 1], np.int32)
 
-    def from_features(self, vector: Any, terminal: Any = False) -> State:
+    def from_features(self, vector: ArrayLike, terminal: ArrayLike = False) -> State:
         """The state of (row, column). `terminal` says nothing new: the goal and no other cell is terminal."""
         del terminal
         row, column = jnp.asarray(vector).astype(jnp.int32)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def line(argument: str, values: Iterable[int], length: int) -> tuple[int, ...]:
     return tuple(sorted(set(places)))
 
 
-def share(argument: str, value: Any, of: str) -> float:
+def share(argument: str, value: object, of: str) -> float:
     """`value` as a number from 0 to 1, or an error that names the argument."""
     return real(argument, value, f"it is a share of {of}, a number between 0 and 1", lambda number: 0 <= number <= 1)
 

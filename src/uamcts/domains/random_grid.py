@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from uamcts.arguments import switch, whole
 from uamcts.domains.base import Domain
@@ -99,7 +100,7 @@ class RandomGrid(Domain):
     def feature_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(2, np.int32), np.full(2, self.size - 1, np.int32)
 
-    def from_features(self, vector: Any, terminal: Any = False) -> State:
+    def from_features(self, vector: ArrayLike, terminal: ArrayLike = False) -> State:
         """The state of (row, column). `terminal` says nothing new: the goal and no other cell is terminal."""
         del terminal
         row, column = jnp.asarray(vector).astype(jnp.int32)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from uamcts.domains.base import Domain
 from uamcts.domains.bits import Layout, bit, bits_to_rows, highest, mask, ones, rows_to_bits, word
@@ -133,7 +134,7 @@ class SpaceInvaders(Domain):
         aliens = (word(block * EVERY_ROW), word(block), word(0), word(0))
         return State(friendly=nothing, enemy=nothing, aliens=aliens, rest=rest)
 
-    def step(self, rules: Any, state: State, action: jax.Array) -> Transition:
+    def step(self, rules: jax.Array, state: State, action: jax.Array) -> Transition:
         s = FIELDS.unpack(state.rest)
         cannon = jnp.where(action == LEFT, s.cannon - word(s.cannon > 0), s.cannon)
         cannon = jnp.where(action == RIGHT, s.cannon + word(s.cannon < SIZE - 1), cannon)
@@ -185,7 +186,7 @@ class SpaceInvaders(Domain):
         high = np.concatenate([np.ones(300), [9, 1, 12, 12, 3, 4]])
         return low.astype(np.int32), high.astype(np.int32)
 
-    def from_features(self, vector: Any, terminal: Any = False) -> State:
+    def from_features(self, vector: ArrayLike, terminal: ArrayLike = False) -> State:
         vector = jnp.asarray(vector).astype(jnp.int32)
         friendly, enemy, aliens = (_map(vector[100 * i : 100 * (i + 1)]) for i in range(3))
         cannon, direction, interval, move_timer, alien_shot_timer, shot_timer = vector[300:]

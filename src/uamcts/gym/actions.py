@@ -30,7 +30,7 @@ class ContinuousActions(list[Any]):
         super().__init__(tried)
         self.space = space
 
-    def __getitem__(self, action: Any) -> Any:
+    def __getitem__(self, action: object) -> Any:
         if isinstance(action, (int, np.integer)):
             return super().__getitem__(int(action))
         given = np.asarray(action, self.space.dtype).reshape(self.space.shape)

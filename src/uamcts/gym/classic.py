@@ -27,7 +27,7 @@ ACTION_NAMES = {
 }
 
 
-def plain_step(env: Any, actions: Sequence[Any]) -> PlainStep | None:
+def plain_step(env: object, actions: Sequence[Any]) -> PlainStep | None:
     """A step of `env` in plain Python, or None if there is none; `actions` are the environment's own actions."""
     makers: dict[Any, Any] = {
         CartPoleEnv: cart_pole,

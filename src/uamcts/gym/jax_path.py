@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from uamcts.arguments import short_repr, switch, whole
 
 if TYPE_CHECKING:
+    import jax
+
     from uamcts.agent.jax_simulator import JaxSimulator
-    from uamcts.types import Transition
+    from uamcts.types import Environment, PyTree, Transition
 
 
 def from_gymnax(
-    env: Any,
-    params: Any = None,
+    env: Environment,
+    params: PyTree = None,
     *,
     actions: Sequence[Any] | None = None,
     time_limit: bool = False,
@@ -66,7 +68,7 @@ def from_gymnax(
     )  # fmt: skip
 
 
-def _check_environment(env: Any) -> None:
+def _check_environment(env: object) -> None:
     for method in ("step_env", "reset_env", "is_terminal", "default_params", "action_space"):
         if not hasattr(env, method):
             raise TypeError(f"env is {short_repr(env)}, without {method}; give the environment of gymnax.make(...)")
@@ -76,8 +78,8 @@ def _check_environment(env: Any) -> None:
 class _GymnaxModel:
     """The functions of a gymnax environment that a simulator consists of."""
 
-    env: Any
-    params: Any
+    env: Environment
+    params: PyTree
     menu: Any
     """The actions to choose from, [actions, ...]; None: the environment's own."""
     time_limit: bool
@@ -92,7 +94,7 @@ class _GymnaxModel:
         state = jax.jit(lambda: self.env.reset_env(self.key, self.params)[1])()
         return jax.tree.map(lambda leaf: jnp.array(leaf, leaf.dtype), state)
 
-    def numbers(self, state: Any) -> dict[str, Any]:
+    def numbers(self, state: PyTree) -> dict[str, Any]:
         """The numbers among the rules that may be arguments of a compiled program; those that shapes depend on not."""
         import jax
         import jax.numpy as jnp
@@ -110,18 +112,18 @@ class _GymnaxModel:
                 return {name: jnp.asarray(value, value.dtype) for name, value in numbers.items()}
         return {}
 
-    def rules(self, numbers: Any) -> Any:
+    def rules(self, numbers: PyTree) -> Any:
         """The rules with other numbers."""
         return replace(self.params, **numbers) if numbers else self.params
 
-    def is_over(self, state: Any, numbers: Any = None) -> Any:
+    def is_over(self, state: PyTree, numbers: PyTree = None) -> Any:
         import jax.numpy as jnp
 
         rules = self.rules(numbers)
         ended = jnp.asarray(self.env.is_terminal(state, rules), bool)
         return ended | self.env.is_truncated(state, rules) if self.time_limit else ended
 
-    def raw_step(self, key: Any, state: Any, action: Any, numbers: Any = None) -> Transition:
+    def raw_step(self, key: jax.Array, state: PyTree, action: jax.Array, numbers: PyTree = None) -> Transition:
         """One step of the environment itself."""
         import jax
         import jax.numpy as jnp
@@ -133,11 +135,11 @@ class _GymnaxModel:
         after = jax.tree.map(lambda new, old: jnp.asarray(new, jnp.asarray(old).dtype), after, state)
         return Transition(after, jnp.asarray(reward, jnp.float32), jnp.asarray(done, bool))
 
-    def step(self, state: Any, action: Any, numbers: Any = None) -> Transition:
+    def step(self, state: PyTree, action: jax.Array, numbers: PyTree = None) -> Transition:
         """One step of a deterministic simulator, absorbing where the episode is over."""
         return self.sample(state, action, self.key, numbers)
 
-    def sample(self, state: Any, action: Any, key: Any, numbers: Any = None) -> Transition:
+    def sample(self, state: PyTree, action: jax.Array, key: jax.Array, numbers: PyTree = None) -> Transition:
         """A step drawn with a key, absorbing where the episode is over."""
         import jax
         import jax.numpy as jnp
@@ -149,11 +151,11 @@ class _GymnaxModel:
         following = jax.tree.map(lambda new, old: jnp.where(ended, old, new), after, state)
         return Transition(following, jnp.where(ended, 0.0, reward), self.is_over(following, numbers))
 
-    def identity(self, state: Any) -> Any:
+    def identity(self, state: PyTree) -> Any:
         """All of a state but its clock."""
         return [getattr(state, part.name) for part in fields(state) if self.time_limit or part.name != "time"]
 
-    def features(self, state: Any) -> Any:
+    def features(self, state: PyTree) -> Any:
         """All numbers of a state but its clock."""
         import jax
         import jax.numpy as jnp
@@ -161,7 +163,7 @@ class _GymnaxModel:
         leaves = jax.tree.leaves(self.identity(state))
         return jnp.concatenate([jnp.ravel(jnp.asarray(leaf, jnp.float32)) for leaf in leaves])
 
-    def inputs(self, state: Any) -> Any:
+    def inputs(self, state: PyTree) -> Any:
         import jax.numpy as jnp
 
         return jnp.ravel(jnp.asarray(self.env.observe(self.key, state, None, self.params), jnp.float32))
@@ -176,7 +178,7 @@ def _is_number(value: Any) -> bool:
     return hasattr(value, "dtype") and np.ndim(value) <= 1 and np.dtype(value.dtype).kind in "iuf"
 
 
-def _count(env: Any, params: Any, menu: Any) -> int:
+def _count(env: Environment, params: PyTree, menu: jax.Array | None) -> int:
     if menu is not None:
         return len(menu)
     space = env.action_space(params)
@@ -185,12 +187,12 @@ def _count(env: Any, params: Any, menu: Any) -> int:
     return int(space.n)
 
 
-def _try(env: Any, params: Any, raw: Any, num_actions: int, steps: int) -> bool:
+def _try(env: Environment, params: PyTree, raw: Callable[..., Transition], num_actions: int, steps: int) -> bool:
     """Whether an environment is random. Refuses one whose ends do not show in its state."""
     import jax
     import jax.numpy as jnp
 
-    def one(state: Any, given: tuple) -> tuple[Any, Any]:
+    def one(state: PyTree, given: tuple) -> tuple[Any, Any]:
         action, first, second = given
         after, again = (raw(key, state, action) for key in (first, second))
         pairs = zip(jax.tree.leaves(after), jax.tree.leaves(again), strict=True)
@@ -201,7 +203,7 @@ def _try(env: Any, params: Any, raw: Any, num_actions: int, steps: int) -> bool:
 
     @jax.jit
     @jax.vmap
-    def trial(key: Any) -> Any:
+    def trial(key: jax.Array) -> Any:
         start = jax.tree.map(lambda leaf: jnp.array(leaf, jnp.asarray(leaf).dtype), env.reset_env(key, params)[1])
         actions = jax.random.randint(key, (steps,), 0, num_actions)
         keys = jax.random.split(key, (2, steps))

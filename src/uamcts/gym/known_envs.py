@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.envs.classic_control.acrobot import AcrobotEnv
@@ -14,7 +14,10 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 from gymnasium.envs.toy_text.taxi import TaxiEnv
 
 from uamcts.gym.classic import CLASSIC
-from uamcts.gym.state_access import STATE_HOOKS, Attributes, DeepCopy, Hooks, Saved, StateAccess
+from uamcts.gym.state_access import STATE_HOOKS, Attributes, DeepCopy, Get, Hooks, Put, Saved, StateAccess
+
+if TYPE_CHECKING:
+    from uamcts.types import Environment
 
 
 class Number(StateAccess):
@@ -23,16 +26,16 @@ class Number(StateAccess):
     how = "the state's number, stepped through the table of transitions"
     whole = True
 
-    def __init__(self, env: Any):
+    def __init__(self, env: Environment):
         self.states = frozenset(int(state) for state in env.unwrapped.P)
 
-    def save(self, env: Any, observation: Any = None) -> int:
+    def save(self, env: Environment, observation: object = None) -> int:
         return int(env.unwrapped.s)
 
-    def restore(self, env: Any, state: int) -> None:
+    def restore(self, env: Environment, state: int) -> None:
         env.unwrapped.s = state
 
-    def is_state(self, thing: Any) -> bool:
+    def is_state(self, thing: object) -> bool:
         return isinstance(thing, (int, np.integer)) and not isinstance(thing, bool) and int(thing) in self.states
 
     def from_observation(self, observation: Any) -> int | None:
@@ -44,23 +47,23 @@ class Classic(StateAccess):
 
     whole = True
 
-    def __init__(self, env: Any, plain: bool):
+    def __init__(self, env: Environment, plain: bool):
         self.kind = env.unwrapped
         self.how = "the numbers in its attribute `state`" + (", stepped in plain Python" if plain else "")
         self.length = len(env.unwrapped.state)
 
-    def save(self, env: Any, observation: Any = None) -> tuple:
+    def save(self, env: Environment, observation: object = None) -> tuple:
         return tuple(map(float, env.unwrapped.state))
 
-    def restore(self, env: Any, state: tuple) -> None:
+    def restore(self, env: Environment, state: tuple) -> None:
         base = env.unwrapped
         base.state = np.array(state)
         base.steps_beyond_terminated = None  # only the end sets it, and nobody plans beyond
 
-    def is_state(self, thing: Any) -> bool:
+    def is_state(self, thing: object) -> bool:
         return isinstance(thing, tuple) and len(thing) == self.length
 
-    def from_observation(self, observation: Any) -> tuple | None:
+    def from_observation(self, observation: object) -> tuple | None:
         if not isinstance(observation, (np.ndarray, list, tuple)):
             return None
         seen = [float(number) for number in np.ravel(np.asarray(observation))]
@@ -70,7 +73,7 @@ class Classic(StateAccess):
             return math.atan2(seen[1], seen[0]), seen[2]
         return tuple(seen) if len(seen) == self.length else None
 
-    def numbers(self, env: Any, state: tuple) -> np.ndarray:
+    def numbers(self, env: Environment, state: tuple) -> np.ndarray:
         if isinstance(self.kind, PendulumEnv):  # its angle counts the turns, of which no observation tells
             return np.array([math.remainder(state[0], 2 * math.pi), *state[1:]], float)
         return np.array(state, float)
@@ -81,16 +84,16 @@ class ClassicArray(Classic):
 
     whole = False
 
-    def save(self, env: Any, observation: Any = None) -> Any:
+    def save(self, env: Environment, observation: object = None) -> Any:
         state = np.array(env.unwrapped.state)
         state.flags.writeable = False
         return state
 
-    def restore(self, env: Any, state: Any) -> None:
+    def restore(self, env: Environment, state: Any) -> None:
         env.unwrapped.state = state.copy()
         env.unwrapped.steps_beyond_terminated = None
 
-    def is_state(self, thing: Any) -> bool:
+    def is_state(self, thing: object) -> bool:
         return isinstance(thing, np.ndarray) and thing.shape == (self.length,)
 
     def from_observation(self, observation: Any) -> Any:
@@ -102,7 +105,7 @@ class Mujoco(StateAccess):
 
     DERIVED = ("xpos", "xquat", "xipos", "cvel", "cinert", "subtree_com", "cfrc_ext", "qfrc_actuator", "site_xpos")
 
-    def __init__(self, env: Any, derived: bool):
+    def __init__(self, env: Environment, derived: bool):
         import mujoco
 
         model = env.unwrapped.model
@@ -113,21 +116,21 @@ class Mujoco(StateAccess):
         self.derived = self.DERIVED if derived else ()
         self.how = "MuJoCo's state vector" + (" and the positions and forces computed from it" if derived else "")
 
-    def save(self, env: Any, observation: Any = None) -> Saved:
+    def save(self, env: Environment, observation: object = None) -> Saved:
         base, vector = env.unwrapped, np.empty(self.size)
         self.get(base.model, base.data, vector, self.what)
         return Saved((vector, *(getattr(base.data, name).copy() for name in self.derived)), observation)
 
-    def restore(self, env: Any, state: Saved) -> None:
+    def restore(self, env: Environment, state: Saved) -> None:
         base = env.unwrapped
         self.set(base.model, base.data, state.data[0], self.what)
         for name, value in zip(self.derived, state.data[1:], strict=True):
             getattr(base.data, name)[:] = value
 
-    def numbers(self, env: Any, state: Saved) -> np.ndarray:
+    def numbers(self, env: Environment, state: Saved) -> np.ndarray:
         return state.data[0][1 : 1 + self.length]  # behind the time: positions, speeds, activations
 
-    def identity(self, env: Any, state: Saved) -> Any:
+    def identity(self, env: Environment, state: Saved) -> Any:
         return (state.data[0][1:], *state.data[1:])  # all but the time: the solver starts from its last solution
 
 
@@ -136,16 +139,16 @@ class MujocoData(StateAccess):
 
     how = "a copy of all of MuJoCo's data"
 
-    def save(self, env: Any, observation: Any = None) -> Saved:
+    def save(self, env: Environment, observation: object = None) -> Saved:
         base = env.unwrapped
         return Saved(copy.copy(base.data), observation)
 
-    def restore(self, env: Any, state: Saved) -> None:
+    def restore(self, env: Environment, state: Saved) -> None:
         import mujoco
 
         mujoco.mj_copyData(env.unwrapped.data, env.unwrapped.model, state.data)
 
-    def numbers(self, env: Any, state: Saved) -> np.ndarray:
+    def numbers(self, env: Environment, state: Saved) -> np.ndarray:
         return np.concatenate([state.data.qpos, state.data.qvel, state.data.act])
 
 
@@ -154,20 +157,26 @@ class Atari(StateAccess):
 
     how = "the emulator's clone of its state"
 
-    def save(self, env: Any, observation: Any = None) -> Saved:
+    def save(self, env: Environment, observation: object = None) -> Saved:
         return Saved((env.unwrapped.ale.cloneState(), env.unwrapped.ale.getRAM()), observation)
 
-    def restore(self, env: Any, state: Saved) -> None:
+    def restore(self, env: Environment, state: Saved) -> None:
         env.unwrapped.ale.restoreState(state.data[0])
 
-    def numbers(self, env: Any, state: Saved) -> np.ndarray:
+    def numbers(self, env: Environment, state: Saved) -> np.ndarray:
         return state.data[1].astype(float)
 
 
-def candidates(env: Any, get: Any, put: Any, attributes: Sequence[str] | None, plain: bool) -> list[StateAccess]:
+def candidates(
+    env: Environment,
+    get: Get | None,
+    put: Put | None,
+    attributes: Sequence[str] | None,
+    plain: bool,
+) -> list[StateAccess]:
     """The kinds of state access to try, best first."""
     base = env.unwrapped
-    if get is not None:
+    if get is not None and put is not None:
         return [Hooks(get, put, "the functions get and set that were given")]
     if attributes is not None:
         return [Attributes(env, attributes)]

@@ -8,12 +8,15 @@ import random
 import time
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import gymnasium
 import numpy as np
 
 from uamcts.errors import SimulatorError
+
+if TYPE_CHECKING:
+    from uamcts.types import Environment
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
@@ -33,7 +36,7 @@ class Step(NamedTuple):
     rng_state: dict[str, Any]
     """The state of the random generators before the step."""
     action: int
-    observation: Any
+    observation: object
     reward: float
     terminal: bool
     after: Any
@@ -61,7 +64,7 @@ NO_STATE = ("action_space", "observation_space", "spec", "metadata")
 """Attributes that are not searched: steps do not draw from their generators."""
 
 
-def generators(env: Any) -> dict[str, Any]:
+def generators(env: object) -> dict[str, Any]:
     """All random generators by name: those inside the environment, and the global ones of Python and NumPy."""
     found: dict[str, Any] = {}
     for name, value in vars(env).items():
@@ -70,7 +73,7 @@ def generators(env: Any) -> dict[str, Any]:
     return {**found, "random": random._inst, "numpy.random": np.random.mtrand._rand}
 
 
-def _collect_generators(value: Any, name: str, found: dict[str, Any], above: set[int], depth: int) -> None:
+def _collect_generators(value: object, name: str, found: dict[str, Any], above: set[int], depth: int) -> None:
     if isinstance(value, GENERATORS):
         found[name] = value
         return
@@ -87,7 +90,7 @@ def _collect_generators(value: Any, name: str, found: dict[str, Any], above: set
         _collect_generators(held, f"{name}.{part}", found, above | {id(value)}, depth + 1)
 
 
-def rng_state(env: Any) -> dict[str, Any]:
+def rng_state(env: object) -> dict[str, Any]:
     """The state of the random generators."""
     return {name: _where(source) for name, source in generators(env).items()}
 
@@ -104,7 +107,7 @@ def _legacy(source: np.random.RandomState) -> tuple:
     return (name, words.tobytes(), *rest)
 
 
-def set_rng_state(env: Any, states: dict[str, Any]) -> None:
+def set_rng_state(env: object, states: dict[str, Any]) -> None:
     """Restores the state of the generators in `states`."""
     for name, source in generators(env).items():
         if name in states:
@@ -121,7 +124,7 @@ def put_generator(source: Any, state: Any) -> None:
         source.set_state((state[0], np.frombuffer(state[1], np.uint32), *state[2:]))
 
 
-def reseed(env: Any, seed: int, global_too: bool = True) -> None:
+def reseed(env: object, seed: int, global_too: bool = True) -> None:
     """Reseeds the random generators."""
     for name, source in generators(env).items():
         if name in GLOBAL and not global_too:
@@ -154,7 +157,7 @@ def preserve_global_rng() -> Iterator[None]:
 
 
 def play(
-    env: Any, save: Callable[[], Any], actions: list, size: tuple[int, float], ends: bool, look: bool = False
+    env: Environment, save: Callable[[], Any], actions: list, size: tuple[int, float], ends: bool, look: bool = False
 ) -> Trial:
     """Random episodes of `env` itself: `size` is the most steps and, after the first twenty, the most seconds.
 
@@ -183,12 +186,12 @@ def play(
     return Trial(taken, frozenset(draws), frozenset(changing))
 
 
-def _fingerprints(env: Any) -> dict[str, Any]:
+def _fingerprints(env: object) -> dict[str, Any]:
     """Something to compare for every attribute that may belong to the state."""
     return {name: fingerprint(value) for name, value in vars(env).items() if not isinstance(value, GENERATORS)}
 
 
-def fingerprint(value: Any, above: tuple[int, ...] = ()) -> Any:
+def fingerprint(value: object, above: tuple[int, ...] = ()) -> Any:
     """Plain data that differ where two values, or anything inside of them, differ."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return value.shape, value.tobytes()
@@ -204,11 +207,11 @@ def fingerprint(value: Any, above: tuple[int, ...] = ()) -> Any:
     return repr(value)
 
 
-def copy_observation(observation: Any) -> Any:
+def copy_observation(observation: object) -> Any:
     return observation.copy() if isinstance(observation, np.ndarray) else observation
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: object, other: object) -> bool:
     """Whether two values are the same, bit for bit; NaN is NaN."""
     if hasattr(one, "shape") or hasattr(other, "shape"):
         a, b = np.asarray(one), np.asarray(other)
@@ -222,3 +225,13 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
         return math.isnan(other)
     return bool(one == other)
+
+
+def refuse_random_emulator(env: Environment) -> None:
+    """Refuses ALE games with random settings: their randomness lies outside Python, where a trial may miss it."""
+    if not hasattr(env, "ale"):
+        return
+    if env.ale.getFloat("repeat_action_probability") > 0:
+        raise Unfit("stochastic", "ALE repeats actions at random; make the game with repeat_action_probability=0.0")
+    if isinstance(env._frameskip, tuple):
+        raise Unfit("stochastic", "ALE skips a random number of frames; make the game with frameskip=4")

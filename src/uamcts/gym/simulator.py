@@ -202,7 +202,7 @@ class Simulator:
         observation, _ = self._env.reset(seed=seed)
         return self._access.save(self._env, observation)
 
-    def identity(self, state: Any) -> Any:
+    def identity(self, state: object) -> Any:
         """What tells a state from others: all that can change in it, or its observation if it cannot be inspected."""
         return self._flat_observation(state) if self._opaque else self._access.identity(self._env, state)
 
@@ -231,7 +231,7 @@ class Simulator:
         vector = self.features(state)
         return vector / 255.0 if hasattr(self._base, "ale") and self._own_features is None else vector
 
-    def observation(self, state: Any) -> np.ndarray:
+    def observation(self, state: object) -> np.ndarray:
         """The flattened observation of a state; its features where the environment has no method that observes."""
         self._access.restore(self._env, state)
         observation = current_observation(self._base)
@@ -239,11 +239,11 @@ class Simulator:
             return self.features(state)
         return np.asarray(spaces.flatten(self._base.observation_space, observation), float).ravel()
 
-    def _evaluate(self, function: Callable[[Any], Any], state: Any) -> np.ndarray:
+    def _evaluate(self, function: Callable[[Any], Any], state: object) -> np.ndarray:
         self._access.restore(self._env, state)
         return np.array(function(self._base), float).ravel()
 
-    def _flat_observation(self, state: Any) -> np.ndarray:
+    def _flat_observation(self, state: object) -> np.ndarray:
         observation = getattr(state, "observation", None)
         if observation is None:
             self._access.restore(self._env, state)
@@ -280,7 +280,7 @@ def microseconds(seconds: float) -> str:
 
 
 def _check_arguments(
-    env: Any, get: Any, put: Any, attributes: Any, features: Any, inputs: Any, determinise: str | None
+    env: object, get: object, put: object, attributes: object, features: object, inputs: object, determinise: str | None
 ) -> None:
     if not isinstance(env, gymnasium.Env):
         raise TypeError(f"env is {env!r}; give a gymnasium.Env (vector environments cannot be planned with)")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
 import numpy as np
 
 from uamcts.gym.probe import GENERATORS, fingerprint
+
+if TYPE_CHECKING:
+    from uamcts.types import Environment
 
 STATE_HOOKS = ("uamcts_state", "uamcts_restore")
 """Methods that an environment may offer to return its state and to restore it."""
@@ -23,7 +26,7 @@ class Saved:
 
     __slots__ = ("data", "observation")
 
-    def __init__(self, data: Any, observation: Any):
+    def __init__(self, data: Any, observation: object):
         self.data = data
         self.observation = observation
 
@@ -38,51 +41,57 @@ class StateAccess:
     whole = False
     """Whether states are complete and can be compared with =="""
 
-    def save(self, env: Any, observation: Any = None) -> Any:
+    def save(self, env: object, observation: object = None) -> Any:
         raise NotImplementedError
 
-    def take(self, env: Any, observation: Any) -> Any:
+    def take(self, env: object, observation: object) -> Any:
         return self.save(env, observation)
 
-    def restore(self, env: Any, state: Any) -> None:
+    def restore(self, env: object, state: Any) -> None:
         raise NotImplementedError
 
-    def is_state(self, thing: Any) -> bool:
+    def is_state(self, thing: object) -> bool:
         return isinstance(thing, Saved)
 
-    def from_observation(self, observation: Any) -> Any:
+    def from_observation(self, observation: object) -> Any:
         """The state that an observation determines; None if it does not determine one."""
         return None
 
-    def numbers(self, env: Any, state: Any) -> np.ndarray | None:
+    def numbers(self, env: object, state: Any) -> np.ndarray | None:
         """The state as a vector; None if it is not numeric."""
         return None
 
-    def identity(self, env: Any, state: Any) -> Any:
+    def identity(self, env: object, state: Any) -> Any:
         """What distinguishes a state from others."""
         numbers = None if self.whole else self.numbers(env, state)
         return getattr(state, "data", state) if numbers is None else numbers
 
 
+Get: TypeAlias = Callable[[Any], Any]
+"""The user's function that reads the state of an environment."""
+Put: TypeAlias = Callable[[Any, Any], None]
+"""The user's function that puts a state into an environment."""
+
+
 class Hooks(StateAccess):
     """The user's functions, or the environment's own methods."""
 
-    def __init__(self, get: Callable[[Any], Any], put: Callable[[Any, Any], None], how: str):
+    def __init__(self, get: Get, put: Put, how: str):
         self.get, self.put, self.how = get, put, how
         self.kind: type | None = None
 
-    def save(self, env: Any, observation: Any = None) -> Any:
+    def save(self, env: Environment, observation: object = None) -> Any:
         state = self.get(env.unwrapped)
         self.kind = type(state)
         return state
 
-    def restore(self, env: Any, state: Any) -> None:
+    def restore(self, env: Environment, state: Any) -> None:
         self.put(env.unwrapped, state)
 
-    def is_state(self, thing: Any) -> bool:
+    def is_state(self, thing: object) -> bool:
         return self.kind is None or isinstance(thing, self.kind)
 
-    def numbers(self, env: Any, state: Any) -> np.ndarray | None:
+    def numbers(self, env: object, state: object) -> np.ndarray | None:
         plain = isinstance(state, (tuple, list)) and all(isinstance(n, (bool, int, float, np.generic)) for n in state)
         if not plain and not isinstance(state, (int, float, np.ndarray, np.generic)):
             return None
@@ -93,24 +102,24 @@ class Hooks(StateAccess):
 class Attributes(StateAccess):
     """The attributes that the user lists."""
 
-    def __init__(self, env: Any, names: Sequence[str]):
+    def __init__(self, env: Environment, names: Sequence[str]):
         missing = [name for name in names if not hasattr(env.unwrapped, name)]
         if missing:
             raise ValueError(f"attributes names {missing[0]!r}, which {type(env.unwrapped).__name__} does not have")
         self.names = tuple(names)
         self.how = "its attributes " + ", ".join(f"`{name}`" for name in names)
 
-    def save(self, env: Any, observation: Any = None) -> Saved:
+    def save(self, env: Environment, observation: object = None) -> Saved:
         return Saved({name: copy.deepcopy(getattr(env.unwrapped, name)) for name in self.names}, observation)
 
-    def take(self, env: Any, observation: Any) -> Saved:
+    def take(self, env: Environment, observation: object) -> Saved:
         return Saved({name: getattr(env.unwrapped, name) for name in self.names}, observation)
 
-    def restore(self, env: Any, state: Saved) -> None:
+    def restore(self, env: Environment, state: Saved) -> None:
         for name, value in state.data.items():
             setattr(env.unwrapped, name, copy.deepcopy(value))
 
-    def numbers(self, env: Any, state: Saved) -> np.ndarray | None:
+    def numbers(self, env: Environment, state: Saved) -> np.ndarray | None:
         try:
             return np.concatenate([np.ravel(np.asarray(state.data[name], float)) for name in self.names])
         except (TypeError, ValueError):
@@ -130,16 +139,16 @@ class DeepCopy(StateAccess):
         self.fixed = False
         """Whether the changing attributes form a vector of fixed length, which then represents the state."""
 
-    def learn(self, home: Any, changing: frozenset[str], states: Sequence[Saved]) -> None:
+    def learn(self, home: object, changing: frozenset[str], states: Sequence[Saved]) -> None:
         """Learns from a trial which attributes change."""
         self.home, self.changing, self.fixed = home, changing, True
         vectors = [self.numbers(home, state) for state in states]
         self.fixed = len({None if vector is None else len(vector) for vector in vectors}) == 1
 
-    def _attributes(self, env: Any) -> dict[str, Any]:
+    def _attributes(self, env: object) -> dict[str, Any]:
         return {k: v for k, v in vars(env).items() if k not in self.SKIPPED and not isinstance(v, GENERATORS)}
 
-    def save(self, env: Any, observation: Any = None) -> Saved:
+    def save(self, env: Environment, observation: object = None) -> Saved:
         base = env.unwrapped
         held = self._attributes(base)
         if self.home is not None and base is not self.home:
@@ -161,21 +170,21 @@ class DeepCopy(StateAccess):
             )
         return ours | {name: theirs[name] for name in self.changing if name in theirs}
 
-    def take(self, env: Any, observation: Any) -> Saved:
+    def take(self, env: Environment, observation: object) -> Saved:
         return Saved(self._attributes(env.unwrapped), observation)
 
-    def restore(self, env: Any, state: Saved) -> None:
+    def restore(self, env: Environment, state: Saved) -> None:
         base = env.unwrapped
         for name in self._attributes(base):
             if name not in state.data:
                 del base.__dict__[name]
         base.__dict__.update(copy.deepcopy(state.data, {id(base): base}))
 
-    def identity(self, env: Any, state: Saved) -> Any:
+    def identity(self, env: Environment, state: Saved) -> Any:
         numbers = self.numbers(env, state)
         return {name: state.data.get(name) for name in self.changing} if numbers is None else numbers
 
-    def numbers(self, env: Any, state: Saved) -> np.ndarray | None:
+    def numbers(self, env: Environment, state: Saved) -> np.ndarray | None:
         """All numbers in the attributes that change, by attribute name."""
         if not self.fixed:
             return None
@@ -186,7 +195,7 @@ class DeepCopy(StateAccess):
         return np.array(found) if found else None
 
 
-def collect(value: Any, found: list[float]) -> bool:
+def collect(value: object, found: list[float]) -> bool:
     """Appends all numbers in a value; False if it holds anything else."""
     if isinstance(value, (bool, int, float, np.generic)):
         found.append(float(value))
@@ -209,7 +218,7 @@ class Layered(StateAccess):
         names = ", ".join(kind.__name__ for kind in self.kinds)
         self.how = f"{inner.how}, and what the wrappers remember ({names})"
 
-    def _memories(self, env: Any) -> list[dict]:
+    def _memories(self, env: object) -> list[dict]:
         found, kinds = [], list(self.kinds)
         while isinstance(env, gymnasium.Wrapper):
             if kinds and type(env) is kinds[0]:
@@ -220,25 +229,25 @@ class Layered(StateAccess):
             raise TypeError(f"the environment lacks the wrapper {kinds[0].__name__} that the simulator has")
         return found
 
-    def save(self, env: Any, observation: Any = None) -> Saved:
+    def save(self, env: object, observation: object = None) -> Saved:
         memories = self._memories(env)
         held = [copy.deepcopy({k: v for k, v in memory.items() if k != "env"}) for memory in memories]
         return Saved((self.inner.save(env, observation), held), observation)
 
-    def restore(self, env: Any, state: Saved) -> None:
+    def restore(self, env: Environment, state: Saved) -> None:
         inner, held = state.data
         self.inner.restore(env, inner)
         for memory, old in zip(self._memories(env), held, strict=True):
             memory.update(copy.deepcopy(old))
 
-    def numbers(self, env: Any, state: Saved) -> np.ndarray | None:
+    def numbers(self, env: Environment, state: Saved) -> np.ndarray | None:
         return self.inner.numbers(env, state.data[0])
 
-    def identity(self, env: Any, state: Saved) -> Any:
+    def identity(self, env: Environment, state: Saved) -> Any:
         return self.inner.identity(env, state.data[0]), state.data[1]
 
 
-def current_observation(env: Any) -> Any:
+def current_observation(env: object) -> Any:
     """The current observation of a bare environment; None if it has no method that returns it."""
     observer = next((getattr(env, name) for name in OBSERVERS if hasattr(env, name)), None)
     return observer() if observer is not None else None

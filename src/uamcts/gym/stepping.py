@@ -22,13 +22,14 @@ from uamcts.gym.probe import (
     Unfit,
     global_rng_state,
     play,
+    refuse_random_emulator,
     reseed,
     rng_state,
     same,
     set_global_rng_state,
     set_rng_state,
 )
-from uamcts.gym.state_access import DeepCopy, Layered, StateAccess
+from uamcts.gym.state_access import DeepCopy, Get, Layered, Put, StateAccess
 from uamcts.gym.wrappers import Layers
 
 StepFunction = Callable[[Any, int], tuple[Any, float, bool]]
@@ -95,7 +96,9 @@ class StepFinder:
     def base(self) -> Any:
         return self.layers.env.unwrapped
 
-    def find(self, get: Any, put: Any, attributes: Any, determinise: str | None) -> Stepping:
+    def find(
+        self, get: Get | None, put: Put | None, attributes: Sequence[str] | None, determinise: str | None
+    ) -> Stepping:
         """Returns the first candidate that brings the environment back to where it was."""
         simple = get is None and attributes is None and not self.layers.kept
         if simple and toy_text.has_table(self.base):
@@ -124,7 +127,7 @@ class StepFinder:
             "the whole state and to put it back, or give it methods uamcts_state() and uamcts_restore(state)",
         )
 
-    def _inner_action(self, action: Any) -> Any:
+    def _inner_action(self, action: object) -> Any:
         """The action that reaches the bare environment, if all wrappers are pure functions."""
         for function in self.layers.actions:
             action = function(action)
@@ -224,7 +227,7 @@ class StepFinder:
                 return self._with_rewards(plain)
         new = {name: getattr(changed, name) for name in roots}
 
-        def tuned_call(*arguments: Any) -> Any:
+        def tuned_call(*arguments: object) -> Any:
             held = {name: base.__dict__[name] for name in roots if name in base.__dict__}
             self.overrides = new
             try:
@@ -243,7 +246,7 @@ class StepFinder:
         if not self.layers.rewards:
             return plain
 
-        def step(state: Any, action: int) -> tuple[Any, float, bool]:
+        def step(state: object, action: int) -> tuple[Any, float, bool]:
             after, reward, terminal = plain(state, action)
             return after, self._wrapped_reward(reward), terminal
 
@@ -256,7 +259,7 @@ class StepFinder:
         """
         base, borrows = self.base, bool(trial.draws & set(GLOBAL))
 
-        def sample(state: Any, action: int, rng: np.random.Generator) -> tuple[Any, float, bool]:
+        def sample(state: object, action: int, rng: np.random.Generator) -> tuple[Any, float, bool]:
             before = global_rng_state() if borrows else None
             self.before_step = lambda: reseed(base, int(rng.integers(2**32)), borrows)
             try:
@@ -273,7 +276,7 @@ class StepFinder:
         env, base, actions, ends = self.env, self.base, self.actions, self.truncation_ends
         restore, take, move = access.restore, access.take, env.step
 
-        def step(state: Any, action: int) -> tuple[Any, float, bool]:
+        def step(state: object, action: int) -> tuple[Any, float, bool]:
             restore(env, state)
             if self.overrides:
                 base.__dict__.update(self.overrides)
@@ -286,13 +289,3 @@ class StepFinder:
             return take(env, observation), float(reward), bool(terminated or (ends and truncated))
 
         return step
-
-
-def refuse_random_emulator(env: Any) -> None:
-    """Refuses ALE games with random settings: their randomness lies outside Python, where a trial may miss it."""
-    if not hasattr(env, "ale"):
-        return
-    if env.ale.getFloat("repeat_action_probability") > 0:
-        raise Unfit("stochastic", "ALE repeats actions at random; make the game with repeat_action_probability=0.0")
-    if isinstance(env._frameskip, tuple):
-        raise Unfit("stochastic", "ALE skips a random number of frames; make the game with frameskip=4")

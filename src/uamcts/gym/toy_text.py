@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from uamcts.types import Environment
 
 Outcome = tuple[int, float, bool]
 """The number of the next state, the reward and whether the episode is over."""
@@ -19,18 +22,18 @@ ACTION_NAMES = {
 }
 
 
-def has_table(env: Any) -> bool:
+def has_table(env: object) -> bool:
     """Whether an environment seems to step through a transition table, judging by its attributes."""
     table = getattr(env, "P", None)
     return isinstance(table, dict) and len(table) > 0 and hasattr(env, "s") and not draws_outside_its_table(env)
 
 
-def draws_outside_its_table(env: Any) -> bool:
+def draws_outside_its_table(env: object) -> bool:
     """Whether it is a Taxi whose passenger may change the destination, which is not in the table."""
     return bool(getattr(env, "fickle_passenger", False))
 
 
-def rows(env: Any, actions: Sequence[Any], determinise: str | None) -> dict[int, Row]:
+def rows(env: Environment, actions: Sequence[Any], determinise: str | None) -> dict[int, Row]:
     """The outcomes of every action in every state; `actions` are the environment's own actions.
 
     Equal outcomes count as one. If `determinise` is "likeliest", each action has one outcome.
@@ -88,7 +91,7 @@ def outcomes_in(table: dict[int, Row]) -> Callable[[int, int], list[tuple[float,
     return outcomes
 
 
-def decoder(env: Any) -> tuple[Callable[[int], Sequence[int]], Sequence[int]]:
+def decoder(env: Environment) -> tuple[Callable[[int], Sequence[int]], Sequence[int]]:
     """A function that decodes a state's number, and the size of each part: row and column, or Taxi's four parts."""
     if hasattr(env, "decode") and hasattr(env, "locs"):
         places = len(env.locs)
@@ -100,7 +103,7 @@ def decoder(env: Any) -> tuple[Callable[[int], Sequence[int]], Sequence[int]]:
     return lambda state: (state,), (len(env.P),)
 
 
-def vectors(env: Any) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+def vectors(env: Environment) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
     """The features and one-hot inputs of every state: one-hot for each of Taxi's parts, else for its number."""
     decode, sizes = decoder(env)
     whole = len(sizes) <= 2

@@ -31,7 +31,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}
 
-    def __init__(self, domain: str, render_mode: str | None = None, observation: str = "features", **options: Any):
+    def __init__(self, domain: str, render_mode: str | None = None, observation: str = "features", **options: object):
         import jax
 
         import uamcts
@@ -84,7 +84,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, Any]):
         """The state, for `uamcts.gym.Simulator`. Its arrays are never modified."""
         return self.state
 
-    def uamcts_restore(self, state: Any) -> None:
+    def uamcts_restore(self, state: object) -> None:
         self.state = state
 
     def _observe(self) -> np.ndarray:

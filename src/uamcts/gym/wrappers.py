@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 from gymnasium import wrappers
 
 from uamcts.gym.probe import Unfit
+
+if TYPE_CHECKING:
+    from uamcts.types import Environment
 
 PLAIN = (
     wrappers.TimeLimit,
@@ -48,7 +51,7 @@ SHARED = ("spec", "metadata", "_cached_spec")
 class Layers:
     """An environment without the wrappers that do not matter for planning."""
 
-    env: Any
+    env: Environment
     """The wrappers that matter around the bare environment; a private copy, unless `taken_over`."""
     kept: tuple[Any, ...]
     """Wrappers with their own `step`, outermost first. Their attributes are part of the state."""
@@ -60,7 +63,7 @@ class Layers:
     taken_over: bool
 
 
-def is_function(wrapper: Any) -> str | None:
+def is_function(wrapper: object) -> str | None:
     """'observation', 'reward' or 'action' if a wrapper changes nothing else."""
     kinds: tuple[tuple[Any, str], ...] = (
         (gymnasium.ObservationWrapper, "observation"),
@@ -75,7 +78,7 @@ def is_function(wrapper: Any) -> str | None:
     return None
 
 
-def peel(env: Any, may_take_over: bool) -> Layers:
+def peel(env: object, may_take_over: bool) -> Layers:
     """Unwraps an environment, or raises an error that names the wrapper that prevents it."""
     stack = []
     while isinstance(env, gymnasium.Wrapper):
@@ -98,7 +101,7 @@ def peel(env: Any, may_take_over: bool) -> Layers:
     return Layers(base, *_parts(base), observed, taken_over)
 
 
-def _parts(env: Any) -> tuple[tuple, tuple, tuple]:
+def _parts(env: object) -> tuple[tuple, tuple, tuple]:
     """Wrappers with their own `step`, reward functions (innermost first) and action functions (outermost first)."""
     stack: list[Any] = []
     while isinstance(env, gymnasium.Wrapper):
@@ -110,7 +113,7 @@ def _parts(env: Any) -> tuple[tuple, tuple, tuple]:
     return kept, rewards, actions
 
 
-def private(env: Any, may_take_over: bool) -> tuple[Any, bool]:
+def private(env: object, may_take_over: bool) -> tuple[Any, bool]:
     """A copy of a bare environment, so that planning never steps the original; and whether it is the original."""
     try:
         if hasattr(env, "ale"):  # the emulator lies outside Python: made anew from the same arguments
@@ -126,7 +129,7 @@ def private(env: Any, may_take_over: bool) -> tuple[Any, bool]:
         ) from problem
 
 
-def duplicate(thing: Any, skip: tuple[str, ...] = ()) -> Any:
+def duplicate(thing: object, skip: tuple[str, ...] = ()) -> Any:
     """A deep copy of an object that includes changes made after its construction.
 
     Gymnasium copies some environments by calling the constructor again, which loses such changes.

@@ -102,7 +102,7 @@ def no_uncertainty(state: PyTree, action: Int[Array, ""]) -> Float[Array, ""]:
     return jnp.zeros((), float)
 
 
-def raise_flags(result: Any) -> None:
+def raise_flags(result: PyTree) -> None:
     """Raises an error if a search, or any search of a batch, met something that it cannot plan with.
 
     `uamcts.search` does this itself unless it runs under `jax.jit` or `jax.vmap`, where values are not known yet.
@@ -170,7 +170,7 @@ def run_search(
     return tree_search(key, state, problem, config, cache, horizon, previous)
 
 
-def _check_previous(previous: Any, state: PyTree, problem: Problem, config: SearchConfig) -> None:
+def _check_previous(previous: PyTree, state: PyTree, problem: Problem, config: SearchConfig) -> None:
     """Refuses a tree that this search cannot go on from; graph search checks a graph by itself."""
     if config.graph and isinstance(previous, Graph):
         return

@@ -21,7 +21,7 @@ from uamcts.reference.widening import Proposals, WideningSearch, check_widening,
 
 def search(
     rng: random.Random | Draws | int,
-    state: Any,
+    state: object,
     model: PythonModel | Any,
     uncertainty: Callable[[Any, int], float] | None,
     config: SearchConfig,
@@ -96,7 +96,7 @@ def _make_draws(rng: random.Random | Draws | int) -> Any:
     return Draws(rng) if isinstance(rng, random.Random) else rng
 
 
-def check_reuse(tree: Any, config: SearchConfig) -> None:
+def check_reuse(tree: object, config: SearchConfig) -> None:
     """Refuses an earlier result that the new search cannot go on from."""
     if tree is None:
         return

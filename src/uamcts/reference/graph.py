@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ class GraphNode:
         "visits",
     )
 
-    def __init__(self, state: Any, doubted: bool, terminal: bool):
+    def __init__(self, state: object, doubted: bool, terminal: bool):
         self.state = state
         self.doubted = doubted
         self.terminal = terminal

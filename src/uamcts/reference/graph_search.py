@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import Any
 
 from uamcts.reference.graph import ACCURACY, DECAY, Edge, Graph, GraphNode, Sweeper
 from uamcts.reference.models import identity_of
@@ -28,7 +27,7 @@ class GraphSearch:
         self.by_prior = setup.guides.prior is not None
         self.key = identity_of(setup.dynamics.model)
 
-    def search(self, state: Any, end: float | None) -> Result:
+    def search(self, state: object, end: float | None) -> Result:
         self.plant(state)
         iterations, measured, graph, root = 0, 0, self.graph, self.graph.root
         sweep_at, opened = 2 * len(graph.expanded), (0, 0)
@@ -57,7 +56,7 @@ class GraphSearch:
                 sweep_at = 2 * len(graph.expanded)
         return self.result(iterations)
 
-    def plant(self, state: Any) -> None:
+    def plant(self, state: object) -> None:
         """The graph to start with: a root, expanded, or what an earlier search left."""
         key, before = (self.key(state), False), None
         if self.previous is not None:

@@ -19,12 +19,12 @@ class Guides:
         function("prior", prior, "(state) -> a probability for each action")
         self.policy, self.value, self.prior, self.num_actions = policy, value, prior, num_actions
 
-    def leaf_value(self, state: Any) -> float:
+    def leaf_value(self, state: object) -> float:
         """What the value function says of a state."""
         assert self.value is not None  # noqa: S101 (the caller has looked)
         return real("value(state)", self.value(state))
 
-    def action(self, state: Any, allowed: Sequence[int], rng: np.random.Generator) -> int:
+    def action(self, state: object, allowed: Sequence[int], rng: np.random.Generator) -> int:
         """What the policy does in a state; a draw among the legal actions where it wants none of them."""
         assert self.policy is not None  # noqa: S101 (the caller has looked)
         answer = self.policy(state, rng)
@@ -43,7 +43,7 @@ class Guides:
             return number
         return allowed[int(rng.random() * len(allowed))]
 
-    def priors(self, state: Any, allowed: Sequence[int]) -> list[float]:
+    def priors(self, state: object, allowed: Sequence[int]) -> list[float]:
         """The prior probabilities of the legal actions, which sum to 1."""
         assert self.prior is not None  # noqa: S101 (the caller has looked)
         shares = self.shares("prior", self.prior(state), allowed)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from uamcts.arguments import action_count, legal_actions, short_repr
-from uamcts.reference.tree import check_reward
+from uamcts.reference.tree import Draws, check_reward
 
 Outcome = tuple[Any, float, bool]
 """A state, a reward, and whether the episode is over."""
@@ -24,7 +24,7 @@ class Dynamics:
     `drawn` is how many outcomes of an action are drawn where a model can only `sample`.
     """
 
-    def __init__(self, model: Any, draws: Any, drawn: int):
+    def __init__(self, model: Any, draws: Draws, drawn: int):
         self.model, self.drawn = model, drawn
         self.kind = next((name for name in ("outcomes", "sample", "step") if callable(getattr(model, name, None))), "")
         if not self.kind:
@@ -43,11 +43,11 @@ class Dynamics:
         if allowed is not None:
             self.legal = lambda state: legal_actions(allowed(state), self.num_actions)
 
-    def legal_actions(self, state: Any) -> Any:
+    def legal_actions(self, state: object) -> Any:
         """The legal actions of a state, in order."""
         return self.actions if self.legal is None else self.legal(state)
 
-    def outcomes(self, state: Any, action: Any) -> list[tuple[float, Outcome]]:
+    def outcomes(self, state: object, action: Any) -> list[tuple[float, Outcome]]:
         """The outcomes of an action with their probabilities; draws with equal shares where it can only `sample`."""
         if self.kind == "step":
             return [(1.0, self.model.step(state, action))]
@@ -57,7 +57,7 @@ class Dynamics:
             return found
         return [(1.0 / self.drawn, self.sample(state, action)) for _ in range(self.drawn)]
 
-    def sample(self, state: Any, action: Any) -> Outcome:
+    def sample(self, state: object, action: Any) -> Outcome:
         """A draw from a model that can `sample`."""
         return self.model.sample(state, action, self.generator)
 
@@ -67,7 +67,7 @@ class Dynamics:
             return self.model.step
         return self.sample if self.kind == "sample" else lambda state, action: self.draw(state, action, chance())
 
-    def draw(self, state: Any, action: int, place: float) -> Outcome:
+    def draw(self, state: object, action: int, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) of the probabilities laid end to end.
 
         Rollouts spend most of their time here: probabilities are checked on the way.
@@ -92,7 +92,7 @@ class Dynamics:
             drawn = next(pair for pair in reversed(found) if pair[0] > 0.0)
         return drawn[1]
 
-    def refuse_hidden_state(self, state: Any) -> None:
+    def refuse_hidden_state(self, state: object) -> None:
         """Refuses a sampler that does not repeat itself with an equal generator."""
         if self.kind != "sample":
             return
@@ -107,7 +107,7 @@ class Dynamics:
                     )
 
 
-def check_probabilities(outcomes: Any, state: Any, action: int) -> None:
+def check_probabilities(outcomes: Any, state: object, action: int) -> None:
     """Refuses outcomes whose probabilities are negative or do not sum to 1."""
     try:
         chances = [chance for chance, _ in outcomes]
@@ -142,7 +142,7 @@ def same_outcome(one: Outcome, two: Outcome) -> bool:
         return True
 
 
-def state_key(state: Any) -> Hashable:
+def state_key(state: object) -> Hashable:
     """Something hashable that is equal for equal states; a TypeError if there is no such thing.
 
     Arrays, lists, dicts and sets are taken by their contents.
@@ -166,11 +166,11 @@ def state_key(state: Any) -> Hashable:
     raise TypeError(f"a {kind.__name__} has no key")
 
 
-def identity_of(model: Any) -> Callable[[Any], Hashable]:
+def identity_of(model: object) -> Callable[[Any], Hashable]:
     """What tells states apart: the model's `identity`, or `state_key`."""
     identity = getattr(model, "identity", None)
 
-    def key(state: Any) -> Hashable:
+    def key(state: object) -> Hashable:
         try:
             found = state_key(state) if identity is None else identity(state)
             hash(found)

@@ -146,7 +146,7 @@ class Simulator(NamedTuple):
                 returns[lane] = rules.rollout_return(before[lane], returns[lane], doubt_discount[lane], config)
         return returns, sigmas
 
-    def worst_return(self, state: Any, longest: int) -> float:
+    def worst_return(self, state: object, longest: int) -> float:
         """V_min where `worst` is not given: the worst return of one simulation from the root, at most 0.
 
         A rollout that is cut at `depth` is taken to go on like that for as many steps as the search can look ahead.

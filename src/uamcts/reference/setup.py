@@ -12,6 +12,7 @@ from uamcts.mcts.search import longest_path
 from uamcts.reference.guides import Guides
 from uamcts.reference.models import Dynamics
 from uamcts.reference.rollouts import Simulator
+from uamcts.reference.tree import Draws
 
 
 class Setup:
@@ -19,7 +20,7 @@ class Setup:
 
     def __init__(
         self,
-        draws: Any,
+        draws: Draws,
         dynamics: Dynamics,
         uncertainty: Callable[[Any, int], float] | None,
         config: SearchConfig,
@@ -42,7 +43,7 @@ class Setup:
         self.simulator = self.simulator._replace(config=config)
         self.below_doubt = self.rules.below_doubt(config, True)
 
-    def settle_worst(self, state: Any) -> None:
+    def settle_worst(self, state: object) -> None:
         """Finds V_min where a rule set needs it and it is not given."""
         if not self.config.reads("worst") or self.config.worst is not None or self.uncertainty is None:
             return

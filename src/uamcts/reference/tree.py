@@ -21,7 +21,7 @@ class PythonModel(Protocol):
 
     num_actions: int
 
-    def step(self, state: Any, action: int) -> tuple[Any, float, bool]: ...
+    def step(self, state: object, action: int) -> tuple[Any, float, bool]: ...
 
 
 class Node:
@@ -34,7 +34,7 @@ class Node:
     __slots__ = ("action", "bias", "children", "deleted", "doubted", "keep", "outcomes", "prior", "probability",
                  "reward", "state", "terminal", "total", "uncertainty", "visits", "weight")  # fmt: skip
 
-    def __init__(self, action: Any, state: Any, reward: float, terminal: bool, uncertainty: float):
+    def __init__(self, action: Any, state: object, reward: float, terminal: bool, uncertainty: float):
         self.action = action
         self.state = state
         self.reward = reward

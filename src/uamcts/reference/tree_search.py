@@ -30,7 +30,7 @@ class TreeSearch:
             scale = self.rules.deletion_scale if self.config.deletion_scale is None else self.config.deletion_scale
             self.deletion_chance = 1.0 - self.config.tau / scale
 
-    def search(self, state: Any, end: float | None) -> Result:
+    def search(self, state: object, end: float | None) -> Result:
         root = self.plant(state)
         iteration = 0
         while iteration < self.config.iterations:
@@ -50,7 +50,7 @@ class TreeSearch:
             iteration += 1
         return self.result(root, iteration)
 
-    def plant(self, state: Any) -> Node:
+    def plant(self, state: object) -> Node:
         """The root, expanded if the rule set says so."""
         root = Node(None, state, 0.0, False, 0.0)
         before = None if self.previous is None else self.reusable(self.previous.tree, state)
@@ -93,7 +93,7 @@ class TreeSearch:
             places.append(child)
         return child
 
-    def outcome(self, state: Any, node: Node) -> Node:
+    def outcome(self, state: object, node: Node) -> Node:
         """The outcome of an action with the greatest p / (n + 1); draws come one a visit, up to `config.outcomes`."""
         outcomes, dynamics = node.outcomes, self.dynamics
         assert outcomes is not None  # noqa: S101 (the caller has looked)
@@ -167,7 +167,7 @@ class TreeSearch:
             for outcome in child.outcomes or ():
                 outcome.doubted = child.doubted
 
-    def child(self, state: Any, action: Any, uncertainty: float) -> Node:
+    def child(self, state: object, action: Any, uncertainty: float) -> Node:
         """A new child with its outcomes, if the model is random."""
         if not self.dynamics.random:
             following, reward, terminal = self.dynamics.model.step(state, action)
@@ -221,7 +221,7 @@ class TreeSearch:
 
     # Reuse and the move
 
-    def reusable(self, root: Node, state: Any) -> Node | None:
+    def reusable(self, root: Node, state: object) -> Node | None:
         """The most visited outcome of the root's actions that is `state`, if what lies below it still holds.
 
         Below a doubtful transition the search was less careful: now that its outcome is known, nothing is kept.

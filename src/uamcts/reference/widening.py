@@ -20,7 +20,7 @@ DRAWN_AT_ONCE = 1000
 class Proposals:
     """Draws actions for a state: by the policy, by the model's `actions(state, rng)`, or within its bounds."""
 
-    def __init__(self, model: Any, policy: Callable | None, rng: np.random.Generator):
+    def __init__(self, model: object, policy: Callable | None, rng: np.random.Generator):
         function("policy", policy, "(state, rng) -> an action")
         self.rng, self.bounds = rng, action_bounds(getattr(model, "action_space", None))
         self.waiting: list[Any] = []
@@ -31,7 +31,7 @@ class Proposals:
                 "high) with finite bounds, actions(state, rng), or the search a policy(state, rng)"
             )
 
-    def __call__(self, state: Any) -> Any:
+    def __call__(self, state: object) -> Any:
         """A proposed action, within the bounds if there are any."""
         if self.draw is None:
             if not self.waiting:
@@ -84,7 +84,7 @@ def check_widening(widening: Any) -> tuple[float, float]:
     return k, alpha
 
 
-def refuse_finite_only(config: SearchConfig, prior: Any, model: Any) -> None:
+def refuse_finite_only(config: SearchConfig, prior: object, model: object) -> None:
     """Refuses what needs a finite number of actions."""
     what = None
     if config.graph:

@@ -16,12 +16,12 @@ Kind = tuple[type, ...] | Callable[[Any], bool]
 NUMBER = (int, float, type(None))
 
 
-def is_interval(value: Any) -> bool:
+def is_interval(value: object) -> bool:
     """Whether this is a pair of numbers, or None."""
     return value is None or (isinstance(value, list) and len(value) == 2 and all(isinstance(x, NUMBER) for x in value))
 
 
-def is_numbers(value: Any) -> bool:
+def is_numbers(value: object) -> bool:
     """Whether this is a list of numbers, of which some may be None."""
     return isinstance(value, list) and all(isinstance(part, NUMBER) for part in value)
 
@@ -94,7 +94,7 @@ def check_lengths(path: Path, entry: Entry, fields: tuple[str, ...], place: str)
         raise _damage_error(path, f"{', '.join(fields)} of {place} are not equally long")
 
 
-def check_field(path: Path, entry: Any, field: str, kind: Kind, place: str) -> None:
+def check_field(path: Path, entry: object, field: str, kind: Kind, place: str) -> None:
     """Raises a ValueError if `entry` has no such field, or has it with another type."""
     if not isinstance(entry, dict) or field not in entry:
         raise _damage_error(path, f"{place} has no {field!r}")

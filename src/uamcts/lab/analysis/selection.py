@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from uamcts import names
 from uamcts.lab.analysis.forms import Entry
@@ -14,7 +14,7 @@ from uamcts.presets import RULES
 ORDER = [algorithm.key for algorithm in names.TABLE]
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether this is a finite number."""
     return isinstance(value, int | float) and math.isfinite(value)
 

@@ -146,7 +146,7 @@ def curves(episodes: Episodes) -> list[dict[str, Any]]:
     return found
 
 
-def plain(value: Any) -> float | None:
+def plain(value: float) -> float | None:
     """A number for JSON: None if it is not finite."""
     return float(value) if math.isfinite(value) else None
 

@@ -32,7 +32,7 @@ def write_summary(folder: Path, episodes: Episodes, claims: list[dict], about: d
     return summary
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> Any:
     """The same value in JSON's own types; numbers that are not finite become null."""
     if isinstance(value, dict):
         return {str(name): to_json(part) for name, part in value.items()}

@@ -182,7 +182,7 @@ def _compared_means(numbers: dict[str, Any]) -> dict[str, Any]:
     return means
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if not is_number(value):
         return "–" if value is None else str(value)
     return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from uamcts.lab.analysis.selection import is_number
 from uamcts.lab.report.style import INK, LINE, PAPER
@@ -149,18 +149,19 @@ def render(title: str, body: Iterable[Block]) -> str:
     return page.render(title=title, body=list(body), policy=policy, style=style, script=script)
 
 
-def number(value: Any, places: int = 2) -> Cell:
+def number(value: object, places: int = 2) -> Cell:
     """A cell with a number; a dash, sorted last, if it is none."""
     if not is_number(value):
         return Cell("–", "", "number")
     return Cell(f"{value:,d}" if isinstance(value, int) else f"{value:,.{places}f}", value, "number")
 
 
-def interval(ends: Any, places: int = 2) -> Cell:
+def interval(ends: Sequence[float | None] | None, places: int = 2) -> Cell:
     """A cell with an interval, sorted by its lower end."""
-    if not ends or not all(map(is_number, ends)):
+    found = [end for end in ends or () if is_number(end)]
+    if not found or len(found) < len(ends or ()):
         return Cell("–", "", "number")
-    return Cell(f"{ends[0]:,.{places}f} to {ends[1]:,.{places}f}", float(ends[0]), "number")
+    return Cell(f"{found[0]:,.{places}f} to {found[1]:,.{places}f}", float(found[0]), "number")
 
 
 def drawing(svg: str, stem: str, caption: str) -> Picture:

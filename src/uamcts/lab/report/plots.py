@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -62,7 +61,7 @@ def offline(rows: Sequence[Entry], title: str, rules: str) -> Figure:
     return figure
 
 
-def _below_bar(algorithm: str, tau: float | None, c: Any) -> str:
+def _below_bar(algorithm: str, tau: float | None, c: object) -> str:
     """The label below a bar."""
     settings = [f"c = {exploration(c)}", *([] if tau is None else [f"tau = {tau:g}"])]
     return "\n".join([names.short_title(algorithm), *settings])

@@ -60,7 +60,7 @@ def title_of(found: Summary, experiment: str, domain: str) -> str:
     return ", ".join([style.title_of(domain), *words, "own experiment"])
 
 
-def _pairs(value: Any) -> dict[str, Any]:
+def _pairs(value: object) -> dict[str, Any]:
     """Names and values that JSON stores as a list of pairs."""
     pairs = value if isinstance(value, list) else []
     return {str(pair[0]): pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2}
@@ -164,7 +164,7 @@ def _results(rows: list[Entry], experiment: str, domain: str) -> Iterator[Block]
     yield Table("next to the paper" if papers else "results", heads, lines)
 
 
-def _c(value: Any) -> Cell:
+def _c(value: object) -> Cell:
     return Cell(style.exploration(value), float(value), "number") if is_number(value) else page.number(None)
 
 
@@ -238,7 +238,7 @@ def _settings(found: Summary, rows: list[Entry], curves: list[Entry], experiment
     return settings
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """A recorded setting as text."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {describe(part)}" for key, part in value.items())

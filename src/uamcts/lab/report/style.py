@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from matplotlib import rc_context
@@ -58,7 +58,7 @@ def title_of(experiment: str) -> str:
     return IN_WORDS.get(experiment, experiment.replace("_", " "))
 
 
-def exploration(c: Any) -> str:
+def exploration(c: object) -> str:
     """c as a label: √2, not 1.4142."""
     if not is_number(c):
         return "?"
@@ -101,7 +101,7 @@ def new_axes(title: str, xlabel: str, ylabel: str, size: tuple[float, float] = S
     return figure, axes
 
 
-def add_legend(axes: Axes, **options: Any) -> None:
+def add_legend(axes: Axes, **options: object) -> None:
     """Adds a legend if there is anything to explain."""
     handles, _ = axes.get_legend_handles_labels()
     if handles:
@@ -122,7 +122,10 @@ def error_lengths(row: Entry) -> list[list[float]]:
     return [[max(row["mean"] - low, 0.0)], [max(high - row["mean"], 0.0)]]
 
 
-def draw_band(axes: Axes, x: Any, middle: Any, low: Any, high: Any, **line: Any) -> None:
+Curve: TypeAlias = Sequence[float] | np.ndarray
+
+
+def draw_band(axes: Axes, x: Curve, middle: Curve, low: Curve, high: Curve, **line: Any) -> None:
     """Draws a line with a band around it."""
     every = slice(None, None, max(1, len(x) // POINTS))
     x, middle, low, high = (np.asarray(part, np.float64)[every] for part in (x, middle, low, high))

@@ -75,7 +75,7 @@ def _option(name: str) -> str:
     return f"--{name}" if name.startswith("option ") else OPTIONS.get(name, name)
 
 
-def _are_pairs(value: Any) -> bool:
+def _are_pairs(value: object) -> bool:
     """Whether this is a list of pairs of a name and something."""
     return isinstance(value, list) and all(
         isinstance(part, list) and len(part) == 2 and isinstance(part[0], str) for part in value
@@ -88,13 +88,13 @@ def _are_parts(there: Any, here: Any) -> bool:
     return lists and all(isinstance(part, dict) for part in [*there, *here])
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """A value as a user would type or read it."""
     text = value if isinstance(value, str) else _plain(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if value is None or value == []:
         return "the default"
     if isinstance(value, list):

@@ -95,7 +95,7 @@ def domain_options(given: Sequence[str]) -> Options:
     return tuple(options.items())
 
 
-def _tuples(value: Any, deepest: int = 3) -> Any:
+def _tuples(value: object, deepest: int = 3) -> Any:
     """A JSON value with lists turned into tuples; values nested too deeply raise a ValueError."""
     if not isinstance(value, list):
         return value

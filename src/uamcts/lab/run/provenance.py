@@ -67,7 +67,7 @@ def collect(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "unknown" if value is None else str(value)
 
 

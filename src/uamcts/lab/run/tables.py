@@ -83,7 +83,7 @@ def empty_table() -> Episodes:
     return {name: np.zeros(0, object if kind is str else kind) for name, kind in COLUMNS.items()}
 
 
-def constants(count: int, **values: Any) -> dict[str, np.ndarray]:
+def constants(count: int, **values: object) -> dict[str, np.ndarray]:
     """Columns that hold the same value in each of `count` rows."""
     return {
         name: np.full(count, value, object if COLUMNS[name] is str else COLUMNS[name]) for name, value in values.items()

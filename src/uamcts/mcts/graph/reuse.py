@@ -6,8 +6,6 @@ find no room, the last made first, are dropped: their nodes keep their values an
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
@@ -18,7 +16,7 @@ from uamcts.mcts.graph.table import enter_many, key_words, look_up
 from uamcts.types import PyTree
 
 
-def check_fit(previous: Any, fresh: Graph) -> None:
+def check_fit(previous: PyTree, fresh: Graph) -> None:
     """Refuses what is not a graph of the same problem; the model itself cannot be compared."""
     if not isinstance(previous, Graph):
         raise ValueError(

@@ -10,7 +10,7 @@ horizon on the same graph, exact on what it covers.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -56,7 +56,7 @@ def graph_search(
     config: SearchConfig,
     cache: PyTree = None,
     horizon: Number = None,
-    previous: Any = None,
+    previous: PyTree = None,
 ) -> SearchResult:
     """One search from `state` on a graph of states: pure and unbatched.
 
