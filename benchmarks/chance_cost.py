@@ -14,6 +14,10 @@ import argparse
 import time
 from typing import Any
 
+from uamcts.runtime.jax_setup import prepare_jax
+
+prepare_jax()
+
 import jax
 import jax.numpy as jnp
 from graph_search import (
