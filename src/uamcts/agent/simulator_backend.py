@@ -111,13 +111,16 @@ class SimulatorBackend:
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
-        config = self.config.with_tau(self.tau)
+        config = self.config
+        changed: dict[str, Any] = {}
+        if config.reads("tau"):
+            changed["tau"] = self.tau
         if config.worst is None and config.reads("worst"):
-            config = replace(config, worst=self._worst())
+            changed["worst"] = self._worst()
         if self.searching.chooses and not config.graph and self.planner.num_actions is not None:
             needed = horizon is not None and isinstance(self.planner, CompiledPlanner)
-            config = replace(config, graph=needed or self.planner.state_recurrence.recurs)
-        return config
+            changed["graph"] = needed or self.planner.state_recurrence.recurs
+        return replace(config, **changed)
 
     @property
     def note(self) -> str:
@@ -198,11 +201,11 @@ class SimulatorBackend:
             self._previous = None
 
     def learn(self) -> bool:
-        self.stale_doubt = True
-        return all_or_nothing(self, lambda backend: backend._learn())
+        return all_or_nothing(self, lambda backend: backend._learn(anew=True))
 
-    def _learn(self) -> bool:
+    def _learn(self, anew: bool = False) -> bool:
         """Refits the uncertainty; lowers tau if there is a schedule."""
+        self.stale_doubt |= anew
         self._fit()
         if self.schedule is not None:
             before, self.tau = self.tau, float(self.schedule.decay(jnp.float32(self.tau)))
@@ -265,7 +268,6 @@ class SimulatorBackend:
         Searches are not saved, and neither is an estimator: it is fitted to the experience, which is.
         """
         if self.chosen is not None:
-            self.stale_doubt = True
             self._fit()
         self.planner.settle()
         self._previous = None
