@@ -95,6 +95,7 @@ class Programs:
         simulator, (variant, fitted, facts) = self.simulator, known
         kind = simulator.kind
         call: Any = self.step(variant) if kind == "step" else simulator.call(kind, variant.params)
+        call = _normalised(call) if kind == "outcomes" else call
         uncertainty: Any = no_uncertainty if fitted is None else fitted.uncertainty(self.numbers, simulator.num_actions)
         if facts is not None:
 
@@ -240,6 +241,17 @@ class Programs:
         words = jax.random.bits(jax.random.key(0), (TRIES,), jnp.uint32)
         steps: tuple[PyTree, jax.Array, PyTree, jax.Array] = jax.lax.scan(one, state, words)[1]
         return steps
+
+
+def _normalised(outcomes: Callable[..., Any]) -> Callable[..., Any]:
+    """`outcomes` whose probabilities sum to 1: with another value of one of them, the others no longer fit."""
+
+    def normalised(state: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
+        after, chances = outcomes(state, action)
+        total = jnp.sum(chances)
+        return after, jnp.where(jnp.abs(total - 1.0) < 1e-5, chances, jnp.maximum(chances, 0.0) / total)
+
+    return normalised
 
 
 def _certain(outcome: Transition) -> tuple[Transition, jax.Array]:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from uamcts.agent.corrected_planner import CorrectedPlanner
+from uamcts.agent.corrector_files import CANDIDATES, CorrectorFiles
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome
-from uamcts.arguments import real, shown, whole
+from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual, wrap_differences
 from uamcts.corrections.trials import Fit
+from uamcts.errors import SimulatorError
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
-CANDIDATES = ("none", "parameters", "residual", "both")
 FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
 FIRST_FIT, GROWTH = 5, 1.4
@@ -33,7 +35,7 @@ LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
 there must be so many; and confirmed once so many more are explained."""
 
 
-class Corrector:
+class Corrector(CorrectorFiles):
     """The corrections of one simulator.
 
     Args:
@@ -42,10 +44,10 @@ class Corrector:
         allowed: Which kinds of corrections may be used.
     """
 
-    def __init__(self, planner: Any, given: Any, allowed: Sequence[str] = CORRECTIONS):
+    def __init__(self, planner: CorrectedPlanner, given: Any, allowed: Sequence[str] = CORRECTIONS):
         self.planner, self.allowed = planner, frozenset(allowed)
         if "parameters" not in self.allowed and given:
-            raise ValueError(f"parameters is {shown(given)}, but corrections leaves 'parameters' out; add it")
+            raise ValueError(f"parameters is {short_repr(given)}, but corrections leaves 'parameters' out; add it")
         given = given if "parameters" in self.allowed else ()
         self.choice = Choice(given, planner.parameters(), planner.name, not planner.deterministic)
         self.referee = Referee(CANDIDATES)
@@ -67,9 +69,11 @@ class Corrector:
         """Whether a parameter that the user has named is planned with from the first transition on."""
         self._next = 1 if self._posterior else FIRST_FIT
         self.floor = 1e-6
+        self.feature_names: tuple[str, ...] = ()
+        """What the numbers of a state are called in reports."""
         self._variants: dict[str, Any] = {}
 
-    def copy(self, planner: Any) -> Corrector:
+    def copy(self, planner: CorrectedPlanner) -> Corrector:
         """A copy that goes on by itself."""
         twin = copy.copy(self)
         twin.planner, twin.referee, twin._variants = planner, self.referee.copy(), dict(self._variants)
@@ -80,12 +84,6 @@ class Corrector:
         """Whether there is anything that could be corrected."""
         return bool(self.choice.believed) or ("residual" in self.allowed and self.planner.can_shift)
 
-    @property
-    def candidates(self) -> list[str]:
-        """Those that can be used now."""
-        ready = {"none": True, "parameters": self.fit is not None, **dict.fromkeys(self.residuals, True)}
-        return [name for name in CANDIDATES if ready.get(name, False)]
-
     def variant(self, name: str | None = None) -> Any:
         """The simulator with a candidate's corrections; by default those in use."""
         name = self.in_use if name is None else name
@@ -93,6 +91,18 @@ class Corrector:
             values = self.fit.values if self.fit is not None and name in ("parameters", "both") else {}
             self._variants[name] = self.planner.variant(values, self.residuals.get(name))
         return self._variants[name]
+
+    def withdraw(self) -> None:
+        """Gives up the corrections in use for good: the simulator fails with them."""
+        if self.in_use in ("parameters", "both") and self.fit is not None:
+            self.choice, self.fit = self.choice.without(self.fit.values), None
+        if self.in_use in ("residual", "both"):
+            self.allowed -= {"residual"}
+        self.residuals = (
+            {} if "residual" not in self.allowed else {k: v for k, v in self.residuals.items() if k != "both"}
+        )
+        self.referee.clear()
+        self.in_use, self._variants, self._scores, self._suspected = "none", {}, (), 0
 
     def judge(self, state: Any, action: Any, real: Any, outcome: Outcome, measure: Measure, scales: Any) -> None:
         """Lets every candidate predict a transition that none has learned from."""
@@ -189,7 +199,10 @@ class Corrector:
             self.floor = max(1e-4 * float(np.median(errors[rows][wrong])), 1e-10)
         exact = False
         if self.choice.believed:
-            trials = self.planner.trials([experience.raw[row] for row in rows], experience, rows, measure, self.floor)
+            places = rows.tolist()
+            trials = self.planner.trials(
+                [experience.raw[row] for row in places], experience, places, measure, self.floor
+            )
             if trials is not None:
                 found = fit_parameters(trials, self.choice, len(trials.seen), self.fit)
                 self.fit = self._materially(found)
@@ -220,69 +233,26 @@ class Corrector:
         rows = latest[[experience.raw[row] is not None for row in latest]]  # a file may lack states
         if "residual" not in self.allowed or len(rows) < 8 or not self.planner.can_shift:
             return
+        self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
         columns = {name: experience.column(name)[rows] for name in ("features", "action", "real_features")}
-        believed = {"residual": experience.column("believed_features")[rows]}
+        believed = {"residual": [experience.column(f"believed_{name}")[rows] for name in ("features", "reward")]}
         if self.fit is not None:
             raw = [experience.raw[row] for row in rows]
-            believed["both"] = self.planner.next_features(raw, self.planner.variant(self.fit.values, None))
-        for name, predicted in believed.items():
+            with contextlib.suppress(SimulatorError):  # it may fail with these values
+                believed["both"] = list(self.planner.predict_next(raw, self.planner.variant(self.fit.values, None)))
+        real_rewards = experience.column("real_reward")[rows]
+        for name, (predicted, rewards) in believed.items():
             apart = wrap_differences(
                 columns["real_features"] - predicted, columns["features"], columns["real_features"]
             )
-            found = Residual.fit(columns["features"], columns["action"], apart, self.planner.num_actions)
+            paid = np.zeros(len(rows))
+            if not self.planner.judges_rewards:
+                paid = np.nan_to_num(real_rewards - rewards)
+                paid[np.abs(paid) <= 1e-6 * np.abs(rewards)] = 0.0  # rounding
+            differences = np.column_stack([apart, paid])
+            found = Residual.fit(columns["features"], columns["action"], differences, self.planner.num_actions)
             if found is not None:  # else the one before stays, as long as the referee likes it
                 self.residuals = {**self.residuals, name: found}
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """All that was learned, to be saved."""
-        words = {
-            "fit": None if self.fit is None else [self.fit.values, self.fit.ranges, list(self.fit.instead)],
-            "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
-            "next": self._next, "floor": self.floor, "residuals": list(self.residuals),
-        }  # fmt: skip
-        parts = {
-            f"{name}.{part}": array for name, one in self.residuals.items() for part, array in one.arrays().items()
-        }
-        scores = {f"referee.{name}": array for name, array in self.referee.arrays().items()}
-        return {"words": np.frombuffer(json.dumps(words).encode(), np.uint8), **parts, **scores}
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Restores what `arrays` returned; raises an error that says what is wrong with other arrays."""
-        if "words" not in arrays or arrays["words"].dtype != np.uint8 or arrays["words"].ndim != 1:
-            raise ValueError("the corrections have no words")
-        words = json.loads(arrays["words"].tobytes().decode())
-        fit = words["fit"]
-        if fit is not None:
-            values = {name: real(name, value) for name, value in fit[0].items()}
-            unknown = [name for name in values if name not in self.choice.believed]
-            if unknown:
-                raise ValueError(f"it has a value for the parameter {unknown[0]!r}, which the simulator does not have")
-            ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in fit[1].items()}
-            if ranges.keys() != values.keys():
-                raise ValueError("its ranges are of other parameters than its values")
-            fit = Fit(values, ranges, tuple(map(str, fit[2])))
-        residuals = {
-            name: Residual.of(
-                {part.removeprefix(f"{name}."): array for part, array in arrays.items() if part.startswith(f"{name}.")}
-            )
-            for name in words["residuals"]
-            if name in CANDIDATES
-        }
-        wanted = {"words", *(f"referee.{name}" for name in self.referee.arrays())}
-        wanted |= {f"{name}.{part}" for name, residual in residuals.items() for part in residual.arrays()}
-        if wanted != arrays.keys():
-            raise ValueError(f"{min(wanted ^ arrays.keys())} is missing or not part of it")
-        referee = Referee(CANDIDATES)
-        referee.restore(
-            {name.removeprefix("referee."): array for name, array in arrays.items() if name.startswith("referee.")}
-        )
-        scores = tuple(real("score", score) for score in words["scores"])
-        since, wait = whole("since", words["since"], 0), whole("next", words["next"], 0)
-        changes = tuple(whole("change", step, 0) for step in words["changes"])
-        floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
-        self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
-        self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
-        self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
 
     def sentences(self) -> list[str]:
         """What is corrected and why, in plain words."""
@@ -294,5 +264,8 @@ class Corrector:
                 also = f"; {' or '.join(self.fit.instead)} would explain the same" if self.fit.instead else ""
                 said.append(f"{name} is about {value:.4g}{around}, not {self.choice.believed[name]:g}: corrected{also}")
         if self.in_use in ("residual", "both"):
-            said.append(f"next states are shifted by what was learned: {self.residuals[self.in_use].describe()}")
+            residual = self.residuals[self.in_use]
+            words = residual.describe(self.feature_names)
+            what = " and rewards" if residual.changes_rewards else ""
+            said.append(f"next states{what} are shifted by what was learned: {words}")
         return said

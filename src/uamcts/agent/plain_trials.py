@@ -29,7 +29,7 @@ WORST = 1e4
 
 
 class ResidualSimulator:
-    """A deterministic simulator whose next states are shifted by a residual."""
+    """A deterministic simulator whose next states and rewards are shifted by a residual."""
 
     kind = "step"
 
@@ -38,6 +38,7 @@ class ResidualSimulator:
         self.num_actions, self.name = simulator.num_actions, simulator.name
         self.identity = self.key = simulator.key
         self._call, self._all_numbers, self._judges = simulator.call, simulator.all_numbers, simulator.judges
+        self._pays = residual.num_outputs > residual.num_features
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
@@ -62,12 +63,13 @@ class ResidualSimulator:
             shift = self.residual.shift(simulator.features(state).tolist(), action)
             if shift is None or not any(shift):
                 return outcome
-            shifted = simulator.rebuild(following, simulator.features(following) + shift)
+            features = simulator.features(following)
+            shifted = simulator.rebuild(following, features + shift[: features.size])
             if shifted is None:
                 return outcome
         if self._judges:
             reward, over = simulator.judge(state, action, shifted, reward, over)
-        return shifted, reward, over
+        return shifted, reward + (shift[-1] if self._pays else 0.0), over
 
 
 class Sighting(NamedTuple):

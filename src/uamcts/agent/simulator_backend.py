@@ -24,9 +24,11 @@ from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
+from uamcts.agent.way_out import PACED, find_way_out, is_hopeless
 from uamcts.arguments import action_number, flag, real, shown, whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
+from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.schedule import Schedule
@@ -66,7 +68,8 @@ class SimulatorBackend:
         self.journal = Journal()
         self._doubt, self._stale_doubt = FittedDoubt(None), True
         self.tau = float(config.tau if schedule is None else schedule.start)
-        self.steps, self.acts = 0, 0
+        self.steps, self.acts, self._paced = 0, 0, 0
+        self._way_out: int | None = None
         self.loss: float | None = None
 
     @property
@@ -95,10 +98,23 @@ class SimulatorBackend:
         config = self._settings(horizon)
         usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
         before = self._previous.plan if usable and self._previous is not None else None
-        found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon, before)
+        try:
+            found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon, before)
+        except SimulatorError:
+            if not self._withdraw_corrections():
+                raise
+            found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon)
         self.acts += 1
         self._previous = Previous(found, horizon)
-        return found
+        self._way_out = self._find_way_out(state, found)
+        return found if self._way_out is None else found._replace(action=np.int32(self._way_out))  # type: ignore[arg-type]
+
+    def _find_way_out(self, state: Any, found: Any) -> int | None:
+        """An action that leads to what was never tried, if the agent paces about; None if not."""
+        facts, scales = self.planner.patched, self.experience.scales
+        if facts is None or self._paced < PACED or not facts.may_deny_a_way or not is_hopeless(found, scales.reward):
+            return None
+        return find_way_out(self.planner, facts.facts, state, self.experience.mean_reward, scales.reward)
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
@@ -114,6 +130,8 @@ class SimulatorBackend:
     def note(self) -> str:
         """What was corrected in the model of the last search, and whether that was on a graph if the agent decides."""
         said = self.corrector.sentences()
+        if self._way_out is not None:
+            said.append("nothing that is known leads on: this leads to an action that was never tried")
         if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
             said.append(explain_recurrence(self.planner.state_recurrence))
         return "\n".join(said)
@@ -165,8 +183,11 @@ class SimulatorBackend:
         assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
         used, own = believed, (self.measure.own_error(following, after),) * 2
         if self.corrector.in_use != "none":
-            corrected, used = self.planner.predict(state, given, actual, self.corrector.variant())
-            own = own[0], self.measure.own_error(following, corrected)
+            try:
+                corrected, used = self.planner.predict(state, given, actual, self.corrector.variant())
+                own = own[0], self.measure.own_error(following, corrected)
+            except SimulatorError:
+                self._withdraw_corrections()
         complete = paid is not None and over is not None
         real_outcome = Outcome(self.planner.features(following), paid, over)
         row = Row(
@@ -198,6 +219,8 @@ class SimulatorBackend:
         scales = self.experience.scales
         self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
         self._stale_doubt |= self._speaks_about_doubt(row)
+        if self._paced < PACED and self.planner.patched is not None:  # whoever has paced about once may do so again
+            self._paced = self._paced + 1 if self.planner.patched.knows(row.state, row.number) else 0
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state)
         if self.corrector.update(self.experience, self.measure):
@@ -214,10 +237,24 @@ class SimulatorBackend:
     def _use_corrections(self) -> None:
         """Plans with other corrections from now on; what was seen is judged anew by them."""
         variant = self.corrector.variant()
-        self.planner.use(variant)
         self._previous = None
-        predicted = self.planner.predict_rows(self.experience.raw[: self.experience.count], variant, self.measure)
+        try:
+            self.planner.use(variant)
+            predicted = self.planner.predict_rows(self.experience.raw[: self.experience.count], variant, self.measure)
+        except SimulatorError:
+            if not self._withdraw_corrections():
+                raise
+            return
         self.experience.judge_anew(predicted, self.measure)
+
+    def _withdraw_corrections(self) -> bool:
+        """Plans in the simulator alone from now on, because it fails with its corrections; False if it has none."""
+        if self.corrector.in_use == "none":
+            return False
+        self.corrector.withdraw()
+        self._use_corrections()
+        self._stale_doubt = True
+        return True
 
     def _forget(self, state: Any) -> None:
         """Drops what the last search found out and what does not hold any more: outcomes of `state` have changed."""

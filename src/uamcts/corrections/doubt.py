@@ -34,6 +34,9 @@ FEWEST = 6
 """Transitions from which one can tell what is usual."""
 MOST_DOUBTFUL = 0.5
 """Where a larger share of transitions is doubtful, doubt has nothing to choose between."""
+SMALLEST_OF_STATE, SMALLEST_OF_REST = 1e-4, 1e-3
+"""Smaller errors are no reason to avoid a transition, not even where everything else is predicted exactly: a hundredth
+of the spread of the states, or a thirtieth of that of the rewards."""
 ALONE = 0.02
 """How improbable deviations must be as chance, before a transition of a random world is doubtful."""
 
@@ -76,7 +79,8 @@ def doubtful(seen: Evidence, slips: float) -> np.ndarray:
     world, a transition counts if it deviates more often than by chance; `slips` is how often transitions deviate.
     """
     usual = seen.usual_errors
-    found = (seen.state_errors > usual[0]) | (seen.other_errors > usual[1])
+    found = seen.state_errors > max(usual[0], SMALLEST_OF_STATE)
+    found |= seen.other_errors > max(usual[1], SMALLEST_OF_REST)
     if max(usual) > 0.0 and found.any():
         found &= _supported(seen, found)
     if slips > 0.0:

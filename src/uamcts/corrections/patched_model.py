@@ -93,6 +93,11 @@ class PatchedModel:
         """Whether a deterministic model has met a world with chance: earlier outcomes have returned."""
         return self.kind == "step" and self.contradictions >= NOISY
 
+    @property
+    def may_deny_a_way(self) -> bool:
+        """Whether a deterministic model is known to be wrong somewhere, in a world without chance."""
+        return self.kind == "step" and not self.noisy and bool(self._contradicting)
+
     def remember(
         self,
         state: State,
@@ -216,7 +221,9 @@ class PatchedModel:
         believed, counts = predicted_outcomes(self.model, fact.state, action), list(fact.outcomes.values())
         if self.kind != "step":
             return mix(believed, counts, self.key, self.kind, self.prior_weight)
-        return mix(believed, counts, self.key, "outcomes", self.prior_weight if self.noisy else DETERMINISTIC, True)
+        total = sum(count.times for count in counts)
+        weight = self.prior_weight if self.noisy else total / (DETERMINISTIC ** -min(total, 100) - 1.0)
+        return mix(believed, counts, self.key, "outcomes", weight, True)
 
     def twin(self) -> PatchedModel:
         """A copy that goes on by itself, as long as every change of its tables is written to its journal."""

@@ -20,10 +20,11 @@ NEGLIGIBLE = 0.05
 
 def describe(residual: Residual, names: Sequence[str] = ()) -> str:
     """Sentences such as "x is 0.12 lower after action 1 where y > 0.02", separated by semicolons."""
-    known = [*names, *(f"feature {number}" for number in range(len(names), residual.num_features))]
+    size = residual.num_features
+    known = [*names[:size], *(f"feature {number}" for number in range(len(names), size)), "the reward"]
     actions: dict[tuple[str, str], list[int]] = {}
     for action in range(residual.num_actions):
-        for output in range(residual.num_features):
+        for output in range(residual.num_outputs):
             for text, place in _regions(residual, action, output, known):
                 actions.setdefault((f"{known[output]} {text}", place), []).append(action)
     lines = []
