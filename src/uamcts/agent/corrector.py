@@ -30,6 +30,8 @@ FIRST_FIT, GROWTH = 5, 1.4
 """Fits come after so many transitions, then whenever there are so many times as many."""
 LONGEST_WAIT, LIFETIMES = 400, 20
 """At the latest, one comes after so many, or a twentieth of all that were seen in this world, whichever is more."""
+SURPRISES = 6
+"""One comes earlier after so many transitions that the corrected model has not predicted."""
 LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
 """A change of the world is suspected if so many of the latest transitions are wrong, unlike those before them, of which
 there must be so many; and confirmed once so many more are explained."""
@@ -61,8 +63,9 @@ class Corrector(CorrectorFiles):
         """When the world changed in a way that corrections explain."""
         self._suspected = 0
         """When it may have changed, as long as nothing explains that."""
-        self._unexplained = (0, 0)
-        """Transitions that the corrected model has not predicted, since the last fit and before."""
+        self._unexplained, self._bearable = 0, SURPRISES
+        """Transitions that the corrected model has not predicted since the last fit, and how many of them call for the
+        next one: twice as many whenever a fit has changed nothing."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
@@ -115,7 +118,7 @@ class Corrector(CorrectorFiles):
             )
         self.referee.add(scores, errors)
         if scores[self.in_use] > self._exact:
-            self._unexplained = self._unexplained[0] + 1, self._unexplained[1]
+            self._unexplained += 1
         self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]
 
     def update(self, experience: Experience, measure: Measure) -> bool:
@@ -124,9 +127,10 @@ class Corrector(CorrectorFiles):
             return False
         step, before = experience.steps, self._model()
         suspected = self._suspects_change(step)
-        surprised = self._unexplained[0] >= max(6, 0.25 * self._unexplained[1]) and self.planner.deterministic
-        if suspected or ((step >= self._next or surprised) and not self._explained()):
-            self._unexplained = 0, sum(self._unexplained)
+        surprised = self._unexplained >= self._bearable and self.planner.deterministic
+        fits = suspected or ((step >= self._next or surprised) and not self._explained())
+        if fits:
+            self._unexplained = 0
             lived = step - self.since
             wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
             self._next = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
@@ -134,6 +138,8 @@ class Corrector(CorrectorFiles):
         self.in_use = self._choose()
         self._confirm_change(step)
         changed = bool(self._model() != before)
+        if fits:
+            self._bearable = SURPRISES if changed else min(2 * self._bearable, LONGEST_WAIT)
         self._scores = () if changed else self._scores  # those of another model say nothing about this one
         return changed
 

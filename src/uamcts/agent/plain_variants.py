@@ -25,8 +25,8 @@ from uamcts.errors import SimulatorError
 
 MOST_ANSWERS = 20_000
 """Answers of the simulator that are kept, to notice one that does not repeat itself."""
-COUNTED = 200
-"""Facts, the latest ones, that parameters of a random simulator are fitted to."""
+COUNTED, DRAWN = 200, 48
+"""Facts, the latest ones, that parameters of a random simulator are fitted to; fewer, if every one takes many draws."""
 
 
 class PlainVariants:
@@ -79,7 +79,8 @@ class PlainVariants:
                 if one
             ]
         else:  # every outcome counts as often as it was seen
-            facts = list(self.patched.facts.items())[-COUNTED:]
+            most = DRAWN if self.simulator.kind == "sample" else COUNTED
+            facts = list(self.patched.facts.items())[-most:]
             seen = [
                 Sighting(fact.state, place[1], one.following, Outcome(np.zeros(0), one.reward, one.terminal), one.times)
                 for place, fact in facts

@@ -18,8 +18,8 @@ PATIENCE = 1000
 CHANGE = 0.02
 """A transition has changed if its latest outcomes are less probable than this as chance."""
 DETERMINISTIC = 0.2
-"""The share that a deterministic model keeps where what was seen once contradicts it. It is raised to the power of how
-often that was seen. So a way that is lost by a single slip is tried again if nothing else leads on, and else avoided."""
+"""The share that a deterministic model keeps where what was seen once contradicts it, raised to the power of how often
+it was seen. So a way that is lost by a single slip is tried again if nothing else leads on, and else avoided."""
 NOISY = 3.0
 """Contradictions that no change explains, after which a world has chance. An earlier outcome that returns counts like
 so many."""
