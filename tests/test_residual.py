@@ -138,7 +138,7 @@ def test_what_holds_for_one_action_says_nothing_about_another():
 
 
 def test_few_rows_of_each_of_many_actions_suffice_together():
-    features, _, _, rng = sample(60)
+    features, _, _, _ = sample(60)
     actions = np.arange(60) % 12  # five rows of each, fewer than one action alone would need
     residual = Residual.fit(features, actions, np.column_stack([np.zeros((60, 2)), 0.4 * features[:, 0]]), 12)
     for action in range(12):

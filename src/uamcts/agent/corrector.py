@@ -65,7 +65,7 @@ class Corrector(CorrectorFiles):
         """When it may have changed, as long as nothing explains that."""
         self._unexplained, self._bearable = 0, SURPRISES
         """Transitions that the corrected model has not predicted since the last fit, and how many of them call for the
-        next one: twice as many whenever a fit has changed nothing."""
+        next one: twice as many whenever that has changed nothing."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
@@ -138,8 +138,10 @@ class Corrector(CorrectorFiles):
         self.in_use = self._choose()
         self._confirm_change(step)
         changed = bool(self._model() != before)
-        if fits:
-            self._bearable = SURPRISES if changed else min(2 * self._bearable, LONGEST_WAIT)
+        if changed:
+            self._bearable = SURPRISES
+        elif fits and surprised:
+            self._bearable = min(2 * self._bearable, LONGEST_WAIT)
         self._scores = () if changed else self._scores  # those of another model say nothing about this one
         return changed
 

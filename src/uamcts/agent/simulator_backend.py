@@ -11,21 +11,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.agent.alarm import Alarm
 from uamcts.agent.backend import FilePath, Sample, all_or_nothing, counter, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
-from uamcts.agent.chance import RealOutcome
+from uamcts.agent.comparing import Comparing
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import CORRECTIONS, Corrector
 from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
-from uamcts.agent.measure import Measure, Outcome
+from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
 from uamcts.agent.way_out import PACED, find_way_out, is_hopeless
-from uamcts.arguments import action_number, flag, real, shown, whole
+from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
 from uamcts.errors import SimulatorError
@@ -39,7 +40,7 @@ def _span(config: SearchConfig) -> int:
     return config.depth + min(config.iterations, config.tree_depth)
 
 
-class SimulatorBackend:
+class SimulatorBackend(Comparing):
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
     def __init__(
@@ -70,6 +71,7 @@ class SimulatorBackend:
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts, self._paced = 0, 0, 0
         self._way_out: int | None = None
+        self._alarm = Alarm()
         self.loss: float | None = None
 
     @property
@@ -95,6 +97,7 @@ class SimulatorBackend:
         horizon = None if steps_left is None else whole("steps_left", steps_left)
         state = self._accept_state(state, "state")
         self.planner.probe(state, self.config)
+        self._alarm = self._alarm.sound(self.name)
         config = self._settings(horizon)
         usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
         before = self._previous.plan if usable and self._previous is not None else None
@@ -136,20 +139,6 @@ class SimulatorBackend:
             said.append(explain_recurrence(self.planner.state_recurrence))
         return "\n".join(said)
 
-    def _accept_state(self, state: Any, argument: str) -> Any:
-        """A state of the simulator, with as many numbers as the states that were seen."""
-        state = self.planner.accept(state, argument)
-        names = ("features", "inputs") if self.planner.num_actions is not None else ("features",)
-        known = {name: self.experience.rows[name].shape[1] for name in names if self.experience.count}
-        for name, size in {**self.planner.sizes(), **known}.items():
-            found = getattr(self.planner, name)(state).size
-            if found != size:
-                raise ValueError(
-                    f"{argument} is {shown(state)}, which has {found} {name}; those that this agent has seen, or "
-                    f"loaded from a file, have {size}, and {self.name} must give as many for every state"
-                )
-        return state
-
     def _worst(self) -> float:
         """The return expected beyond a doubtful transition, never more than 0: the mean or the worst return seen.
 
@@ -168,55 +157,13 @@ class SimulatorBackend:
         self.steps += 1
         return self._learn() if self.schedule is None or self.schedule.due(self.steps) else False
 
-    def _compare(
-        self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
-    ) -> Compared:
-        """Compares a transition with what the simulator predicts."""
-        number, part = self._split(action)
-        paid = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
-        over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
-        state, following = self._accept_state(state, "state"), self._accept_state(following, "next_state")
-        self.planner.probe(state, self.config)
-        given = action if part.size else number
-        actual = RealOutcome(following, paid, over)
-        after, believed = self.planner.predict(state, given, actual)
-        assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
-        used, own = believed, (self.measure.own_error(following, after),) * 2
-        if self.corrector.in_use != "none":
-            try:
-                corrected, used = self.planner.predict(state, given, actual, self.corrector.variant())
-                own = own[0], self.measure.own_error(following, corrected)
-            except SimulatorError:
-                self._withdraw_corrections()
-        complete = paid is not None and over is not None
-        real_outcome = Outcome(self.planner.features(following), paid, over)
-        row = Row(
-            state, given, following, self.planner.features(state), np.concatenate([self.planner.inputs(state), part]),
-            number, real_outcome, believed, used, own,
-        )  # fmt: skip
-        return Compared(
-            row, actual, (believed.reward if paid is None else paid, believed.terminal if over is None else over),
-            complete or self.planner.key(following) == self.planner.key(after),
-        )  # fmt: skip
-
-    def _split(self, action: Any) -> tuple[int, np.ndarray]:
-        """The number of an action, and what it adds to the inputs of U: a continuous action has the number 0."""
-        if self.planner.num_actions is not None:
-            return action_number(action, self.planner.num_actions, self.name), np.zeros(0, np.float32)
-        try:
-            part = np.asarray(action, np.float32).reshape(-1)
-        except (TypeError, ValueError):
-            part = np.array([np.nan])
-        if not np.all(np.isfinite(part)):
-            raise ValueError(f"action is {shown(action)}; give an action of {self.name}, finite numbers")
-        return 0, part
-
     def _keep(self, sample: Compared) -> None:
         """Judges the corrections by a transition, keeps it to learn from, and as a fact if all of it is known."""
         row = sample.row
         self.planner.read_raw(self.experience)
         self.experience.add(row, self.measure, self.journal)
         scales = self.experience.scales
+        self._alarm = self._alarm.add(self.measure.error(row.real, row.used, scales, row.own[1]))
         self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
         self._stale_doubt |= self._speaks_about_doubt(row)
         if self._paced < PACED and self.planner.patched is not None:  # whoever has paced about once may do so again

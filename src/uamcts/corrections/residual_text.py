@@ -14,6 +14,8 @@ from uamcts.corrections.residual_fit import INNER, NO_SPLIT
 if TYPE_CHECKING:
     from uamcts.corrections.residual import Residual
 
+MOST = 6
+"""Statements that are made at most."""
 NEGLIGIBLE = 0.05
 """Terms below this fraction of the largest are not mentioned."""
 
@@ -32,6 +34,8 @@ def describe(residual: Residual, names: Sequence[str] = ()) -> str:
         every = len(after) == residual.num_actions > 1
         which = "every action" if every else f"action {', '.join(map(str, after))}"
         lines.append(f"{text} after {which}{place}")
+    if len(lines) > MOST + 1:
+        lines = [*lines[:MOST], f"and {len(lines) - MOST} more of this kind"]
     return "; ".join(lines)
 
 
