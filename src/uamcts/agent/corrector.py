@@ -30,8 +30,8 @@ FIRST_FIT, GROWTH = 5, 1.4
 """Fits come after so many transitions, then whenever there are so many times as many."""
 LONGEST_WAIT, LIFETIMES = 400, 20
 """At the latest, one comes after so many, or a twentieth of all that were seen in this world, whichever is more."""
-SURPRISES = 6
-"""One comes earlier after so many transitions that the corrected model has not predicted."""
+SURPRISES, SURPRISING = 6, 2.5
+"""One comes earlier after so many transitions that were predicted worse than usual, by so many nats."""
 LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
 """A change of the world is suspected if so many of the latest transitions are wrong, unlike those before them, of which
 there must be so many; and confirmed once so many more are explained."""
@@ -64,8 +64,8 @@ class Corrector(CorrectorFiles):
         self._suspected = 0
         """When it may have changed, as long as nothing explains that."""
         self._unexplained, self._bearable = 0, SURPRISES
-        """Transitions that the corrected model has not predicted since the last fit, and how many of them call for the
-        next one: twice as many whenever that has changed nothing."""
+        """Transitions that the corrected model has predicted unusually badly since the last fit, and how many of them
+        call for the next one: twice as many every time, until everything is explained again."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
@@ -117,7 +117,7 @@ class Corrector(CorrectorFiles):
                 state, action, real, outcome, self.variant(name), measure, scales, self.floor
             )
         self.referee.add(scores, errors)
-        if scores[self.in_use] > self._exact:
+        if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
             self._unexplained += 1
         self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]
 
@@ -138,10 +138,10 @@ class Corrector(CorrectorFiles):
         self.in_use = self._choose()
         self._confirm_change(step)
         changed = bool(self._model() != before)
-        if changed:
-            self._bearable = SURPRISES
-        elif fits and surprised:
+        if fits and surprised:
             self._bearable = min(2 * self._bearable, LONGEST_WAIT)
+        elif self._bearable > SURPRISES and self._explained():
+            self._bearable = SURPRISES
         self._scores = () if changed else self._scores  # those of another model say nothing about this one
         return changed
 
@@ -182,6 +182,11 @@ class Corrector(CorrectorFiles):
     def _explained(self) -> bool:
         """Whether the corrected model has predicted everything lately, so that there is nothing to fit."""
         return len(self._scores) >= CONFIRMED and max(self._scores[-CONFIRMED:]) <= self._exact
+
+    @property
+    def _usual(self) -> float:
+        """What the corrected model scores usually."""
+        return float(np.median(self._scores[-4 * CONFIRMED :])) if self._scores else self._exact
 
     @property
     def _exact(self) -> float:
