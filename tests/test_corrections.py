@@ -416,9 +416,8 @@ def test_a_lasting_change_is_taken_over_and_older_contradictions_are_tried_again
     assert model.step(4, 1) == (4, 0.0, False)
 
 
-def test_facts_are_bounded_and_old_contradictions_are_tried_again(monkeypatch):
-    monkeypatch.setattr("uamcts.corrections.patched_model.MOST_FACTS", 100)
-    model = PatchedModel(Line(), key=lambda state: state)
+def test_facts_are_bounded_and_old_contradictions_are_tried_again():
+    model = PatchedModel(Line(), key=lambda state: state, most=100)
     model.remember(4, 1, 4, 0.0, False)
     for number in range(1100):
         model.remember(10 + number % 300, 0, 9 + number % 300, 0.0, False, agrees=True)

@@ -252,9 +252,10 @@ def test_what_is_given_overrides_what_was_found_out():
             agent.act(state)
             assert isinstance(agent.last_plan.tree, reference.Graph) == graph
             assert "different steps that were tried" not in agent.explain()
-    whole = uamcts.Agent(Plain(), config=uamcts.SearchConfig(**SMALL, rules="trust"))
-    whole.act(0)
-    assert not isinstance(whole.last_plan.tree, reference.Graph)
+    for config, graph in (({}, True), ({"graph": False}, False), ({"rules": "released"}, False)):
+        agent = uamcts.Agent(Plain(), config=uamcts.SearchConfig(**SMALL, **config))
+        agent.act(0)
+        assert isinstance(agent.last_plan.tree, reference.Graph) == graph
 
 
 # Reuse

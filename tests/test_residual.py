@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.corrections.residual import NO_SPLIT, Residual, find_angles, wrap_differences
 
 PI = np.pi
@@ -121,11 +122,46 @@ def test_too_few_rows_are_none(rows):
     assert Residual.fit(features, actions, differences + 0.3, 1) is None
 
 
-def test_an_action_with_few_rows_is_not_corrected():
+def test_what_holds_for_all_actions_holds_for_one_that_was_never_tried():
     features, actions, differences, _ = sample()
     residual = Residual.fit(features, actions, differences + 0.3, 3)
-    np.testing.assert_array_equal(residual.difference(features[0], 2), np.zeros(3))
-    assert residual.describe().startswith("feature 0 is 0.3 higher after action 0, 1;")
+    np.testing.assert_allclose(residual.difference(features[0], 2), np.full(3, 0.3))
+    assert residual.describe().startswith("feature 0 is 0.3 higher after every action;")
+
+
+def test_what_holds_for_one_action_says_nothing_about_another():
+    features, actions, differences, _ = sample()
+    differences = differences + np.where(actions == 0, 0.3, 0.0)[:, None]
+    residual = Residual.fit(features, actions, differences, 3)
+    for action, expected in ((0, 0.3), (1, 0.0), (2, 0.0)):
+        np.testing.assert_allclose(residual.difference(features[0], action), np.full(3, expected))
+
+
+def test_few_rows_of_each_of_many_actions_suffice_together():
+    features, _, _, _ = sample(60)
+    actions = np.arange(60) % 12  # five rows of each, fewer than one action alone would need
+    residual = Residual.fit(features, actions, np.column_stack([np.zeros((60, 2)), 0.4 * features[:, 0]]), 12)
+    for action in range(12):
+        found = predict(residual, features, action)
+        np.testing.assert_allclose(found[:, 2], 0.4 * features[:, 0], atol=0.02)
+        np.testing.assert_array_equal(found[:, :2], 0)
+
+
+def test_a_further_column_corrects_the_reward():
+    features, actions, differences, _ = sample()
+    differences = np.column_stack([differences, np.where(actions == 1, -0.5 * features[:, 1], 0.0)])
+    residual = Residual.fit(features, actions, differences, 2)
+    here = np.array([0.1, 0.2, 0.3])
+    np.testing.assert_allclose(residual.difference(here, 1), [0, 0, 0, -0.1], atol=1e-6)
+    np.testing.assert_array_equal(residual.difference(here, 0), np.zeros(4))
+    assert residual.describe(["x", "y", "z"]) == "the reward is off by -0.5 * y after action 1"
+    assert residual.changes_rewards
+    again = Residual.of(residual.arrays())
+    np.testing.assert_array_equal(again.difference(here, 1), residual.difference(here, 1))
+    packed = PackedResidual.of(residual)
+    np.testing.assert_allclose(
+        packed.difference(jnp.asarray(here, jnp.float32), jnp.int32(1)), [0, 0, 0, -0.1], atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))

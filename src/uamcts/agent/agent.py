@@ -64,7 +64,8 @@ class Agent(AgentLoop):
         budget_seconds: The time for a move, instead of `config.iterations`.
         seed: The seed of all of the agent's randomness.
         minibatches: The minibatches of a round of training.
-        memory: Whether to remember real transitions as facts; the same as `"facts"` in `corrections`.
+        memory: Whether to remember real transitions as facts; the same as `"facts"` in `corrections`. A whole number is
+            how many are kept at most, 100,000 by default; those not seen for the longest time go first.
         identity: A function of a state that returns what tells it from other states, for example to leave out a clock.
             By default the whole state.
         policy: What rollouts do instead of random actions: `policy(state, rng)` returns an action or a probability for
@@ -116,7 +117,7 @@ class Agent(AgentLoop):
         budget_seconds: float | None = None,
         seed: int = 0,
         minibatches: int | None = None,
-        memory: bool | None = None,
+        memory: bool | int | None = None,
         identity: Callable[[State], Any] | None = None,
         policy: Callable[..., Any] | None = None,
         value: Callable[..., Any] | None = None,
@@ -126,7 +127,7 @@ class Agent(AgentLoop):
         corrections: Sequence[str] = CORRECTIONS,
         **settings: Any,
     ):
-        check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
+        check_arguments(estimator, config, schedule, budget_seconds, minibatches, None)
         seed = seed_number(seed)
         own = {"num_actions": num_actions, "features": features, "identity": identity}
         function("features", features, "of a state")

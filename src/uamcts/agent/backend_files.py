@@ -10,6 +10,7 @@ from uamcts.agent import checkpoint
 from uamcts.agent.backend import Arrays, FilePath, all_or_nothing, counter, split_groups
 from uamcts.agent.experience import Experience
 from uamcts.agent.progress_files import progress_arrays, restore_progress
+from uamcts.agent.returns import Returns
 
 if TYPE_CHECKING:
     from uamcts.agent.simulator_backend import SimulatorBackend
@@ -77,6 +78,8 @@ def restore(backend: SimulatorBackend, groups: Groups) -> None:
             raise ValueError(f"its states have {found} {name}, here they have {size}")
     backend.steps, backend.acts = (counter(counters, name, np.int64) for name in ("steps", "acts"))
     backend.tau = counter(counters, "tau", np.float64, lambda tau: tau > 0)
+    backend.returns = Returns.of(backend.config)
+    backend.returns.least = counter(counters, "least", np.float64, lambda least: -np.inf < least <= 0)
     restore_progress(backend, groups.progress)
     doubt, inputs = backend.doubt.doubt, planner.sizes().get("inputs")
     if doubt is not None and inputs is not None and doubt.offset.size != inputs:

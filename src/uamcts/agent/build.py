@@ -19,6 +19,7 @@ from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.searching import Searching
 from uamcts.agent.simulator_backend import SimulatorBackend
 from uamcts.arguments import function, real, short_repr, switch, whole
+from uamcts.corrections.python_facts import MOST_FACTS
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SETTINGS, SearchConfig
 from uamcts.names import suggestion
@@ -56,8 +57,11 @@ def check_arguments(
         switch("memory", memory)
 
 
-def check_corrections(corrections: object, memory: bool | None) -> tuple[tuple[str, ...], bool | None]:
-    """The corrections that may be used, and whether there is a memory."""
+def check_corrections(corrections: object, memory: bool | int | None) -> tuple[tuple[str, ...], bool | int | None]:
+    """The corrections that may be used, and whether there is a memory, or how many facts it holds at most."""
+    if memory is not None and not isinstance(memory, (bool, np.bool_)):
+        remedy = "give True, False, or how many facts are kept at most"
+        memory = int(real("memory", memory, remedy, lambda most: most >= 1 and float(most).is_integer()))
     known = ", ".join(map(repr, CORRECTIONS))
     if isinstance(corrections, str) or not isinstance(corrections, Sequence):
         raise TypeError(f"corrections is {short_repr(corrections)}; give some of {known} in a tuple, or () for none")
@@ -67,7 +71,7 @@ def check_corrections(corrections: object, memory: bool | None) -> tuple[tuple[s
     if "facts" in corrections:
         return tuple(corrections), memory
     if memory:
-        raise ValueError("memory is True, but corrections leaves 'facts' out; add it, or leave memory out")
+        raise ValueError(f"memory is {memory}, but corrections leaves 'facts' out; add it, or leave memory out")
     return tuple(corrections), False
 
 
@@ -113,12 +117,13 @@ def make_guides(
 
 
 def make_planner(
-    model: object, own: dict[str, Any], budget_seconds: float | None, memory: bool | None, guides: Guides
+    model: object, own: dict[str, Any], budget_seconds: float | None, memory: bool | int | None, guides: Guides
 ) -> PlainPlanner | CompiledPlanner:
     """A planner for whatever was given as a model."""
+    most = MOST_FACTS if memory is None or memory is True else int(memory)
     if isinstance(model, JaxSimulator):
         refuse_given(own, "a JaxSimulator")
-        return CompiledPlanner(model, budget_seconds, memory is not False, guides)
+        return CompiledPlanner(model, budget_seconds, most, guides)
     if isinstance(model, str):
         raise TypeError(f"model is {model!r}; give uamcts.make({model!r}), a simulator or a Gymnasium environment")
     gymnasium = sys.modules.get("gymnasium")  # whoever has an environment has imported it
@@ -129,10 +134,10 @@ def make_planner(
     simulator = PythonSimulator(model, **own)
     if memory and simulator.continuous:
         raise ValueError(
-            f"memory is True, but the actions of {simulator.name} are continuous, and no facts are kept about such "
+            f"memory is {memory}, but the actions of {simulator.name} are continuous, and no facts are kept about such "
             "transitions; leave it out, or give a list of actions"
         )
-    return PlainPlanner(simulator, budget_seconds, memory is not False and not simulator.continuous, guides)
+    return PlainPlanner(simulator, budget_seconds, 0 if simulator.continuous else most, guides)
 
 
 def simulator_backend(
@@ -166,7 +171,7 @@ def simulator_backend(
 def build_backend(
     model: object,
     own: dict[str, Any],
-    planning: tuple[float | None, bool | None, Guides, bool | None],
+    planning: tuple[float | None, bool | int | None, Guides, bool | None],
     estimator: str | Estimator | None,
     search: tuple[SearchConfig | None, dict[str, Any]],
     learning: tuple[Schedule | None, int, int | None, Measure],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float
 from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.mixture import Mixture, mix
 from uamcts.corrections.patched_model import CHECKED, PatchedModel
-from uamcts.corrections.python_facts import Fact
+from uamcts.corrections.python_facts import MOST_FACTS, Fact
 from uamcts.types import PyTree, Transition
 
 ROWS, BYTES = 65_536, 2**26
@@ -57,23 +57,17 @@ class CompiledFacts(PatchedModel):
 
     model: Believed
 
-    def __init__(self, model: Believed, key: Callable[[PyTree], Hashable]):
-        super().__init__(model, key)
+    def __init__(self, model: Believed, key: Callable[[PyTree], Hashable], most: int = MOST_FACTS):
+        super().__init__(model, key, most=most)
         self.dirty: set[Place] = set()
 
     def _store(self, place: Place, fact: Fact) -> None:
         super()._store(place, fact)
         self.dirty.add(place)
 
-    def _make_stale(self, besides: Any, before: int) -> None:
-        contradicting = set(self._contradicting)
-        super()._make_stale(besides, before)
-        self.dirty |= contradicting - set(self._contradicting)
-
-    def _age(self) -> None:
-        contradicting = set(self._contradicting)
-        super()._age()
-        self.dirty |= contradicting - set(self._contradicting)
+    def _try_again(self, places: Sequence[Place]) -> None:
+        super()._try_again(places)
+        self.dirty |= set(places)
 
     def _mixture(self, fact: Fact, action: int) -> Mixture:
         """The weight of the model, and what was seen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,10 +17,11 @@ from uamcts.agent.compiled_parameters import Variant
 from uamcts.agent.compiled_programs import Programs, Seen, programs
 from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.compiled_trials import ROWS, padded_rows, unstack
+from uamcts.agent.feature_names import leaf_names
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_trials import WORST
-from uamcts.arguments import LARGEST, flag, real, shown
+from uamcts.arguments import LARGEST, flag, real, short_repr
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
 from uamcts.types import PyTree
@@ -73,7 +74,7 @@ class CompiledModel:
         self._structure: Any = jax.tree.structure(self._example)
         self._form = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(self._example)]
         self._looks: dict[bytes, Look] = {}
-        self._believed = Prepared(self._compiled.believed)
+        self._believed = self._variant = Prepared(self._compiled.believed)
 
     def parameters(self) -> dict[str, float]:
         """The parameters of the simulator and their believed values."""
@@ -95,9 +96,29 @@ class CompiledModel:
         params = self._compiled.parameters.with_values(values) if values else self._believed.arrays.params
         return Prepared(Variant(params, None if residual is None else PackedResidual.of(residual)))
 
-    def next_features(self, raw: Sequence[Any], variant: Prepared) -> np.ndarray:
-        """The features of the next states that a variant predicts."""
-        return np.concatenate([found[1] for found in self._chunks(raw, variant)])
+    @property
+    def judges_rewards(self) -> bool:
+        """Whether the simulator says itself what a corrected next state pays."""
+        return self.simulator.reward is not None
+
+    def predict_next(self, raw: Sequence[Any], variant: Prepared) -> tuple[np.ndarray, np.ndarray]:
+        """The features of the next states and the rewards that a variant predicts."""
+        found = self._chunks(raw, variant)
+        return np.concatenate([one[1] for one in found]), np.concatenate([one[2] for one in found]).astype(np.float64)
+
+    def choices(self, state: PyTree) -> Iterable[int]:
+        """The legal actions of a state."""
+        legal = self.simulator.legal
+        return range(self.simulator.num_actions) if legal is None else np.flatnonzero(legal(state)).tolist()
+
+    def foresee(self, state: PyTree, action: int) -> tuple[float, bool]:
+        """The reward that the corrected model predicts, and whether the episode ends."""
+        said = self._answer(state, action, self._variant)
+        return float(said.rewards[0]), bool(said.ends[0])
+
+    def feature_names(self, state: PyTree) -> list[str]:
+        """What the features of a state are called; nothing if the user computes them."""
+        return leaf_names(state) if self.simulator.features is None else []
 
     def _chunks(self, raw: Sequence[Any], variant: Prepared) -> list[Any]:
         """What a variant of a deterministic simulator predicts for transitions, in parts of at most ROWS."""
@@ -152,7 +173,7 @@ class CompiledModel:
         if form == self._form and jax.tree.structure(state) == self._structure:
             found = jax.tree.map(np.asarray, state)
         else:
-            remedy = f"a state of {self.name} looks like {shown(self.simulator.example)}"
+            remedy = f"a state of {self.name} looks like {short_repr(self.simulator.example)}"
             found = jax.device_get(match_structure(state, self.simulator.example, argument, self.name, remedy))
         look = self._look(found)
         for name, numbers in (("features", look.features), ("inputs", look.inputs)):
@@ -162,7 +183,7 @@ class CompiledModel:
     def _refuse_infinite(self, name: str, numbers: np.ndarray, what: str) -> None:
         if not np.all(np.abs(numbers) <= LARGEST):
             raise SimulatorError(
-                f"{self.name}: the {name} of {what} are {shown(numbers.tolist())}; they must be finite numbers"
+                f"{self.name}: the {name} of {what} are {short_repr(numbers.tolist())}; they must be finite numbers"
             )
 
     def _look(self, state: PyTree) -> Look:

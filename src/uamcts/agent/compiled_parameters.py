@@ -166,10 +166,14 @@ def shifted_step(
 
     def corrected(state: PyTree, action: jax.Array) -> Transition:
         after, reward, over = jax.tree.map(jnp.asarray, tuple(step(state, action)))
-        following = shift.move(after, residual.difference(features(state), action))
+        here = features(state)
+        by = residual.difference(here, action)
+        following = shift.move(after, by)
         if simulator.reward is not None:
             paid = simulator.call("reward", variant.params)(state, action, following)
             reward = jnp.asarray(paid, reward.dtype)
+        if by.size > here.size:
+            reward = reward + by[-1].astype(reward.dtype)
         if simulator.terminal is not None:
             over = jnp.asarray(simulator.call("terminal", variant.params)(following)).astype(over.dtype)
         return Transition(following, reward, over)

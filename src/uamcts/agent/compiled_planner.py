@@ -42,13 +42,12 @@ FEW_BALLS = 16
 class CompiledPlanner(CompiledModel):
     """Plans in a JAX simulator with the compiled search."""
 
-    def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: bool, guides: Guides):
+    def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: int, guides: Guides):
         super().__init__(simulator, guides)
-        self.num_actions, self.action_names = simulator.num_actions, simulator.action_names
+        self.num_actions, self.action_names, self._most_facts = simulator.num_actions, simulator.action_names, memory
         self.state_recurrence = StateRecurrence()
         self._probed = self._revisited = self._used_facts = self._loaded = False
         """The last one: whether facts come from a file, and were compared with the variant that is about to be used."""
-        self._variant = self._believed
         self.patched = self._no_facts() if memory else None
         self._table = FactTable(self._example, self._compiled.identity)
         self.uncertainty: Doubt | FittedUncertainty | None = None
@@ -56,7 +55,8 @@ class CompiledPlanner(CompiledModel):
         self._memory: PyTree = None
 
     def _no_facts(self) -> CompiledFacts:
-        return CompiledFacts(Believed(self.simulator.kind, self.num_actions, self._possible), self.key)
+        model = Believed(self.simulator.kind, self.num_actions, self._possible)
+        return CompiledFacts(model, self.key, self._most_facts)
 
     def _possible(self, state: PyTree, action: int) -> list[tuple[float, tuple[Hashable, float, bool]]]:
         """The outcomes that the simulator holds possible, by the keys of their states."""

@@ -22,7 +22,7 @@ from uamcts.agent.compiled_words import Fetched
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.plain_trials import DRAWS as SURPRISE_DRAWS
-from uamcts.agent.plain_trials import IMPOSSIBLE
+from uamcts.agent.plain_trials import IMPOSSIBLE, LARGEST_OF_REWARD
 from uamcts.agent.simulator_probe import TRIES
 from uamcts.agent.state_vectors import flatten_jax
 from uamcts.corrections.doubt import Doubt
@@ -95,6 +95,7 @@ class Programs:
         simulator, (variant, fitted, facts) = self.simulator, known
         kind = simulator.kind
         call: Any = self.step(variant) if kind == "step" else simulator.call(kind, variant.params)
+        call = _normalised(call) if kind == "outcomes" else call
         uncertainty: Any = no_uncertainty if fitted is None else fitted.uncertainty(self.numbers, simulator.num_actions)
         if facts is not None:
 
@@ -207,7 +208,10 @@ class Programs:
     def _surprise(self, variant: Variant, seen: Seen) -> jax.Array:
         """-log of the probability of a real transition in a random simulator; of its density, for a continuum."""
         problem = self.problem(Known(variant), SURPRISE_DRAWS)
-        after, chances = problem.outcomes_of(seen.state, seen.action, jnp.zeros(2, jnp.uint32), jnp.int32(0))
+        # The same draws everywhere would be off in the same direction everywhere; so many say little about a spread.
+        own = self.words(seen.state).astype(jnp.uint32)
+        bits = jnp.stack([jnp.sum(own), jnp.sum(own * jnp.arange(1, 2 * own.size, 2, dtype=jnp.uint32))])
+        after, chances = problem.outcomes_of(seen.state, seen.action, bits, jnp.int32(0))
         words, rewards = jax.vmap(self.words)(after.state), after.reward.astype(jnp.float32)
         near = jnp.abs(rewards - seen.reward) <= 1e-6 * jnp.maximum(1.0, jnp.abs(rewards))
         ends = jnp.isnan(seen.terminal) | (after.terminal.astype(bool) == (seen.terminal > 0.5))
@@ -242,6 +246,18 @@ class Programs:
         return steps
 
 
+def _normalised(outcomes: Callable[..., Any]) -> Callable[..., Any]:
+    """`outcomes` whose probabilities sum to 1: with another value of one of them, the others no longer fit."""
+
+    def normalised(state: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
+        after, chances = outcomes(state, action)
+        chances = jnp.asarray(chances, float)
+        total = jnp.sum(chances)
+        return after, jnp.where(jnp.abs(total - 1.0) < 1e-5, chances, jnp.maximum(chances, 0.0) / total)
+
+    return normalised
+
+
 def _certain(outcome: Transition) -> tuple[Transition, jax.Array]:
     """The one outcome of a deterministic model as a list."""
     return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], Transition(*outcome)), jnp.ones(1)
@@ -254,7 +270,8 @@ def _surprise_of_point(point: jax.Array, points: jax.Array) -> jax.Array:
     close = jnp.abs(point - points[0]) <= 1e-9 + 1e-6 * jnp.abs(points[0])
     scale = jnp.where(moved, spread, 1.0)
     apart = jnp.where(moved, (point - jnp.mean(points, axis=0)) / scale, 0.0)
-    total = jnp.sum(jnp.where(moved, 0.5 * jnp.minimum(apart**2, 50.0) + jnp.log(scale), 0.0))
+    most = jnp.full(apart.shape, 50.0).at[-1].set(LARGEST_OF_REWARD)
+    total = jnp.sum(jnp.where(moved, 0.5 * jnp.minimum(apart**2, most) + jnp.log(scale), 0.0))
     found = total / jnp.maximum(jnp.sum(moved), 1)
     worst = -np.log(IMPOSSIBLE)
     return jnp.where(jnp.all(moved | close) & jnp.isfinite(found), found, worst)

@@ -25,7 +25,7 @@ class PackedResidual(NamedTuple):
     trees: Float[Array, "actions tree"]
     """Per action which feature each inner node looks at [features, inner] (0 or 1), thresholds, lower, upper."""
     leaves: Float[Array, "rows leaf"]
-    """Per action and leaf the intercepts, slopes [inputs, features], low and high."""
+    """Per action and leaf the intercepts, slopes [features, outputs], low and high."""
     centre: Float[Array, " features"]
     nearness: Float[Array, " features"]
     """1 / reach."""
@@ -42,9 +42,10 @@ class PackedResidual(NamedTuple):
         packed = (np.concatenate(trees, axis=1), leaves.reshape(actions * LEAVES, -1), residual.centre)
         return cls(*(jnp.asarray(part, jnp.float32) for part in (*packed, 1.0 / np.asarray(residual.reach))))
 
-    def difference(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " features"]:
-        """What to add to the believed features of the next state, as `Residual.difference`."""
+    def difference(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " outputs"]:
+        """What to add to the believed features of the next state and to the reward, as `Residual.difference`."""
         size = features.size
+        outputs = self.leaves.shape[1] // (size + 3)
         tree = self.trees[action]
         ends = INNER * size
         seen = tree[:INNER] * features[0]
@@ -58,10 +59,10 @@ class PackedResidual(NamedTuple):
         leaf = 4 * right[0].astype(jnp.int32) + 2 * second + third
         lower, upper = tree[ends + INNER : ends + INNER + size], tree[ends + INNER + size :]
         row = self.leaves[jnp.asarray(action, jnp.int32) * LEAVES + leaf]
-        offsets, total = features - self.centre, row[:size]
+        offsets, total = features - self.centre, row[:outputs]
         for place in range(size):
-            total = total + row[size * (place + 1) : size * (place + 2)] * offsets[place]
-        low, high = row[-2 * size : -size], row[-size:]
+            total = total + row[outputs * (place + 1) : outputs * (place + 2)] * offsets[place]
+        low, high = row[-2 * outputs : -outputs], row[-outputs:]
         outside = jnp.maximum(jnp.maximum(lower - features, features - upper), 0.0) * self.nearness
         weight = outside[0]
         for place in range(1, size):

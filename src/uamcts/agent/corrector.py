@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from uamcts.agent.corrected_planner import CorrectedPlanner
+from uamcts.agent.corrector_files import CANDIDATES, CorrectorFiles
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome
-from uamcts.arguments import real, shown, whole
+from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual, wrap_differences
 from uamcts.corrections.trials import Fit
+from uamcts.errors import SimulatorError
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
-CANDIDATES = ("none", "parameters", "residual", "both")
 FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
 FIRST_FIT, GROWTH = 5, 1.4
 """Fits come after so many transitions, then whenever there are so many times as many."""
 LONGEST_WAIT, LIFETIMES = 400, 20
 """At the latest, one comes after so many, or a twentieth of all that were seen in this world, whichever is more."""
+SURPRISES, SURPRISING = 6, 2.5
+"""One comes earlier after so many transitions that were predicted worse than usual, by so many nats."""
 LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
 """A change of the world is suspected if so many of the latest transitions are wrong, unlike those before them, of which
 there must be so many; and confirmed once so many more are explained."""
 
 
-class Corrector:
+class Corrector(CorrectorFiles):
     """The corrections of one simulator.
 
     Args:
@@ -42,10 +46,10 @@ class Corrector:
         allowed: Which kinds of corrections may be used.
     """
 
-    def __init__(self, planner: Any, given: Any, allowed: Sequence[str] = CORRECTIONS):
+    def __init__(self, planner: CorrectedPlanner, given: Any, allowed: Sequence[str] = CORRECTIONS):
         self.planner, self.allowed = planner, frozenset(allowed)
         if "parameters" not in self.allowed and given:
-            raise ValueError(f"parameters is {shown(given)}, but corrections leaves 'parameters' out; add it")
+            raise ValueError(f"parameters is {short_repr(given)}, but corrections leaves 'parameters' out; add it")
         given = given if "parameters" in self.allowed else ()
         self.choice = Choice(given, planner.parameters(), planner.name, not planner.deterministic)
         self.referee = Referee(CANDIDATES)
@@ -59,17 +63,20 @@ class Corrector:
         """When the world changed in a way that corrections explain."""
         self._suspected = 0
         """When it may have changed, as long as nothing explains that."""
-        self._unexplained = (0, 0)
-        """Transitions that the corrected model has not predicted, since the last fit and before."""
+        self._unexplained, self._bearable = 0, SURPRISES
+        """Transitions that the corrected model has predicted unusually badly since the last fit, and how many of them
+        call for the next one: twice as many every time, until everything is explained again."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
         """Whether a parameter that the user has named is planned with from the first transition on."""
         self._next = 1 if self._posterior else FIRST_FIT
-        self.floor = 1e-6
+        self.floor, self.refused = 1e-6, ((), False)
+        self.feature_names: tuple[str, ...] = ()
+        """What the numbers of a state are called in reports."""
         self._variants: dict[str, Any] = {}
 
-    def copy(self, planner: Any) -> Corrector:
+    def copy(self, planner: CorrectedPlanner) -> Corrector:
         """A copy that goes on by itself."""
         twin = copy.copy(self)
         twin.planner, twin.referee, twin._variants = planner, self.referee.copy(), dict(self._variants)
@@ -80,12 +87,6 @@ class Corrector:
         """Whether there is anything that could be corrected."""
         return bool(self.choice.believed) or ("residual" in self.allowed and self.planner.can_shift)
 
-    @property
-    def candidates(self) -> list[str]:
-        """Those that can be used now."""
-        ready = {"none": True, "parameters": self.fit is not None, **dict.fromkeys(self.residuals, True)}
-        return [name for name in CANDIDATES if ready.get(name, False)]
-
     def variant(self, name: str | None = None) -> Any:
         """The simulator with a candidate's corrections; by default those in use."""
         name = self.in_use if name is None else name
@@ -93,6 +94,17 @@ class Corrector:
             values = self.fit.values if self.fit is not None and name in ("parameters", "both") else {}
             self._variants[name] = self.planner.variant(values, self.residuals.get(name))
         return self._variants[name]
+
+    def withdraw(self) -> None:
+        """Gives up the corrections in use for good: the simulator fails with them."""
+        names = self.fit.values if self.in_use in ("parameters", "both") and self.fit is not None else ()
+        self.refuse(names, self.in_use in ("residual", "both"))
+        self.fit = None if names else self.fit
+        self.residuals = (
+            {} if "residual" not in self.allowed else {k: v for k, v in self.residuals.items() if k != "both"}
+        )
+        self.referee.clear()
+        self.in_use, self._variants, self._scores, self._suspected = "none", {}, (), 0
 
     def judge(self, state: Any, action: Any, real: Any, outcome: Outcome, measure: Measure, scales: Any) -> None:
         """Lets every candidate predict a transition that none has learned from."""
@@ -104,8 +116,8 @@ class Corrector:
                 state, action, real, outcome, self.variant(name), measure, scales, self.floor
             )
         self.referee.add(scores, errors)
-        if scores[self.in_use] > self._exact:
-            self._unexplained = self._unexplained[0] + 1, self._unexplained[1]
+        if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
+            self._unexplained += 1
         self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]
 
     def update(self, experience: Experience, measure: Measure) -> bool:
@@ -114,9 +126,10 @@ class Corrector:
             return False
         step, before = experience.steps, self._model()
         suspected = self._suspects_change(step)
-        surprised = self._unexplained[0] >= max(6, 0.25 * self._unexplained[1]) and self.planner.deterministic
-        if suspected or ((step >= self._next or surprised) and not self._explained()):
-            self._unexplained = 0, sum(self._unexplained)
+        surprised = self._unexplained >= self._bearable and self.planner.deterministic
+        fits = suspected or ((step >= self._next or surprised) and not self._explained())
+        if fits:
+            self._unexplained = 0
             lived = step - self.since
             wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
             self._next = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
@@ -124,6 +137,10 @@ class Corrector:
         self.in_use = self._choose()
         self._confirm_change(step)
         changed = bool(self._model() != before)
+        if fits and surprised:
+            self._bearable = min(2 * self._bearable, LONGEST_WAIT)
+        elif self._bearable > SURPRISES and self._explained():
+            self._bearable = SURPRISES
         self._scores = () if changed else self._scores  # those of another model say nothing about this one
         return changed
 
@@ -166,6 +183,11 @@ class Corrector:
         return len(self._scores) >= CONFIRMED and max(self._scores[-CONFIRMED:]) <= self._exact
 
     @property
+    def _usual(self) -> float:
+        """What the corrected model scores usually."""
+        return float(np.median(self._scores[-4 * CONFIRMED :])) if self._scores else self._exact
+
+    @property
     def _exact(self) -> float:
         """A score up to this is that of an exact prediction."""
         return math.log(10.0 * self.floor)
@@ -189,7 +211,10 @@ class Corrector:
             self.floor = max(1e-4 * float(np.median(errors[rows][wrong])), 1e-10)
         exact = False
         if self.choice.believed:
-            trials = self.planner.trials([experience.raw[row] for row in rows], experience, rows, measure, self.floor)
+            places = rows.tolist()
+            trials = self.planner.trials(
+                [experience.raw[row] for row in places], experience, places, measure, self.floor
+            )
             if trials is not None:
                 found = fit_parameters(trials, self.choice, len(trials.seen), self.fit)
                 self.fit = self._materially(found)
@@ -220,70 +245,26 @@ class Corrector:
         rows = latest[[experience.raw[row] is not None for row in latest]]  # a file may lack states
         if "residual" not in self.allowed or len(rows) < 8 or not self.planner.can_shift:
             return
+        self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
         columns = {name: experience.column(name)[rows] for name in ("features", "action", "real_features")}
-        believed = {"residual": experience.column("believed_features")[rows]}
+        believed = {"residual": [experience.column(f"believed_{name}")[rows] for name in ("features", "reward")]}
         if self.fit is not None:
             raw = [experience.raw[row] for row in rows]
-            believed["both"] = self.planner.next_features(raw, self.planner.variant(self.fit.values, None))
-        for name, predicted in believed.items():
+            with contextlib.suppress(SimulatorError):  # it may fail with these values
+                believed["both"] = list(self.planner.predict_next(raw, self.planner.variant(self.fit.values, None)))
+        real_rewards = experience.column("real_reward")[rows]
+        for name, (predicted, rewards) in believed.items():
             apart = wrap_differences(
                 columns["real_features"] - predicted, columns["features"], columns["real_features"]
             )
-            found = Residual.fit(columns["features"], columns["action"], apart, self.planner.num_actions)
+            paid = np.zeros(len(rows))
+            if not self.planner.judges_rewards:
+                paid = np.nan_to_num(real_rewards - rewards)
+                paid[np.abs(paid) <= 1e-6 * np.abs(rewards)] = 0.0  # rounding
+            differences = np.column_stack([apart, paid])
+            found = Residual.fit(columns["features"], columns["action"], differences, self.planner.num_actions)
             if found is not None:  # else the one before stays, as long as the referee likes it
                 self.residuals = {**self.residuals, name: found}
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """All that was learned, to be saved."""
-        words = {
-            "fit": None if self.fit is None else [self.fit.values, self.fit.ranges, list(self.fit.instead)],
-            "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
-            "next": self._next, "floor": self.floor, "residuals": list(self.residuals),
-            "suspected": self._suspected, "unexplained": list(self._unexplained),
-        }  # fmt: skip
-        groups: dict[str, Referee | Residual] = {"referee": self.referee, **self.residuals}
-        parts = {f"{name}.{part}": array for name, one in groups.items() for part, array in one.arrays().items()}
-        return {"words": np.frombuffer(json.dumps(words).encode(), np.uint8), **parts}
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Restores what `arrays` returned; raises an error that says what is wrong with other arrays."""
-        if "words" not in arrays or arrays["words"].dtype != np.uint8 or arrays["words"].ndim != 1:
-            raise ValueError("the corrections have no words")
-        words = json.loads(arrays["words"].tobytes().decode())
-        fit = words["fit"]
-        if fit is not None:
-            values = {name: real(name, value) for name, value in fit[0].items()}
-            unknown = [name for name in values if name not in self.choice.believed]
-            if unknown:
-                raise ValueError(f"it has a value for the parameter {unknown[0]!r}, which the simulator does not have")
-            ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in fit[1].items()}
-            if ranges.keys() != values.keys():
-                raise ValueError("its ranges are of other parameters than its values")
-            fit = Fit(values, ranges, tuple(map(str, fit[2])))
-        residuals = {
-            name: Residual.of(
-                {part.removeprefix(f"{name}."): array for part, array in arrays.items() if part.startswith(f"{name}.")}
-            )
-            for name in words["residuals"]
-            if name in CANDIDATES
-        }
-        wanted = {"words", *(f"referee.{name}" for name in self.referee.arrays())}
-        wanted |= {f"{name}.{part}" for name, residual in residuals.items() for part in residual.arrays()}
-        if wanted != arrays.keys():
-            raise ValueError(f"{min(wanted ^ arrays.keys())} is missing or not part of it")
-        referee = Referee(CANDIDATES)
-        referee.restore(
-            {name.removeprefix("referee."): array for name, array in arrays.items() if name.startswith("referee.")}
-        )
-        scores = tuple(real("score", score) for score in words["scores"])
-        since, wait, suspected = (whole(name, words[name], 0) for name in ("since", "next", "suspected"))
-        late, early = (whole("unexplained", count, 0) for count in words["unexplained"])
-        changes = tuple(whole("change", step, 0) for step in words["changes"])
-        floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
-        self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
-        self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
-        self._suspected, self._unexplained = suspected, (late, early)
-        self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
 
     def sentences(self) -> list[str]:
         """What is corrected and why, in plain words."""
@@ -295,5 +276,8 @@ class Corrector:
                 also = f"; {' or '.join(self.fit.instead)} would explain the same" if self.fit.instead else ""
                 said.append(f"{name} is about {value:.4g}{around}, not {self.choice.believed[name]:g}: corrected{also}")
         if self.in_use in ("residual", "both"):
-            said.append(f"next states are shifted by what was learned: {self.residuals[self.in_use].describe()}")
+            residual = self.residuals[self.in_use]
+            words = residual.describe(self.feature_names)
+            what = " and rewards" if residual.changes_rewards else ""
+            said.append(f"next states{what} are shifted by what was learned: {words}")
         return said

@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.agent.backend import State
 from uamcts.agent.experience import Experience
+from uamcts.agent.state_vectors import numbers_of
 from uamcts.corrections.doubt import Doubt
 from uamcts.mcts.config import SearchConfig
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
@@ -246,7 +247,7 @@ class DoubtOfNumbers:
                 raise TypeError
             level = self.doubt.level(state, action)
         except (TypeError, ValueError):  # not a tuple of numbers
-            level = self.doubt.level(tuple(self.simulator.inputs(state).tolist()), action)
+            level = self.doubt.level(tuple(numbers_of(state)), action)
         return 0.0 if level and self.known is not None and self.known(state, action) else level
 
 

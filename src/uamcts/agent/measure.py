@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uamcts.arguments import function, real, shown
+from uamcts.arguments import function, real, short_repr
 
 PARTS = ("state", "reward", "terminal")
 """What a simulator may be wrong about. The paper compares states only."""
@@ -51,10 +51,10 @@ class Measure:
     def __post_init__(self) -> None:
         known = ", ".join(map(repr, PARTS))
         if isinstance(self.parts, str) or not isinstance(self.parts, Sequence) or not self.parts:
-            raise ValueError(f"parts is {shown(self.parts)}; give a tuple of at least one of {known}")
+            raise ValueError(f"parts is {short_repr(self.parts)}; give a tuple of at least one of {known}")
         for part in self.parts:
             if part not in PARTS:
-                raise ValueError(f"parts holds {shown(part)}; there are {known}")
+                raise ValueError(f"parts holds {short_repr(part)}; there are {known}")
         function("discrepancy", self.own, "of the real and the believed next state")
         real("tolerance", self.tolerance, "it must be a finite number of at least 0", lambda limit: limit >= 0)
 

@@ -38,14 +38,15 @@ MOST_KEPT = 20
 class PlainPlanner(PlainVariants):
     """Plans in a Python simulator with the plain engine."""
 
-    def __init__(self, simulator: PythonSimulator, budget_seconds: float | None, memory: bool, guides: Guides):
+    def __init__(self, simulator: PythonSimulator, budget_seconds: float | None, memory: int, guides: Guides):
         self.budget_seconds, self.guides = budget_seconds, guides
         self.state_recurrence = StateRecurrence()
         """What the probe has found out about states."""
         self._saved_recurrence: StateRecurrence | None = None
         self._loaded = False
         """Whether the facts come from a file and were compared with the variant that is about to be used."""
-        patched = PatchedModel(simulator, simulator.key, own_keys=simulator.own_keys) if memory else None
+        self._most_facts = memory
+        patched = self._no_facts(simulator) if memory else None
         super().__init__(simulator, patched)
         if simulator.continuous:
             simulator.policy = guides.policy
@@ -56,6 +57,9 @@ class PlainPlanner(PlainVariants):
         """Raw transitions of a file whose classes were not met yet, by their places."""
         self._waiting: list[Any] = []
         self._sizes: dict[str, int] = {}
+
+    def _no_facts(self, simulator: PythonSimulator) -> PatchedModel:
+        return PatchedModel(simulator, simulator.key, own_keys=simulator.own_keys, most=self._most_facts)
 
     def twin(self, journal: Journal) -> PlainPlanner:
         """A copy that goes on by itself, as long as every change of its tables is written to the journal."""
@@ -159,7 +163,7 @@ class PlainPlanner(PlainVariants):
         clock = found["clock"]
         if not isinstance(clock, list) or len(clock) != 3 or not all(real("clock", one) >= 0 for one in clock):
             raise ValueError(f"the clock of the facts is {short_repr(clock)}")
-        self.patched = PatchedModel(self.simulator, self.simulator.key, own_keys=self.simulator.own_keys)
+        self.patched = self._no_facts(self.simulator)
         self.patched.clock, self.patched.repeats = int(clock[0]), int(clock[1])
         self.patched.contradictions = float(clock[2])
         self._waiting, self._answers, self._loaded = [], {}, True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Hashable, Sequence
 from operator import add
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from uamcts.agent.chance import RealOutcome
 from uamcts.agent.measure import Measure, Outcome, Scales
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import place_of
-from uamcts.agent.state_vectors import FLOATS
+from uamcts.agent.state_vectors import FLOATS, numbers_of, refill
 from uamcts.corrections.mixture import model_kind
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
@@ -22,6 +23,8 @@ DRAWS = 32
 """Draws that stand for the distribution of a simulator that can only `sample`."""
 IMPOSSIBLE = 1e-3
 """The least probability of an outcome: a simulator may be wrong about what is possible."""
+LARGEST_OF_REWARD = 9.0
+"""The squared deviation of a reward, in units of its spread, that counts at most: rewards jump where states do not."""
 MOST_SURPRISES = 5000
 """Rows of surprises that are kept, some 2.5 MB."""
 WORST = 1e4
@@ -29,7 +32,7 @@ WORST = 1e4
 
 
 class ResidualSimulator:
-    """A deterministic simulator whose next states are shifted by a residual."""
+    """A deterministic simulator whose next states and rewards are shifted by a residual."""
 
     kind = "step"
 
@@ -38,6 +41,7 @@ class ResidualSimulator:
         self.num_actions, self.name = simulator.num_actions, simulator.name
         self.identity = self.key = simulator.key
         self._call, self._all_numbers, self._judges = simulator.call, simulator.all_numbers, simulator.judges
+        self._pays = residual.num_outputs > residual.num_features
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
@@ -53,21 +57,25 @@ class ResidualSimulator:
         """One step: what the simulator predicts, shifted."""
         simulator, outcome = self.simulator, self._ask(state, action)
         following, reward, over = outcome
-        if self._all_numbers and type(state) is type(following) is tuple and FLOATS.issuperset(map(type, following)):
-            shift = self.residual.shift(state, action)  # the usual case, without arrays
-            if shift is None or not any(shift):
-                return outcome
-            shifted: Any = tuple(map(add, following, shift))
-        else:
+        if not self._all_numbers:
             shift = self.residual.shift(simulator.features(state).tolist(), action)
             if shift is None or not any(shift):
                 return outcome
-            shifted = simulator.rebuild(following, simulator.features(following) + shift)
-            if shifted is None:
+            features = simulator.features(following)
+            shifted: Any = simulator.rebuild(following, features + shift[: features.size])
+        elif type(state) is type(following) is tuple and FLOATS.issuperset(map(type, following)):
+            shift = self.residual.shift(state, action)  # the usual case, without arrays
+            if shift is None or not any(shift):
                 return outcome
+            shifted = tuple(map(add, following, shift))
+        else:
+            shift = self.residual.shift(numbers_of(state), action)
+            if shift is None or not any(shift):
+                return outcome
+            shifted = refill(following, map(add, numbers_of(following), shift))
         if self._judges:
             reward, over = simulator.judge(state, action, shifted, reward, over)
-        return shifted, reward, over
+        return shifted, reward + (shift[-1] if self._pays else 0.0), over
 
 
 class Sighting(NamedTuple):
@@ -107,7 +115,7 @@ class PlainTrials:
         self.surprises: dict[Hashable, np.ndarray] = {} if surprises is None else surprises
         self.simulator, self.laboratory, self.seen = simulator, laboratory, seen
         self.measure, self.scales, self.floor = measure, scales, floor
-        self.random = simulator.kind != "step"
+        self.random, self.draws = simulator.kind != "step", simulator.kind == "sample"
 
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Nats [G, rows]: log(u + floor), or the surprise where outcomes are random."""
@@ -180,7 +188,8 @@ def surprise(
         if model_kind(model) == "outcomes":
             share = sum(chance for chance, outcome in model.outcomes(state, action) if same(outcome))
             return -math.log(max(float(share), IMPOSSIBLE))
-        rng = np.random.default_rng(0)
+        # The same draws everywhere would be off in the same direction everywhere; so many say little about a spread.
+        rng = np.random.default_rng(zlib.crc32(features(state).tobytes()))
         drawn = [model.sample(state, action, rng) for _ in range(DRAWS)]
     except (SimulatorError, ValueError, TypeError, ArithmeticError):
         return -math.log(IMPOSSIBLE) + 1.0
@@ -194,5 +203,6 @@ def surprise(
     moved = spread > 1e-12
     if not np.allclose(point[~moved], points[0][~moved], rtol=1e-6, atol=1e-9):
         return -math.log(IMPOSSIBLE)
-    apart = (point[moved] - points.mean(axis=0)[moved]) / spread[moved]
-    return float(np.mean(0.5 * np.minimum(apart**2, 50.0) + np.log(spread[moved]))) if moved.any() else 0.0
+    squares = ((point - points.mean(axis=0)) / np.where(moved, spread, 1.0)) ** 2
+    squares[-1] = min(squares[-1], LARGEST_OF_REWARD)
+    return float(np.mean(0.5 * np.minimum(squares[moved], 50.0) + np.log(spread[moved]))) if moved.any() else 0.0

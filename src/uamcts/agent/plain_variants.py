@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.experience import Experience
+from uamcts.agent.feature_names import number_names
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_trials import WORST, PlainTrials, ResidualSimulator, Sighting, surprise
 from uamcts.agent.python_simulator import PythonSimulator
@@ -23,8 +24,8 @@ from uamcts.errors import SimulatorError
 
 MOST_ANSWERS = 20_000
 """Answers of the simulator that are kept, to notice one that does not repeat itself."""
-COUNTED = 200
-"""Facts, the latest ones, that parameters of a random simulator are fitted to."""
+COUNTED, DRAWN = 200, 48
+"""Facts, the latest ones, that parameters of a random simulator are fitted to; fewer, if every one takes many draws."""
 
 
 class PlainVariants:
@@ -77,7 +78,8 @@ class PlainVariants:
                 if one
             ]
         else:  # every outcome counts as often as it was seen
-            facts = list(self.patched.facts.items())[-COUNTED:]
+            most = DRAWN if self.simulator.kind == "sample" else COUNTED
+            facts = list(self.patched.facts.items())[-most:]
             seen = [
                 Sighting(fact.state, place[1], one.following, Outcome(np.zeros(0), one.reward, one.terminal), one.times)
                 for place, fact in facts
@@ -89,9 +91,31 @@ class PlainVariants:
             self.simulator, self._laboratory, seen, measure, experience.scales, floor, self._surprises
         )  # fmt: skip
 
-    def next_features(self, raw: Sequence[Any], variant: Any) -> np.ndarray:
-        """The features of the next states that a variant predicts."""
-        return np.stack([self.features(variant.step(one[0], one[1])[0]) for one in raw])
+    @property
+    def judges_rewards(self) -> bool:
+        """Whether the simulator says itself what a corrected next state pays."""
+        return callable(getattr(self.simulator.owner, "reward", None))
+
+    def predict_next(self, raw: Sequence[Any], variant: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The features of the next states and the rewards that a variant predicts."""
+        found = [variant.step(one[0], one[1]) for one in raw]
+        return np.stack([self.features(after) for after, _, _ in found]), np.array(
+            [float(paid) for _, paid, _ in found]
+        )
+
+    def choices(self, state: Any) -> Iterable[int]:
+        """The legal actions of a state."""
+        found: Iterable[int] = self.simulator.choices(state)
+        return found
+
+    def foresee(self, state: Any, action: int) -> tuple[float, bool]:
+        """The reward that the corrected model predicts, and whether the episode ends."""
+        _, reward, over = self._variant.step(state, action)
+        return float(reward), bool(over)
+
+    def feature_names(self, state: Any) -> list[str]:
+        """What the features of a state are called; nothing if the user computes them."""
+        return number_names(state) if self.simulator.plain_features else []
 
     def predict_rows(self, raw: Sequence[Any], variant: Any, measure: Measure) -> list[tuple[Outcome, float] | None]:
         """What a variant predicts for transitions, and the user's own measure of its errors."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uamcts.agent.alarm import LATEST, Alarm
 from uamcts.agent.backend import Arrays
 from uamcts.agent.doubt_fit import FittedDoubt
 from uamcts.agent.fact_files import pack, unpack
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 DOUBT = {"centres": "f", "actions": "i", "radii": "f", "levels": "f", "offset": "f", "scale": "f"}
 """The arrays of doubt, and their kinds of numbers."""
-WORDS = {"changes", "recent", "goes_on", "usual", "stale", "recurrence"}
+WORDS = {"changes", "recent", "goes_on", "usual", "stale", "recurrence", "paced", "alarm"}
 LONGEST = 1000
 """Characters that describe a state, at most."""
 
@@ -38,8 +40,9 @@ def progress_arrays(backend: SimulatorBackend) -> Arrays:
     doubt = backend.doubt.doubt
     changes = [[change.when, short_repr(change.state), change.action] for change in backend.changes]
     words = {
-        "changes": changes, "recent": list(backend.returns.recent), "goes_on": backend.episode_goes_on(),
+        "changes": changes, "recent": list(backend.returns.recent), "goes_on": _episode_goes_on(backend),
         "usual": list(backend.doubt.usual), "stale": backend.stale_doubt, "recurrence": backend.planner.progress(),
+        "paced": backend.paced, "alarm": backend.alarm,
     }  # fmt: skip
     return {**pack(words), **({} if doubt is None else {name: np.asarray(getattr(doubt, name)) for name in DOUBT})}
 
@@ -64,6 +67,22 @@ def restore_progress(backend: SimulatorBackend, arrays: Arrays) -> None:
     doubt = _doubt({name[2:-2]: array for name, array in arrays.items() if name != "['json']"})
     backend.doubt = FittedDoubt(doubt, (first, second), None if doubt is None else doubt.table())
     backend.stale_doubt = flag("stale", words["stale"])
+    latest, sounded = words["alarm"]
+    backend.alarm = Alarm(tuple(flag("alarm", bad) for bad in latest[-LATEST:]), flag("alarm", sounded))
+    backend.paced = whole("paced", words["paced"], 0)
+
+
+def latest_place(backend: SimulatorBackend) -> Hashable:
+    """Where the latest transition has led; None if that is not known."""
+    rows = backend.experience
+    latest = rows.raw[int(np.argmax(rows.column("last")))] if rows.count else None
+    return None if latest is None else backend.planner.key(latest[2])
+
+
+def _episode_goes_on(backend: SimulatorBackend) -> bool:
+    """Whether the next transition may go on from the latest one."""
+    place = backend.returns.place
+    return backend.resumes or (place is not None and place == latest_place(backend))
 
 
 def _change(found: Any, num_actions: int) -> Change:

@@ -24,7 +24,7 @@ import numpy as np
 
 from uamcts.agent.identity import Identity
 from uamcts.agent.state_vectors import flatten, is_vector, unflatten
-from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, shown
+from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
 from uamcts.corrections.mixture import KINDS, model_kind
 from uamcts.corrections.parameters import find_parameters, with_values
 from uamcts.errors import SimulatorError
@@ -49,7 +49,7 @@ class PythonSimulator:
         owner = model if any(callable(getattr(model, name, None)) for name in KINDS) else None
         if (owner is None and not callable(model)) or isinstance(model, type):
             raise TypeError(
-                f"model is {shown(model)}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
+                f"model is {short_repr(model)}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
                 "num_actions and step(state, action), outcomes(state, action) or sample(state, action, rng), or a "
                 "function step(state, action) and num_actions=..."
             )
@@ -84,7 +84,7 @@ class PythonSimulator:
         offered = {"features": self._features, "inputs": self._inputs, "identity": self._identity}
         for argument, given in {**offered, "accept": self._accept}.items():
             function(argument, given, "of a state")
-        self.whole = Identity()
+        self.whole, self._normalises = Identity(), False
         legal = getattr(owner, "legal_actions", None)
         function("legal_actions", legal, "of a state")
         if legal is not None:
@@ -101,7 +101,7 @@ class PythonSimulator:
             return self
         owner = with_values(self.owner if laboratory is None else laboratory, values)
         twin = copy.copy(self)
-        twin.call = getattr(owner, self.kind)
+        twin.call, twin._normalises = getattr(owner, self.kind), bool(values)
         if self.kind != "step":
             setattr(twin, self.kind, {"outcomes": twin._outcomes, "sample": twin._sample}[self.kind])
         return twin
@@ -134,8 +134,11 @@ class PythonSimulator:
     def judge(self, state: State, action: int, following: State, reward: float, over: bool) -> tuple[float, bool]:
         """Reward and end of a corrected next state: by the simulator's `reward` and `terminal`, if it offers them."""
         own_reward, own_end = (getattr(self.owner, name, None) for name in ("reward", "terminal"))
-        paid = float(own_reward(state, action, following)) if callable(own_reward) else reward
-        return paid, bool(own_end(following)) if callable(own_end) else over
+        try:
+            paid = float(own_reward(state, action, following)) if callable(own_reward) else reward
+            return paid, bool(own_end(following)) if callable(own_end) else over
+        except Exception as error:
+            raise SimulatorError(f"{self.name}: judging {short_repr(following)} raised {error!r}") from error
 
     def rebuild(self, state: State, vector: np.ndarray) -> State:
         """A state like `state` with other features; None if that cannot be done.
@@ -156,12 +159,19 @@ class PythonSimulator:
         found = self._ask(state, action)
         if not isinstance(found, (list, tuple)) or not all(isinstance(one, tuple) and len(one) == 2 for one in found):
             raise SimulatorError(
-                f"{self.name}: outcomes returned {shown(found)}; it must return a list of (probability, (state, "
+                f"{self.name}: outcomes returned {short_repr(found)}; it must return a list of (probability, (state, "
                 "reward, terminal))"
             )
         for _, outcome in found:
             self._three(outcome)
-        return found
+        return self._normalise(found) if self._normalises else found
+
+    def _normalise(self, found: Any) -> Any:
+        """Outcomes with probabilities that sum to 1: with another value of one of them, the others no longer fit."""
+        total = sum(chance for chance, _ in found)
+        if not (total > 0 and all(chance >= 0 for chance, _ in found)):
+            raise SimulatorError(f"{self.name}: with other parameters, the probabilities of outcomes are not positive")
+        return found if abs(total - 1.0) < 1e-9 else [(chance / total, outcome) for chance, outcome in found]
 
     def _sample(self, state: State, action: int, rng: np.random.Generator) -> Outcome:
         """A draw from the outcomes of a step."""
@@ -172,7 +182,7 @@ class PythonSimulator:
             return self.call(state, action, *rng)
         except Exception as error:
             raise SimulatorError(
-                f"{self.name}: {self.kind} raised {type(error).__name__}: {error} (state {shown(state)}, action "
+                f"{self.name}: {self.kind} raised {type(error).__name__}: {error} (state {short_repr(state)}, action "
                 f"{action}); it must answer for every state it has led to and every action"
             ) from error
 
@@ -209,8 +219,8 @@ class PythonSimulator:
             return self.whole(state if self._identity is None else self._identity(state))
         except Exception as error:
             raise SimulatorError(
-                f"{self.name}: state {shown(state)} cannot be told from others ({type(error).__name__}: {error}); pass "
-                "identity=, a function that gives numbers, strings or tuples of them for a state"
+                f"{self.name}: state {short_repr(state)} cannot be told from others ({type(error).__name__}: {error}); "
+                "pass identity=, a function that gives numbers, strings or tuples of them for a state"
             ) from error
 
     def identity(self, state: State) -> Hashable:
@@ -228,13 +238,13 @@ class PythonSimulator:
             raise
         except Exception as error:
             raise SimulatorError(
-                f"{self.name}: the {what} of state {shown(state)} are not numbers ({type(error).__name__}: {error}); "
-                "pass features=, a function that gives a vector for a state"
+                f"{self.name}: the {what} of state {short_repr(state)} are not numbers ({type(error).__name__}: "
+                f"{error}); pass features=, a function that gives a vector for a state"
             ) from error
         if not np.all(np.abs(vector) <= LARGEST):
             raise SimulatorError(
-                f"{self.name}: the {what} of state {shown(state)} are {shown(vector.tolist())}; they must be finite "
-                "numbers of at most 3.4e38"
+                f"{self.name}: the {what} of state {short_repr(state)} are {short_repr(vector.tolist())}; they must be "
+                "finite numbers of at most 3.4e38"
             )
         return vector
 
@@ -243,7 +253,7 @@ class PythonSimulator:
             return legal_actions(legal(state), self.num_actions)
         except Exception as error:
             what = error if isinstance(error, ValueError) else f"legal_actions raised {type(error).__name__}: {error}"
-            raise SimulatorError(f"{self.name}: {what} (in state {shown(state)})") from error
+            raise SimulatorError(f"{self.name}: {what} (in state {short_repr(state)})") from error
 
     def choices(self, state: State) -> Any:
         """The legal actions of a state; a few of them, if they are continuous."""
@@ -259,4 +269,4 @@ def _not_three(name: str, kind: str, outcome: Any) -> str:
     if isinstance(outcome, tuple) and len(outcome) == 5:
         hint = " (five things is what a Gymnasium environment returns: give the environment itself)"
     what = "the outcomes that it lists must be tuples" if kind == "outcomes" else "it must return a tuple"
-    return f"{name}: {kind} returned {shown(outcome)}{hint}; {what} (state, reward, terminal)"
+    return f"{name}: {kind} returned {short_repr(outcome)}{hint}; {what} (state, reward, terminal)"

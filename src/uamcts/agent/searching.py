@@ -1,11 +1,24 @@
-"""How a backend of a simulator searches, and what it carries from one search to the next."""
+"""What a backend of a simulator carries between a search and a real transition."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from uamcts.agent.backend import Plan
+from uamcts.agent.chance import RealOutcome
+from uamcts.agent.experience import Row
 from uamcts.agent.simulator_probe import Recurrence
+
+
+class Compared(NamedTuple):
+    """A real transition beside what the simulator predicts."""
+
+    row: Row
+    actual: RealOutcome
+    paid: tuple[float, bool]
+    """Reward and end, as predicted where they are unknown."""
+    whole: bool
+    """Whether reward and end are known: given, or predicted together with the very state that followed."""
 
 
 class Searching(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, counter, pad_sample
+from uamcts.agent.alarm import Alarm
+from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
-from uamcts.agent.comparison import Compared, accept_state, compare_transition
+from uamcts.agent.comparing import Comparing
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import CORRECTIONS, Corrector
 from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, fit_doubt, same_arrays
@@ -21,25 +22,23 @@ from uamcts.agent.experience import Experience, Row
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
+from uamcts.agent.progress_files import latest_place
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
-from uamcts.agent.searching import Previous, Searching, explain_recurrence
+from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
+from uamcts.agent.way_out import PACED, find_way_out, is_hopeless
 from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.python_facts import Change, describe_changes
+from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.estimator import ZeroUncertainty
 from uamcts.uncertainty.schedule import Schedule
 
 
-def _span(config: SearchConfig) -> int:
-    """How many steps a search looks ahead at most: down the tree, then a rollout."""
-    return config.depth + min(config.iterations, config.tree_depth)
-
-
-class SimulatorBackend:
+class SimulatorBackend(Comparing):
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
     def __init__(
@@ -62,15 +61,16 @@ class SimulatorBackend:
         self.name, self.action_names = planner.name, planner.action_names
         self.seed, self.minibatches, self.measure = seed, minibatches, measure
         self.experience = Experience()
-        self.returns = Returns.of(config, _span(config))
+        self.returns = Returns.of(config)
         self.uncertainty: FittedUncertainty | Doubt | None = None
         self.corrector = Corrector(planner, parameters, corrections)
         self.journal = Journal()
-        self.doubt, self.stale_doubt = FittedDoubt(None), True
-        self.resumes = False
-        """Whether the episode of a file goes on with the next transition."""
+        self.doubt, self.stale_doubt, self.resumes = FittedDoubt(None), True, False
+        """The last one: whether the episode of a file goes on with the next transition."""
         self.tau = float(config.tau if schedule is None else schedule.start)
-        self.steps, self.acts = 0, 0
+        self.steps, self.acts, self.paced = 0, 0, 0
+        self._way_out: int | None = None
+        self.alarm = Alarm()
         self.loss: float | None = None
 
     @property
@@ -99,64 +99,63 @@ class SimulatorBackend:
 
     def act(self, state: State, steps_left: int | None = None) -> Plan:
         horizon = None if steps_left is None else whole("steps_left", steps_left)
-        state = accept_state(self, state, "state")
+        state = self._accept_state(state, "state")
         self.planner.probe(state, self.config)
+        self.alarm = self.alarm.sound(self.name)
         config = self._settings(horizon)
         usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
         before = self._previous.plan if usable and self._previous is not None else None
-        found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon, before)
+        try:
+            found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon, before)
+        except SimulatorError:
+            if not self._withdraw_corrections():
+                raise
+            found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon)
         self.acts += 1
         self._previous = Previous(found, horizon)
-        return found
+        self._way_out = self._find_way_out(state, found)
+        return found if self._way_out is None else found._replace(action=np.int32(self._way_out))  # type: ignore[arg-type]
+
+    def _find_way_out(self, state: State, found: Plan) -> int | None:
+        """An action that leads to what was never tried, if the agent paces about; None if not."""
+        facts, scales = self.planner.patched, self.experience.scales
+        if facts is None or self.paced < PACED or not facts.may_deny_a_way or not is_hopeless(found, scales.reward):
+            return None
+        return find_way_out(self.planner, facts.facts, state, self.experience.mean_reward, scales.reward)
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
-        config = self.config.with_tau(self.tau)
+        config = self.config
+        changed: dict[str, Any] = {"tau": self.tau} if config.reads("tau") else {}
         if config.worst is None and config.reads("worst"):
-            config = replace(config, worst=self._worst())
+            changed["worst"] = self.returns.worst(self.experience.mean_reward)
         if self.searching.chooses and not config.graph and self.planner.num_actions is not None:
             needed = horizon is not None and isinstance(self.planner, CompiledPlanner)
-            config = replace(config, graph=needed or self.planner.state_recurrence.recurs)
-        return config
+            changed["graph"] = needed or self.planner.state_recurrence.recurs
+        return replace(config, **changed)
 
     @property
     def note(self) -> str:
         """What was corrected in the model of the last search, and whether that was on a graph if the agent decides."""
         said = self.corrector.sentences()
+        if self._way_out is not None:
+            said.append("nothing that is known leads on: this leads to an action that was never tried")
         if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
             said.append(explain_recurrence(self.planner.state_recurrence))
         return "\n".join(said)
-
-    def _worst(self) -> float:
-        """The return expected beyond a doubtful transition, never more than 0: the mean or the worst return seen.
-
-        It must lie below all that a search can find, else doubtful transitions look better than known bad ones.
-        """
-        steps, gamma = range(_span(self.config)), float(self.config.gamma)
-        return min(self.returns.least, self.experience.mean_reward * sum(gamma**step for step in steps))
 
     def observe(self, state: State, action: int, following: State, reward: float | None, terminal: bool | None) -> bool:
         return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
     def _observe(self, *given: Any) -> bool:
-        sample = compare_transition(self, *given)
+        sample = self._compare(*given)
         if self.resumes:
             self.planner.read_raw(self.experience)
-            self.returns.place, self.resumes = self._latest_place(), False
+            self.returns.place, self.resumes = latest_place(self), False
         self._keep(sample)
         self.returns.add(self.planner.key(sample.row.state), self.planner.key(sample.row.following), *sample.paid)
         self.steps += 1
         return self._learn() if self.schedule is None or self.schedule.due(self.steps) else False
-
-    def _latest_place(self) -> Hashable:
-        """Where the latest transition has led; None if that is not known."""
-        rows = self.experience
-        latest = rows.raw[int(np.argmax(rows.column("last")))] if rows.count else None
-        return None if latest is None else self.planner.key(latest[2])
-
-    def episode_goes_on(self) -> bool:
-        """Whether the next transition may go on from the latest one."""
-        return self.resumes or (self.returns.place is not None and self.returns.place == self._latest_place())
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -169,8 +168,11 @@ class SimulatorBackend:
         self.planner.read_raw(self.experience)
         self.experience.add(row, self.measure, self.journal)
         scales = self.experience.scales
+        self.alarm = self.alarm.add(self.measure.error(row.real, row.used, scales, row.own[1]))
         self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
+        if self.paced < PACED and self.planner.patched is not None:  # whoever has paced about once may do so again
+            self.paced = self.paced + 1 if self.planner.patched.knows(row.state, row.number) else 0
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state)
         if self.corrector.update(self.experience, self.measure):
@@ -187,10 +189,24 @@ class SimulatorBackend:
     def _use_corrections(self) -> None:
         """Plans with other corrections from now on; what was seen is judged anew by them."""
         variant = self.corrector.variant()
-        self.planner.use(variant)
         self._previous = None
-        predicted = self.planner.predict_rows(self.experience.raw[: self.experience.count], variant, self.measure)
+        try:
+            self.planner.use(variant)
+            predicted = self.planner.predict_rows(self.experience.raw[: self.experience.count], variant, self.measure)
+        except SimulatorError:
+            if not self._withdraw_corrections():
+                raise
+            return
         self.experience.judge_anew(predicted, self.measure)
+
+    def _withdraw_corrections(self) -> bool:
+        """Plans in the simulator alone from now on, because it fails with its corrections; False if it has none."""
+        if self.corrector.in_use == "none":
+            return False
+        self.corrector.withdraw()
+        self._use_corrections()
+        self.stale_doubt = True
+        return True
 
     def _forget(self, state: State) -> None:
         """Drops what the last search found out and what does not hold any more: outcomes of `state` have changed."""
@@ -198,11 +214,11 @@ class SimulatorBackend:
             self._previous = None
 
     def learn(self) -> bool:
-        self.stale_doubt = True
-        return all_or_nothing(self, lambda backend: backend._learn())
+        return all_or_nothing(self, lambda backend: backend._learn(anew=True))
 
-    def _learn(self) -> bool:
+    def _learn(self, anew: bool = False) -> bool:
         """Refits the uncertainty; lowers tau if there is a schedule."""
+        self.stale_doubt |= anew
         self._fit()
         if self.schedule is not None:
             before, self.tau = self.tau, float(self.schedule.decay(jnp.float32(self.tau)))
@@ -240,7 +256,7 @@ class SimulatorBackend:
     def _preload(self, samples: Iterable[Sample]) -> int:
         count = 0
         for count, sample in enumerate(samples, 1):
-            self._keep(compare_transition(self, *pad_sample(count - 1, sample)))
+            self._keep(self._compare(*pad_sample(count - 1, sample)))
         self._fit()
         return count
 
@@ -265,7 +281,6 @@ class SimulatorBackend:
         Searches are not saved, and neither is an estimator: it is fitted to the experience, which is.
         """
         if self.chosen is not None:
-            self.stale_doubt = True
             self._fit()
         self.planner.settle()
         self._previous = None
@@ -275,8 +290,6 @@ class SimulatorBackend:
 
     def restore(self, groups: Groups) -> None:
         """Takes over the arrays of a file; raises an error for anything that is wrong with them."""
-        self.returns = Returns.of(self.config, _span(self.config))
-        self.returns.least = counter(groups.counters, "least", np.float64, lambda least: -np.inf < least <= 0)
         restore(self, groups)
         if self.chosen is None:
             self.uncertainty = self.doubt.doubt

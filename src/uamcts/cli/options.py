@@ -10,7 +10,10 @@ import typer
 
 from uamcts import names
 
-ALGORITHM_LIST = ", ".join(f"`{name}`" for name in names.ALGORITHM_NAMES)
+PLAYED_NAMES = tuple(name for name in names.ALGORITHM_NAMES if name != "agent")  # which learns while it acts
+ALGORITHM_LIST, PLAYED_LIST = (
+    ", ".join(f"`{name}`" for name in some) for some in (names.ALGORITHM_NAMES, PLAYED_NAMES)
+)
 
 
 def _complete(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
@@ -20,6 +23,7 @@ def _complete(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
 
 _DOMAIN: dict[str, Any] = {"autocompletion": _complete(names.DOMAIN_NAMES)}
 _ALGORITHM: dict[str, Any] = {"autocompletion": _complete(names.ALGORITHM_NAMES)}
+_PLAYED: dict[str, Any] = {"autocompletion": _complete(PLAYED_NAMES)}
 
 DomainName = Annotated[str, typer.Argument(metavar="DOMAIN", help="A domain; see `uamcts domains`.", **_DOMAIN)]
 DomainNames = Annotated[
@@ -27,7 +31,7 @@ DomainNames = Annotated[
 ]
 PlayAlgorithms = Annotated[
     list[str],
-    typer.Option(help=f"{ALGORITHM_LIST} or `random`. Repeat it to play several side by side.", **_ALGORITHM),
+    typer.Option(help=f"{PLAYED_LIST} or `random`. Repeat it to play several side by side.", **_PLAYED),
 ]
 Algorithms = Annotated[list[str] | None, typer.Option(help=f"{ALGORITHM_LIST}. Repeat it for several.", **_ALGORITHM)]
 Seed = Annotated[int, typer.Option(help="The seed of all random numbers.")]

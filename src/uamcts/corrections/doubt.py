@@ -30,10 +30,15 @@ FACTOR, DEVIATIONS = 12.0, 3.0
 """An error is above the usual one if it exceeds the median so many times, and by so many deviations of logarithms."""
 NEIGHBOURS, REACH = 5, 1.0
 """How many of the nearest transitions, and how far away, must agree that one is doubtful."""
+SCATTERED, MOSTLY = 0.5, 0.75
+"""Errors are scattered if fewer of their nearest neighbours are wrong as well; one then counts where so many are."""
 FEWEST = 6
 """Transitions from which one can tell what is usual."""
 MOST_DOUBTFUL = 0.5
 """Where a larger share of transitions is doubtful, doubt has nothing to choose between."""
+SMALLEST_OF_STATE, SMALLEST_OF_REST = 1e-4, 1e-3
+"""Smaller errors are no reason to avoid a transition, not even where everything else is predicted exactly: a hundredth
+of the spread of the states, or a thirtieth of that of the rewards."""
 ALONE = 0.02
 """How improbable deviations must be as chance, before a transition of a random world is doubtful."""
 
@@ -76,9 +81,13 @@ def doubtful(seen: Evidence, slips: float) -> np.ndarray:
     world, a transition counts if it deviates more often than by chance; `slips` is how often transitions deviate.
     """
     usual = seen.usual_errors
-    found = (seen.state_errors > usual[0]) | (seen.other_errors > usual[1])
+    found = seen.state_errors > max(usual[0], SMALLEST_OF_STATE)
+    found |= seen.other_errors > max(usual[1], SMALLEST_OF_REST)
     if max(usual) > 0.0 and found.any():
-        found &= _supported(seen, found)
+        found &= _supported(seen, found, 0.5)
+    once = found & (seen.times == 1)
+    if once.sum() >= FEWEST and _is_scattered(seen, found, once):
+        found &= ~once | _supported(seen, found, MOSTLY)
     if slips > 0.0:
         share = np.clip(seen.deviations / np.maximum(seen.times, 1), 1e-9, 1 - 1e-9)
         slips = min(slips, 0.5)
@@ -89,8 +98,8 @@ def doubtful(seen: Evidence, slips: float) -> np.ndarray:
     return found
 
 
-def _supported(seen: Evidence, found: np.ndarray) -> np.ndarray:
-    """Which transitions have others like them nearby: at least half of the five nearest, itself included, and two."""
+def _supported(seen: Evidence, found: np.ndarray, share: float) -> np.ndarray:
+    """Which transitions have others like them nearby: a share of the five nearest, itself included, and two."""
     points, _, _ = standardise(seen.points)
     answer = np.zeros(len(found), bool)
     for action in np.unique(seen.actions[found]):
@@ -101,8 +110,23 @@ def _supported(seen: Evidence, found: np.ndarray) -> np.ndarray:
             apart = np.sum((points[same] - points[row]) ** 2, axis=1)
             close = np.flatnonzero(apart <= REACH**2)
             near = same[close[np.argsort(apart[close], kind="stable")[:NEIGHBOURS]]]
-            answer[row] = found[near].sum() >= max(2, len(near) / 2)
+            answer[row] = found[near].sum() >= max(2, share * len(near))
     return answer
+
+
+def _is_scattered(seen: Evidence, found: np.ndarray, once: np.ndarray) -> bool:
+    """Whether most wrong transitions that were seen once have one as their nearest that is right: that is chance.
+
+    Transitions that were seen again and were wrong again are a matter of place, whatever is near them.
+    """
+    points, _, _ = standardise(seen.points)
+    wrong = []
+    for row in np.flatnonzero(once)[-COMPARED:]:
+        same = np.flatnonzero(seen.actions == seen.actions[row])
+        same = same[same != row]
+        if same.size:
+            wrong.append(found[same[np.argmin(np.sum((points[same] - points[row]) ** 2, axis=1))]])
+    return len(wrong) >= FEWEST and float(np.mean(wrong)) < SCATTERED
 
 
 def standardise(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uamcts.arguments import shown
+from uamcts.arguments import short_repr
 
 KINDS = ("outcomes", "sample", "step")
 """What a model may offer; it is planned in by the first of these that it has."""
@@ -36,7 +36,7 @@ def model_kind(model: Any) -> str:
     kind = next((name for name in KINDS if callable(getattr(model, name, None))), None)
     if kind is None:
         raise TypeError(
-            f"model is {shown(model)}, which has none of outcomes(state, action), sample(state, action, rng) and "
+            f"model is {short_repr(model)}, which has none of outcomes(state, action), sample(state, action, rng) and "
             "step(state, action); give it one of them"
         )
     return kind

@@ -24,6 +24,8 @@ MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
 FEWEST_ROWS, FITTED_ROWS, SCREENED_ROWS = 4, 64, 24
 """Transitions that a fit needs, those that it is computed from at most, and those that grids are compared on."""
+POINTS, FEW_POINTS, DRAWN = 41, 21, 2
+"""Points of a posterior; where every likelihood takes many draws, they are fewer, and fewer parameters are tried."""
 EXACT = 6.0
 """Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
 
@@ -42,6 +44,7 @@ class _Selection:
 
     def __init__(self, trials: Trials, choice: Choice, rows: np.ndarray):
         self.trials, self.choice, self.rows = trials, choice, rows
+        self._draws = bool(getattr(trials, "draws", False))
         losses = trials.losses([], np.zeros((1, 0)), rows)[0]
         self.plain = float(np.mean(losses))
         order = rows[np.argsort(losses, kind="stable")]  # from the best predicted to the worst
@@ -59,7 +62,7 @@ class _Selection:
         if start is not None:  # what was fitted before is where a fit begins
             self._try(start.values)
         if self.trials.random:
-            self._try_single_values(len(self.choice.believed))
+            self._try_single_values(DRAWN if self._draws else len(self.choice.believed))
         else:
             for _ in range(2):
                 for values in self._promising_sets(self._best()[1]):
@@ -253,20 +256,23 @@ class _Selection:
         low = max(low, min(centre, believed) - 4 * max(abs(believed), 1.0))
         high = min(high, max(centre, believed) + 4 * max(abs(believed), 1.0))
         for _ in range(2):  # the second time where the first has found some weight
-            grid = np.linspace(low, high, 41)
+            grid = np.linspace(low, high, FEW_POINTS if self._draws else POINTS)
             losses = self.trials.losses([name], grid[:, None], self.rows).sum(axis=1) - log_prior(
                 self.choice, name, grid
             )
             weights = np.where(np.isfinite(losses), np.exp(np.min(losses) - losses), 0.0)
             weights /= max(weights.sum(), 1e-300)
             total = np.cumsum(weights)
-            ends = grid[int(np.searchsorted(total, 0.001))], grid[min(int(np.searchsorted(total, 0.999)), 40)]
+            ends = (
+                grid[int(np.searchsorted(total, 0.001))],
+                grid[min(int(np.searchsorted(total, 0.999)), len(grid) - 1)],
+            )
             step = grid[1] - grid[0]
             low, high = max(low, ends[0] - step), min(high, ends[1] + step)
         return (
             float(grid @ weights),
             float(grid[int(np.searchsorted(total, 0.025))]),
-            float(grid[min(int(np.searchsorted(total, 0.975)), 40)]),
+            float(grid[min(int(np.searchsorted(total, 0.975)), len(grid) - 1)]),
         )
 
     def _ranges(self, chosen: dict[str, float]) -> dict[str, tuple[float, float]]:

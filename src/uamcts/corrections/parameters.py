@@ -11,12 +11,12 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from uamcts.arguments import shown
+from uamcts.arguments import short_repr
 from uamcts.names import suggestion
 
 LONGEST_VECTOR = 6
@@ -149,10 +149,16 @@ class Choice:
             if one not in found:
                 hint = suggestion(one, found)
                 has = ", ".join(found) or "none: give it attributes, or `parameters` and with_parameters(**values)"
-                raise ValueError(f"parameters names {shown(one)}, which {name} does not have; {hint}it has {has}")
+                raise ValueError(f"parameters names {short_repr(one)}, which {name} does not have; {hint}it has {has}")
             self.believed[one] = found[one]
         if isinstance(given, Mapping):
             self._bounds = {one: _check_bounds(one, bounds, found[one]) for one, bounds in given.items()}
+
+    def without(self, names: Iterable[str]) -> Choice:
+        """The same without some of the parameters."""
+        twin, dropped = copy.copy(self), frozenset(names)
+        twin.believed = {name: value for name, value in self.believed.items() if name not in dropped}
+        return twin
 
     def bounds(self, name: str) -> Bounds:
         """The range of a parameter: the user's, or a wide one around its believed value."""
@@ -182,10 +188,10 @@ class Choice:
 def _check_bounds(name: str, bounds: Any, value: float) -> Bounds:
     remedy = f"give (low, high) with low < high around the believed value {value:g}, or a list of names"
     if not isinstance(bounds, Sequence) or len(bounds) != 2 or not all(_is_real(end) for end in bounds):
-        raise ValueError(f"parameters gives {name!r} the bounds {shown(bounds)}; {remedy}")
+        raise ValueError(f"parameters gives {name!r} the bounds {short_repr(bounds)}; {remedy}")
     low, high = float(bounds[0]), float(bounds[1])
     if not low < high:
-        raise ValueError(f"parameters gives {name!r} the bounds {shown(bounds)}; {remedy}")
+        raise ValueError(f"parameters gives {name!r} the bounds {short_repr(bounds)}; {remedy}")
     return low, high
 
 
@@ -200,5 +206,6 @@ def check_choice(given: Any) -> None:
     names = list(given) if isinstance(given, (Mapping, list, tuple, set, frozenset)) else None
     if names is None or not all(isinstance(name, str) for name in names):
         raise TypeError(
-            f"parameters is {shown(given)}; give names, ['gravity'], or bounds, {{'gravity': (1, 100)}}; () fits none"
+            f"parameters is {short_repr(given)}; give names, ['gravity'], or bounds, {{'gravity': (1, 100)}}; () fits "
+            "none"
         )

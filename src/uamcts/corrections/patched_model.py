@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, mi
 from uamcts.corrections.python_facts import (
     DETERMINISTIC,
     MOST_FACTS,
+    MOST_UNMET,
     NOISY,
     Change,
     Fact,
@@ -48,6 +49,7 @@ class PatchedModel:
         key: Makes a hashable key of a state. By default the state itself is its key.
         prior_weight: How many real transitions the distribution of a random model is worth.
         own_keys: Whether tuples of floats are their own keys. By default if there is no `key`.
+        most: How many facts are kept at most; 10,000 as long as no transition was ever met again.
 
     Example:
         ```python
@@ -63,11 +65,13 @@ class PatchedModel:
         key: Callable[[State], Hashable] | None = None,
         prior_weight: float = PRIOR_WEIGHT,
         own_keys: bool | None = None,
+        most: int = MOST_FACTS,
     ):
         self.model: Any = model
         self.num_actions = model.num_actions
         self.key = key if key is not None else lambda state: state
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
+        self.most = most
         self.facts: dict[tuple[Hashable, int], Fact] = {}
         self._glance = Glance(key is None if own_keys is None else own_keys)
         self.journal = Journal()
@@ -92,6 +96,11 @@ class PatchedModel:
     def noisy(self) -> bool:
         """Whether a deterministic model has met a world with chance: earlier outcomes have returned."""
         return self.kind == "step" and self.contradictions >= NOISY
+
+    @property
+    def may_deny_a_way(self) -> bool:
+        """Whether a deterministic model is known to be wrong somewhere, in a world without chance."""
+        return self.kind == "step" and not self.noisy and bool(self._contradicting)
 
     def remember(
         self,
@@ -136,7 +145,7 @@ class PatchedModel:
             self.changes = (*self.changes, Change(self.clock, state, number))[-20:]
             self.contradictions = max(self.contradictions - 1.0, 0.0)  # it was a change, not chance
             fact = replace(fact, outcomes={kind: outcomes[kind]._replace(times=streak.length)}, confirmed=0)
-            self._make_stale(place, self.clock)
+            self._try_again([one for one in self._contradicting if one != place and self.facts[one].last < self.clock])
         self._store(place, fact)
         if self.clock % (64 << (len(self._contradicting) // 5000).bit_length()) == 0:
             self._age()
@@ -154,25 +163,21 @@ class PatchedModel:
             self._planned = {}
         return Streak(kind, 1, chance)
 
-    def _make_stale(self, besides: Any, before: int) -> None:
+    def _try_again(self, places: Sequence[tuple[Hashable, int]]) -> None:
         """Has facts that contradict the model tried again."""
-        for place in [place for place in self._contradicting if place != besides]:
-            fact = self.facts[place]
-            if fact.last < before:
-                self.journal.put(self.facts, place, replace(fact, stale=True))
-                self.journal.drop(self._contradicting, place)
-                self.journal.drop(self._planned, place)
-
-    def _age(self) -> None:
-        """Has old facts that contradict the model tried again, and drops what was not seen for the longest time."""
-        for place in [place for place, due in self._contradicting.items() if due <= self.clock]:
+        for place in places:
             self.journal.put(self.facts, place, replace(self.facts[place], stale=True))
             self.journal.drop(self._contradicting, place)
             self.journal.drop(self._planned, place)
-        for _, place in list(zip(range(len(self.facts) - MOST_FACTS), self.facts, strict=False)):
+
+    def _age(self) -> None:
+        """Has old facts that contradict the model tried again, and drops what was not seen for the longest time."""
+        self._try_again([place for place, due in self._contradicting.items() if due <= self.clock])
+        most = self.most if self.repeats else min(self.most, MOST_UNMET)
+        for _, place in list(zip(range(len(self.facts) - most), self.facts, strict=False)):
             for table in (self.facts, self._contradicting, self._planned):
                 self.journal.drop(table, place)
-        self._glance.renew(key for key, _ in self.facts)
+        self._glance.renew((key for key, _ in self.facts), 2 * most)
 
     def place(self, state: State, action: int, outcomes: dict[Hashable, OutcomeCount], **known: Any) -> None:
         """Stores all that was seen of one transition."""
@@ -216,7 +221,9 @@ class PatchedModel:
         believed, counts = predicted_outcomes(self.model, fact.state, action), list(fact.outcomes.values())
         if self.kind != "step":
             return mix(believed, counts, self.key, self.kind, self.prior_weight)
-        return mix(believed, counts, self.key, "outcomes", self.prior_weight if self.noisy else DETERMINISTIC, True)
+        total = sum(count.times for count in counts)
+        weight = self.prior_weight if self.noisy else total / (DETERMINISTIC ** -min(total, 100) - 1.0)
+        return mix(believed, counts, self.key, "outcomes", weight, True)
 
     def twin(self) -> PatchedModel:
         """A copy that goes on by itself, as long as every change of its tables is written to its journal."""
@@ -274,14 +281,7 @@ class PatchedModel:
         return self._plan(self._place(state, action))
 
     def patch_uncertainty(self, uncertainty: PythonUncertainty) -> PythonUncertainty:
-        """Corrects an uncertainty of the model.
-
-        Args:
-            uncertainty: A function `(state, action) -> U`.
-
-        Returns:
-            The same function, but 0 for transitions that are known.
-        """
+        """An uncertainty of the model, a function `(state, action) -> U`, that is 0 for transitions that are known."""
         return lambda state, action: 0.0 if self.knows(state, action) else uncertainty(state, action)
 
     def undoubted(self, uncertainty: PythonUncertainty) -> PythonUncertainty:

@@ -11,15 +11,16 @@ from uamcts.types import PyTree
 
 State: TypeAlias = PyTree
 """A state of the user's own simulator: any object."""
-MOST_FACTS = 100_000
-"""Facts that are kept at most: those not seen for the longest time go first."""
+MOST_FACTS, MOST_UNMET = 100_000, 10_000
+"""Facts that are kept at most, and as long as no transition was ever met again: those not seen for the longest time go
+first. A fact takes about 1 kB."""
 PATIENCE = 1000
 """After how many transitions a fact that contradicts the model is tried again; twice as many every time it holds."""
 CHANGE = 0.02
 """A transition has changed if its latest outcomes are less probable than this as chance."""
-DETERMINISTIC = 0.25
-"""k for a deterministic model: what was seen once and contradicts it is believed to four fifths, twice to eight ninths.
-So a way that is lost by a single slip is tried again if nothing else leads on, and else avoided."""
+DETERMINISTIC = 0.2
+"""The share that a deterministic model keeps where what was seen once contradicts it, raised to the power of how often
+it was seen. So a way that is lost by a single slip is tried again if nothing else leads on, and else avoided."""
 NOISY = 3.0
 """Contradictions that no change explains, after which a world has chance. An earlier outcome that returns counts like
 so many."""
@@ -106,9 +107,9 @@ class Glance:
             return False
         return state[0] == state[0] and state[0] not in self._firsts  # NaN has another key
 
-    def renew(self, keys: Iterable[Hashable]) -> None:
-        """Forgets all but these, once there are far too many."""
-        if len(self._firsts) > 2 * MOST_FACTS:
+    def renew(self, keys: Iterable[Hashable], most: int) -> None:
+        """Forgets all but these, once there are more than so many."""
+        if len(self._firsts) > most:
             self._firsts = set()
             for key in keys:
                 self.add(key)

@@ -1,4 +1,4 @@
-"""A correction of the next state's features: real - believed, as a function of the state's features and the action.
+"""A correction of the next state's features and the reward: real - believed, by the state's features and the action.
 
 For errors that no parameter of the simulator explains. A constant wind is a constant, a wrong drag is a linear term,
 and a motor that is weak in one place is a split. Away from the data the correction fades out.
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from uamcts.corrections.residual_border import fit_border
+from uamcts.corrections.residual_actions import fit_actions
 from uamcts.corrections.residual_fit import (
     DEPTH,
     INNER,
@@ -24,7 +24,6 @@ from uamcts.corrections.residual_fit import (
     LEAVES,
     NO_SPLIT,
     find_angles,
-    fit_action,
     wrap_differences,
 )
 from uamcts.corrections.residual_text import describe
@@ -41,7 +40,8 @@ Vector: TypeAlias = Float[np.ndarray, " features"]
 class Residual:
     """For each action a tree with a bounded linear function in each leaf. Its shapes are those of all later fits.
 
-    Methods take one state. Arrays are NumPy's, in double precision; JAX converts them where they are used.
+    The outputs are the features of the next state and, if it was fitted, the reward. Methods take one state. Arrays are
+    NumPy's, in double precision; JAX converts them where they are used.
     """
 
     centre: Float[np.ndarray, " features"]
@@ -57,16 +57,16 @@ class Residual:
     """The feature that a node looks at, or NO_SPLIT. Node i has the children 2 i + 1 and 2 i + 2."""
     threshold: Float[np.ndarray, "actions inner"]
     """A state goes left if the feature is at most this."""
-    intercept: Float[np.ndarray, "actions leaves features"]
-    slope: Float[np.ndarray, "actions leaves features inputs"]
-    low: Float[np.ndarray, "actions leaves features"]
+    intercept: Float[np.ndarray, "actions leaves outputs"]
+    slope: Float[np.ndarray, "actions leaves outputs features"]
+    low: Float[np.ndarray, "actions leaves outputs"]
     """Predictions stay between `low` and `high`, the range of predictions for states that were seen."""
-    high: Float[np.ndarray, "actions leaves features"]
+    high: Float[np.ndarray, "actions leaves outputs"]
 
     @classmethod
-    def zero(cls, num_actions: int, num_features: int) -> Self:
+    def zero(cls, num_actions: int, num_features: int, num_outputs: int | None = None) -> Self:
         """Corrects nothing: what to compile with before there is a fit."""
-        shapes = _shapes(num_actions, num_features)
+        shapes = _shapes(num_actions, num_features, num_features if num_outputs is None else num_outputs)
         return cls(**{name: np.full(shape, *_filling(name)) for name, shape in shapes.items()})
 
     @classmethod
@@ -83,12 +83,12 @@ class Residual:
         Args:
             features: Of the states before.
             actions: From 0 to `num_actions` - 1.
-            differences: Real - believed features of the next state; see `wrap_differences` about angles. Rows that
-                are not finite are left out.
+            differences: Real - believed features of the next state; see `wrap_differences` about angles. A further
+                column is that of the reward. Rows that are not finite are left out.
             previous_scale: `scale` of an earlier fit, to be used again. By default that of these features.
         """
         features, actions, differences = _check_rows(features, actions, differences, num_actions, previous_scale)
-        result = cls.zero(num_actions, features.shape[1])
+        result = cls.zero(num_actions, features.shape[1], differences.shape[1])
         if len(features) < LEAST_ROWS:
             return None
         centre = features.mean(axis=0)
@@ -96,28 +96,23 @@ class Residual:
         scale[scale <= 1e-12 * np.abs(centre)] = 0
         unit = np.where(scale > 0, scale, 1)
         largest = np.abs(features).max(axis=0)  # differences in the last digits of single precision are none
+        largest = np.append(largest, np.zeros(differences.shape[1] - len(largest)))
         differences = np.where(np.abs(differences) > 1e-6 * largest, differences, 0)
         wrong = np.flatnonzero(differences.any(axis=0))
-        learned = False
-        for action in range(num_actions):
-            rows = actions == action
-            inputs, outputs = (features[rows] - centre) / unit, differences[np.ix_(rows, wrong)]
-            found = fit_border(inputs, outputs) or fit_action(inputs, outputs)
-            if found is None:
-                continue
-            learned = True
+        found = fit_actions((features - centre) / unit, differences[:, wrong], actions, num_actions)
+        for action, (fit, rows) in found.items():
             result.lower[action], result.upper[action] = features[rows].min(axis=0), features[rows].max(axis=0)
-            splits = np.isfinite(found.threshold)
-            result.split[action] = np.where(splits, found.feature, NO_SPLIT)
-            threshold = np.where(splits, found.threshold, 0) * unit[found.feature] + centre[found.feature]
+            splits = np.isfinite(fit.threshold)
+            result.split[action] = np.where(splits, fit.feature, NO_SPLIT)
+            threshold = np.where(splits, fit.threshold, 0) * unit[fit.feature] + centre[fit.feature]
             result.threshold[action] = np.where(splits, threshold, 0)
-            result.intercept[action][:, wrong] = found.coefficients[:, :, 0]
-            result.slope[action][:, wrong] = found.coefficients[:, :, 1:] / unit
-            result.low[action][:, wrong], result.high[action][:, wrong] = found.low, found.high
+            result.intercept[action][:, wrong] = fit.coefficients[:, :, 0]
+            result.slope[action][:, wrong] = fit.coefficients[:, :, 1:] / unit
+            result.low[action][:, wrong], result.high[action][:, wrong] = fit.low, fit.high
         result.centre[:], result.scale[:] = centre, scale
         # A feature that never varied may still be rounded differently.
         result.reach[:] = np.maximum(np.maximum(2 * scale, 1e-3 * np.abs(centre)), 1e-9)
-        return result if learned else None
+        return result if found else None
 
     @property
     def num_actions(self) -> int:
@@ -127,9 +122,20 @@ class Residual:
     def num_features(self) -> int:
         return len(self.centre)
 
-    def difference(self, features: Vector, action: int) -> Vector:
-        """What to add to the believed features of the next state."""
-        return np.array(self.shift(features.tolist(), action) or [0.0] * self.centre.size)
+    @property
+    def num_outputs(self) -> int:
+        """The features, and one more if rewards are corrected."""
+        return int(self.intercept.shape[2])
+
+    @property
+    def changes_rewards(self) -> bool:
+        """Whether any reward is corrected."""
+        last = slice(self.num_features, None)
+        return bool(self.low[..., last].any() or self.high[..., last].any())
+
+    def difference(self, features: Vector, action: int) -> Float[np.ndarray, " outputs"]:
+        """What to add to the believed features of the next state and to the reward."""
+        return np.array(self.shift(features.tolist(), action) or [0.0] * self.num_outputs)
 
     def shift(self, values: Sequence[float], action: int) -> list[float] | None:
         """The same for features as Python numbers; None where there is nothing to add."""
@@ -155,7 +161,7 @@ class Residual:
             result.append(weight * (low if total < low else high if total > high else total))
         return result
 
-    def difference_jax(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " features"]:
+    def difference_jax(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " outputs"]:
         """The same under `jit` and `vmap`."""
         action = jnp.asarray(action)
 
@@ -180,7 +186,7 @@ class Residual:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name, to be saved."""
-        return {name: np.asarray(getattr(self, name)) for name in _shapes(0, 0)}
+        return {name: np.asarray(getattr(self, name)) for name in _shapes(0, 0, 0)}
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray]) -> Self:
@@ -190,10 +196,12 @@ class Residual:
             ValueError: An array is missing, unknown, of another shape or type, or holds what no fit would.
         """
         found = {name: np.asarray(array) for name, array in arrays.items()}
-        if set(found) != set(_shapes(0, 0)):
-            raise ValueError(f"a residual consists of the arrays {', '.join(_shapes(0, 0))}, not {', '.join(found)}")
+        known = _shapes(0, 0, 0)
+        if set(found) != set(known):
+            raise ValueError(f"a residual consists of the arrays {', '.join(known)}, not {', '.join(found)}")
         num_actions, num_features = len(np.atleast_1d(found["lower"])), found["centre"].size
-        for name, shape in _shapes(num_actions, num_features).items():
+        rewards = found["intercept"].shape[2:] == (num_features + 1,)
+        for name, shape in _shapes(num_actions, num_features, num_features + rewards).items():
             array, kind = found[name], _filling(name)[1]
             if array.shape != shape or array.dtype.kind != kind.kind:
                 raise ValueError(
@@ -245,8 +253,8 @@ class Residual:
         return list(zip(start, slopes, low.tolist(), high.tolist(), strict=True))
 
 
-def _shapes(num_actions: int, num_features: int) -> dict[str, tuple[int, ...]]:
-    leaves = (num_actions, LEAVES, num_features)
+def _shapes(num_actions: int, num_features: int, num_outputs: int) -> dict[str, tuple[int, ...]]:
+    leaves = (num_actions, LEAVES, num_outputs)
     return {
         "centre": (num_features,),
         "scale": (num_features,),
@@ -274,9 +282,12 @@ def _check_rows(
 ) -> tuple[Rows, Int[np.ndarray, " rows"], Rows]:
     """The rows that are finite, as arrays of numbers."""
     features, actions, differences = np.asarray(features, float), np.asarray(actions), np.asarray(differences, float)
-    if features.ndim != 2 or differences.shape != features.shape or actions.shape != features.shape[:1]:
+    columns = (features.shape[-1], features.shape[-1] + 1)
+    fits = features.ndim == differences.ndim == 2 and len(differences) == len(features)
+    if not fits or differences.shape[1] not in columns or actions.shape != features.shape[:1]:
         raise ValueError(
-            "features and differences should be [rows, features] and actions [rows], but their shapes are "
+            "features should be [rows, features], differences the same or with one column more for the reward, and "
+            "actions [rows], but their shapes are "
             f"{features.shape}, {differences.shape} and {actions.shape}"
         )
     if actions.size and not (actions.dtype.kind in "iu" and actions.min() >= 0 and actions.max() < num_actions):

@@ -78,6 +78,8 @@ class ActionFit(NamedTuple):
     low: Float[np.ndarray, "leaves outputs"]
     """The least prediction for a row that was seen."""
     high: Float[np.ndarray, "leaves outputs"]
+    losses: Float[np.ndarray, "rows outputs"] | None = None
+    """Absolute errors on held-out rows, bounded; None where no rows were held out."""
 
 
 def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
@@ -91,9 +93,11 @@ def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
         return None
     sizes = np.array([np.median(np.abs(output[output != 0])) if output.any() else 1.0 for output in outputs.T])
     outputs = outputs / sizes
-    chosen = [choose(losses) for losses in np.moveaxis(held_out_losses(inputs, outputs), 2, 0)]
+    losses = held_out_losses(inputs, outputs)
+    chosen = [choose(one) for one in np.moveaxis(losses, 2, 0)]
     if not any(chosen):
         return None
+    held_out = np.stack([losses[:, choice, output] for output, choice in enumerate(chosen)], axis=1)
     depths = [(choice - 1) // KINDS if choice else 0 for choice in chosen]
     tree = grow(inputs, outputs, max(depths))
     columns = with_intercept(inputs)
@@ -109,7 +113,9 @@ def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
                 seen = columns[place == node] @ coefficients[leaf, output]
                 if seen.size:  # there are no rows in a node that nothing is sent to
                     low[leaf, output], high[leaf, output] = seen.min(), seen.max()
-    return ActionFit(tree.feature, tree.threshold, coefficients * sizes[:, None], low * sizes, high * sizes)
+    return ActionFit(
+        tree.feature, tree.threshold, coefficients * sizes[:, None], low * sizes, high * sizes, held_out * sizes
+    )
 
 
 def choose(losses: Float[np.ndarray, "rows candidates"]) -> int:

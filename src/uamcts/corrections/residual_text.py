@@ -14,16 +14,19 @@ from uamcts.corrections.residual_fit import INNER, NO_SPLIT
 if TYPE_CHECKING:
     from uamcts.corrections.residual import Residual
 
+MOST = 6
+"""Statements that are made at most."""
 NEGLIGIBLE = 0.05
 """Terms below this fraction of the largest are not mentioned."""
 
 
 def describe(residual: Residual, names: Sequence[str] = ()) -> str:
     """Sentences such as "x is 0.12 lower after action 1 where y > 0.02", separated by semicolons."""
-    known = [*names, *(f"feature {number}" for number in range(len(names), residual.num_features))]
+    size = residual.num_features
+    known = [*names[:size], *(f"feature {number}" for number in range(len(names), size)), "the reward"]
     actions: dict[tuple[str, str], list[int]] = {}
     for action in range(residual.num_actions):
-        for output in range(residual.num_features):
+        for output in range(residual.num_outputs):
             for text, place in _regions(residual, action, output, known):
                 actions.setdefault((f"{known[output]} {text}", place), []).append(action)
     lines = []
@@ -31,6 +34,8 @@ def describe(residual: Residual, names: Sequence[str] = ()) -> str:
         every = len(after) == residual.num_actions > 1
         which = "every action" if every else f"action {', '.join(map(str, after))}"
         lines.append(f"{text} after {which}{place}")
+    if len(lines) > MOST + 1:
+        lines = [*lines[:MOST], f"and {len(lines) - MOST} more of this kind"]
     return "; ".join(lines)
 
 

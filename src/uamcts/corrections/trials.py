@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +19,11 @@ class Trials(Protocol):
 
     random: bool
     """Whether outcomes are random: `losses` are then negative log-likelihoods, and there are no `residuals`."""
+
+    @property
+    def seen(self) -> Sized:
+        """The transitions."""
+        ...
 
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """How badly a simulator with each of the `values` [G, names] predicts the `rows`: nats [G, rows]."""

@@ -33,8 +33,8 @@ false del.: share of error-free tree nodes in which a child was deleted
 unique: share of distinct samples in the buffer"""
 
 AGENT_HEAD = f"{'step':>8} {'episodes':>9} {'reward':>7} {'steps':>6}  the simulator"
-AGENT_LEGEND = """each row: the steps of all runs since the row before; how many of the different
-transitions that a run has seen the simulator predicts wrongly, without and with corrections"""
+AGENT_LEGEND = """each row: the steps of all runs since the row before, and how many of the different
+transitions that a run has seen the simulator predicts wrongly"""
 
 
 def watch_online(unit: OnlineUnit, out: Path | None, console: Console) -> Episodes:

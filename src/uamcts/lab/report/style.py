@@ -34,9 +34,10 @@ COLOURS = {
     "simulation": "#8a8a8a",
     "combined": "#2a7fbf",
     "trust": "#9467bd",
+    "agent": "#7f5539",
 }
 """Okabe and Ito's palette, which colour-blind readers can tell apart, with a lighter blue for dark pages."""
-OTHERS = ("#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a", "#b59f00", "#7f5539")
+OTHERS = ("#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a", "#b59f00")
 MARKERS = {
     "true": "s",
     "corrupted": "X",
@@ -46,6 +47,7 @@ MARKERS = {
     "simulation": "P",
     "combined": "o",
     "trust": "*",
+    "agent": "h",
 }
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (4, 1.2, 1, 1.2)))
 SIZE = (5.2, 3.4)

@@ -101,7 +101,8 @@ class AgentRuns:
         wrong, seen, left = (
             np.mean([getattr(report, name) for report in reports]) for name in ("wrong", "seen", "remaining")
         )
-        return f"{wrong:.4g} of {seen:.4g} transitions wrong, {left:.4g} after corrections"
+        words = f"{wrong:.4g} of {seen:.4g} transitions wrong"
+        return f"{words}, {left:.4g} with what was fitted" if left < wrong else words
 
     def save(self, path: Path) -> None:
         """Writes the runs to a file. Resuming from it changes no number."""

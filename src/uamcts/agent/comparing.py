@@ -1,0 +1,90 @@
+"""A real transition beside what a simulator predicts: what an agent accepts, and what it makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from uamcts.agent.chance import RealOutcome
+from uamcts.agent.compiled_planner import CompiledPlanner
+from uamcts.agent.corrector import Corrector
+from uamcts.agent.experience import Experience, Row
+from uamcts.agent.measure import Measure, Outcome
+from uamcts.agent.plain_planner import PlainPlanner
+from uamcts.agent.searching import Compared
+from uamcts.arguments import action_number, flag, real, short_repr
+from uamcts.errors import SimulatorError
+from uamcts.mcts.config import SearchConfig
+
+
+class Comparing:
+    """The part of a backend that compares transitions with its simulator."""
+
+    planner: PlainPlanner | CompiledPlanner
+    experience: Experience
+    corrector: Corrector
+    measure: Measure
+    config: SearchConfig
+    name: str
+
+    def _withdraw_corrections(self) -> bool:
+        """Plans in the simulator alone from now on."""
+        raise NotImplementedError
+
+    def _accept_state(self, state: Any, argument: str) -> Any:
+        """A state of the simulator, with as many numbers as the states that were seen."""
+        state = self.planner.accept(state, argument)
+        names = ("features", "inputs") if self.planner.num_actions is not None else ("features",)
+        known = {name: self.experience.rows[name].shape[1] for name in names if self.experience.count}
+        for name, size in {**self.planner.sizes(), **known}.items():
+            found = getattr(self.planner, name)(state).size
+            if found != size:
+                raise ValueError(
+                    f"{argument} is {short_repr(state)}, which has {found} {name}; those that this agent has seen, or "
+                    f"loaded from a file, have {size}, and {self.name} must give as many for every state"
+                )
+        return state
+
+    def _compare(
+        self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
+    ) -> Compared:
+        """Compares a transition with what the simulator predicts."""
+        number, part = self._split(action)
+        paid = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
+        over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
+        state, following = self._accept_state(state, "state"), self._accept_state(following, "next_state")
+        self.planner.probe(state, self.config)
+        given = action if part.size else number
+        actual = RealOutcome(following, paid, over)
+        after, believed = self.planner.predict(state, given, actual)
+        assert believed.reward is not None and believed.terminal is not None  # noqa: S101, PT018 (it says both)
+        used, own = believed, (self.measure.own_error(following, after),) * 2
+        if self.corrector.in_use != "none":
+            try:
+                corrected, used = self.planner.predict(state, given, actual, self.corrector.variant())
+                own = own[0], self.measure.own_error(following, corrected)
+            except SimulatorError:
+                self._withdraw_corrections()
+        complete = paid is not None and over is not None
+        real_outcome = Outcome(self.planner.features(following), paid, over)
+        row = Row(
+            state, given, following, self.planner.features(state), np.concatenate([self.planner.inputs(state), part]),
+            number, real_outcome, believed, used, own,
+        )  # fmt: skip
+        return Compared(
+            row, actual, (believed.reward if paid is None else paid, believed.terminal if over is None else over),
+            complete or self.planner.key(following) == self.planner.key(after),
+        )  # fmt: skip
+
+    def _split(self, action: Any) -> tuple[int, np.ndarray]:
+        """The number of an action, and what it adds to the inputs of U: a continuous action has the number 0."""
+        if self.planner.num_actions is not None:
+            return action_number(action, self.planner.num_actions, self.name), np.zeros(0, np.float32)
+        try:
+            part = np.asarray(action, np.float32).reshape(-1)
+        except (TypeError, ValueError):
+            part = np.array([np.nan])
+        if not np.all(np.isfinite(part)):
+            raise ValueError(f"action is {short_repr(action)}; give an action of {self.name}, finite numbers")
+        return 0, part

@@ -1,0 +1,75 @@
+"""What a corrector needs of the planner whose simulator it corrects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from uamcts.agent.chance import RealOutcome
+from uamcts.agent.experience import Experience
+from uamcts.agent.measure import Measure, Outcome, Scales
+from uamcts.corrections.residual import Residual
+from uamcts.corrections.trials import Trials
+from uamcts.types import PyTree
+
+
+class CorrectedPlanner(Protocol):
+    """A planner that knows the parameters of its simulator and builds variants of it.
+
+    What a variant is, only the planner knows.
+    """
+
+    name: str
+    num_actions: Any
+    """The number of actions; None if they are continuous."""
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the simulator is."""
+        ...
+
+    @property
+    def can_shift(self) -> bool:
+        """Whether next states can be shifted by a residual."""
+        ...
+
+    @property
+    def judges_rewards(self) -> bool:
+        """Whether the simulator says itself what a corrected next state pays."""
+        ...
+
+    def parameters(self) -> dict[str, float]:
+        """The parameters of the simulator and their believed values."""
+        ...
+
+    def variant(self, values: dict[str, float], residual: Residual | None) -> Any:
+        """The simulator with other parameters and a residual."""
+        ...
+
+    def trials(
+        self,
+        raw: Sequence[tuple[PyTree, Any, PyTree]],
+        experience: Experience,
+        rows: Sequence[int],
+        measure: Measure,
+        floor: float,
+    ) -> Trials | None:
+        """What was seen, for fits of parameters."""
+        ...
+
+    def predict_next(self, raw: Sequence[tuple[PyTree, Any, PyTree]], variant: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The features of the next states and the rewards that a variant predicts."""
+        ...
+
+    def score(
+        self, state: PyTree, action: Any, real: RealOutcome, outcome: Outcome, variant: Any, measure: Measure,
+        scales: Scales, floor: float,
+    ) -> tuple[float, float]:  # fmt: skip
+        """How badly a variant predicts a transition: in nats, and as a squared error."""
+        ...
+
+    def feature_names(self, state: PyTree) -> list[str]:
+        """What the features of a state are called."""
+        ...

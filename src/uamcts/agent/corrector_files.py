@@ -1,0 +1,112 @@
+"""What a corrector has learned, as arrays, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from uamcts.arguments import flag, real, whole
+from uamcts.corrections.parameters import Choice
+from uamcts.corrections.referee import Referee
+from uamcts.corrections.residual import Residual
+from uamcts.corrections.trials import Fit
+
+CANDIDATES = ("none", "parameters", "residual", "both")
+"""The corrections among which the referee decides, the simplest first."""
+
+
+class CorrectorFiles:
+    """Saves and restores a `Corrector`."""
+
+    choice: Choice
+    referee: Referee
+    fit: Fit | None
+    residuals: dict[str, Residual]
+    in_use: str
+    since: int
+    changes: tuple[int, ...]
+    floor: float
+    feature_names: tuple[str, ...]
+    allowed: frozenset[str]
+    refused: tuple[tuple[str, ...], bool]
+    """Parameters that the simulator fails with, and whether it fails with a residual."""
+    _suspected: int
+    _unexplained: int
+    _bearable: int
+    _scores: tuple[float, ...]
+    _next: int
+    _variants: dict[str, Any]
+
+    @property
+    def candidates(self) -> list[str]:
+        """Those that can be used now."""
+        ready = {"none": True, "parameters": self.fit is not None, **dict.fromkeys(self.residuals, True)}
+        return [name for name in CANDIDATES if ready.get(name, False)]
+
+    def refuse(self, names: Iterable[str], residual: bool) -> None:
+        """Never uses some of the parameters, or a residual, again."""
+        names = tuple(names)
+        self.refused = (*self.refused[0], *names), self.refused[1] or residual
+        self.choice = self.choice.without(names)
+        self.allowed -= {"residual"} if residual else set()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that was learned, to be saved."""
+        words = {
+            "fit": None if self.fit is None else [self.fit.values, self.fit.ranges, list(self.fit.instead)],
+            "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
+            "next": self._next, "floor": self.floor, "residuals": list(self.residuals),
+            "names": list(self.feature_names), "suspected": self._suspected, "unexplained": self._unexplained,
+            "bearable": self._bearable, "refused": [list(self.refused[0]), self.refused[1]],
+        }  # fmt: skip
+        parts = {
+            f"{name}.{part}": array for name, one in self.residuals.items() for part, array in one.arrays().items()
+        }
+        scores = {f"referee.{name}": array for name, array in self.referee.arrays().items()}
+        return {"words": np.frombuffer(json.dumps(words).encode(), np.uint8), **parts, **scores}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Restores what `arrays` returned; raises an error that says what is wrong with other arrays."""
+        if "words" not in arrays or arrays["words"].dtype != np.uint8 or arrays["words"].ndim != 1:
+            raise ValueError("the corrections have no words")
+        words = json.loads(arrays["words"].tobytes().decode())
+        fit = words["fit"]
+        if fit is not None:
+            values = {name: real(name, value) for name, value in fit[0].items()}
+            unknown = [name for name in values if name not in self.choice.believed]
+            if unknown:
+                raise ValueError(f"it has a value for the parameter {unknown[0]!r}, which the simulator does not have")
+            ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in fit[1].items()}
+            if ranges.keys() != values.keys():
+                raise ValueError("its ranges are of other parameters than its values")
+            fit = Fit(values, ranges, tuple(map(str, fit[2])))
+        residuals = {
+            name: Residual.of(
+                {part.removeprefix(f"{name}."): array for part, array in arrays.items() if part.startswith(f"{name}.")}
+            )
+            for name in words["residuals"]
+            if name in CANDIDATES
+        }
+        wanted = {"words", *(f"referee.{name}" for name in self.referee.arrays())}
+        wanted |= {f"{name}.{part}" for name, residual in residuals.items() for part in residual.arrays()}
+        if wanted != arrays.keys():
+            raise ValueError(f"{min(wanted ^ arrays.keys())} is missing or not part of it")
+        referee = Referee(CANDIDATES)
+        referee.restore(
+            {name.removeprefix("referee."): array for name, array in arrays.items() if name.startswith("referee.")}
+        )
+        scores = tuple(real("score", score) for score in words["scores"])
+        since, wait, suspected = (whole(name, words[name], 0) for name in ("since", "next", "suspected"))
+        unexplained, bearable = whole("unexplained", words["unexplained"], 0), whole("bearable", words["bearable"])
+        names, without_residual = words["refused"]
+        changes = tuple(whole("change", step, 0) for step in words["changes"])
+        floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
+        self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
+        self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
+        self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
+        self.refuse(map(str, names), flag("refused", without_residual))
+        self.feature_names = tuple(map(str, words.get("names", ())))
+        self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
