@@ -14,8 +14,8 @@ import statistics
 import time
 
 from uamcts.bench.timing import use_one_core
-from uamcts.lab.experiments.field import FIELD, PLANNERS
 
+WORLDS = ("lake", "cliff", "bridge")
 PUBLISHED = {"lake": {"ada_mcts": 6.7, "rats": 23.7}, "cliff": {"ada_mcts": 6.3, "rats": 20.1},
              "bridge": {"ada_mcts": 3.7, "rats": 24.7}}  # fmt: skip
 
@@ -26,6 +26,7 @@ def time_planner(name: str, world: str, iterations: int, repeats: int) -> float:
     import jax.numpy as jnp
 
     from uamcts import field
+    from uamcts.lab.experiments.field import FIELD, PLANNERS
     from uamcts.lab.run.field import make_planner
 
     cell = FIELD[world].experiments[0].world
@@ -48,11 +49,13 @@ def time_planner(name: str, world: str, iterations: int, repeats: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--worlds", nargs="+", default=["lake", "cliff", "bridge"], choices=list(FIELD))
+    parser.add_argument("--worlds", nargs="+", default=WORLDS, choices=WORLDS)
     parser.add_argument("--iterations", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=15)
     chosen = parser.parse_args()
     use_one_core()
+    from uamcts.lab.experiments.field import PLANNERS
+
     print(f"| planner, ms per decision at {chosen.iterations} iterations | " + " | ".join(chosen.worlds) + " |")
     print("| --- |" + " --- |" * len(chosen.worlds))
     for name, planner in PLANNERS.items():

@@ -215,6 +215,10 @@ class StepFinder:
         they are set between restoring and stepping.
         """
         base = self.base
+        if kind == "outcomes":  # a table, whose only parameter is the rate at which moves succeed
+            listed = [self._inner_action(action) for action in self.actions]
+            wrap = self._with_wrapped_rewards if self.layers.rewards else list
+            return toy_text.outcomes_at(base, listed, values[toy_text.RATE], wrap)
         changed = with_values(base, values)
         roots = {name.partition("[")[0] for name in values}
         if kind == "step" and self._plain:
