@@ -155,7 +155,7 @@ class StepFinder:
                     self.env.reset(seed=0)
                     return None
         access, vectors = Number(self.env), toy_text.vectors(self.base)
-        if toy_text.is_deterministic(table):
+        if toy_text.is_deterministic(table) and (determinise is not None or toy_text.slips(self.base) is None):
             return Stepping(access, "step", toy_text.step_through(table), self._play(access), vectors)
         return Stepping(access, "outcomes", toy_text.outcomes_in(table), self._play(access), vectors)
 

@@ -69,20 +69,24 @@ class Slips(NamedTuple):
     def at(self, rate: float) -> tuple[float, ...]:
         """The probabilities if the intended outcome had the probability `rate`; the others share the rest as before."""
         rate = min(max(rate, 0.0), 1.0)
+        others = len(self.chances) - 1
         rest = 1.0 - self.success_rate
         return tuple(
-            rate if place == self.intended else (1.0 - rate) * chance / rest
+            rate if place == self.intended else (1.0 - rate) * (chance / rest if rest > 0 else 1 / others)
             for place, chance in enumerate(self.chances)
         )
 
 
 def slips(env: Any) -> Slips | None:
-    """What the random entries of a table share, or None if they do not."""
+    """What the random entries of a table share, or None if they do not.
+
+    A table may list outcomes without probability: moves that could slip, but are not believed to.
+    """
     shared = {
-        tuple(round(float(outcome[0]), 12) for outcome in listed if outcome[0] > 0)
+        tuple(round(float(outcome[0]), 12) for outcome in listed)
         for choices in env.P.values()
         for listed in choices.values()
-        if sum(outcome[0] > 0 for outcome in listed) > 1
+        if len(listed) > 1
     }
     if len(shared) != 1:
         return None
@@ -101,7 +105,7 @@ def outcomes_at(env: Any, actions: Sequence[Any], rate: float, wrap: Callable[[A
 
     def outcomes(state: int, action: int) -> list[tuple[float, Outcome]]:
         if (state, action) not in known:
-            listed = [one for one in env.P[state][actions[action]] if one[0] > 0]
+            listed = env.P[state][actions[action]]
             weights = chances if len(listed) > 1 else (1.0,)
             known[state, action] = list(wrap(_merge(zip(weights, (one[1:] for one in listed), strict=True))))
         return known[state, action]
