@@ -2,6 +2,7 @@
 
 import importlib.util
 import random
+import re
 import subprocess
 import sys
 
@@ -716,3 +717,46 @@ def test_a_memory_tells_gymnasium_states_apart_by_all_that_changes():
     agent.observe(1, 2, 1, reward=-3.0, terminal=False)
     assert agent.report().memory.facts == 2
     assert agent.backend.planner.patched.step(0, 2) == (1, 0.0, False)
+
+
+def test_a_slippery_table_has_a_success_rate():
+    """The probabilities that all moves share are one parameter; the other outcomes keep their proportions."""
+    lake = uamcts.gym.Simulator(gymnasium.make("FrozenLake-v1", success_rate=0.8))
+    assert lake.parameters == {"success_rate": pytest.approx(0.8)}
+    surer = lake.with_parameters(success_rate=0.9)
+    assert {after: round(chance, 9) for chance, (after, _, _) in surer.outcomes(0, 1)} == {0: 0.05, 4: 0.9, 1: 0.05}
+    assert {after: round(chance, 9) for chance, (after, _, _) in lake.outcomes(0, 1)} == {0: 0.1, 4: 0.8, 1: 0.1}
+    assert surer.with_parameters(success_rate=1.0).outcomes(0, 1) == [(1.0, (4, 0.0, False))]
+    same = uamcts.gym.Simulator(gymnasium.make("FrozenLake-v1", success_rate=0.9))
+    for state in range(15):
+        for action in range(4):
+            expected = {outcome: round(chance, 9) for chance, outcome in same.outcomes(state, action)}
+            assert {outcome: round(chance, 9) for chance, outcome in surer.outcomes(state, action)} == expected
+
+
+def test_a_table_with_equal_chances_means_the_middle_outcome():
+    lake = uamcts.gym.Simulator(gymnasium.make("FrozenLake-v1"))
+    assert lake.with_parameters(success_rate=1.0).outcomes(0, 1) == [(1.0, (4, 0.0, False))]
+
+
+def test_a_table_without_slips_has_no_parameters():
+    assert uamcts.gym.Simulator(gymnasium.make("Taxi-v4")).parameters == {}
+    assert uamcts.gym.Simulator(gymnasium.make("FrozenLake-v1", is_slippery=False)).parameters == {}
+
+
+def test_an_agent_finds_the_success_rate():
+    """Gymnasium's lake, believed to be as slippery as it comes and hardly slippery in reality."""
+    world = gymnasium.make("FrozenLake-v1", success_rate=0.9)
+    agent = uamcts.Agent(gymnasium.make("FrozenLake-v1"), iterations=60, seed=1)
+    rng = np.random.default_rng(0)
+    for episode in range(25):
+        state, _ = world.reset(seed=episode)
+        over = False
+        while not over:
+            action = int(rng.integers(4))
+            after, reward, over, cut, _ = world.step(action)
+            agent.observe(state, action, after, reward=reward, terminal=over)
+            state, over = after, over or cut
+    found = re.search(r"success_rate is about ([\d.]+)", str(agent.report()))
+    assert found is not None
+    assert 0.8 < float(found[1]) < 1.0

@@ -9,12 +9,14 @@ from uamcts.errors import SimulatorError
 from uamcts.gym.actions import grid
 from uamcts.gym.check import Report, check_simulator
 from uamcts.gym.jax_path import from_gymnax
+from uamcts.gym.ns_gym import NsGymAgent
 from uamcts.gym.simulator import Simulator
 from uamcts.gym.worlds import WorldEnv
 from uamcts.runtime.gymnasium_environments import ENVIRONMENTS, register_environments
 
 __all__ = [
     "ENVIRONMENTS",
+    "NsGymAgent",
     "Report",
     "Simulator",
     "SimulatorError",

@@ -131,8 +131,14 @@ class Simulator:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The environment's numeric attributes that no step changes, such as `gravity`, and their values."""
-        found = {} if self._vectors is not None else find_parameters(self._base)  # a table has no parameters
+        """The environment's numeric attributes that no step changes, such as `gravity`, and their values.
+
+        A table of transitions has `success_rate`, if all random moves succeed with the same probability.
+        """
+        if self._vectors is not None:
+            slips = toy_text.slips(self._base) if self.kind == "outcomes" else None
+            return {} if slips is None else {toy_text.RATE: slips.success_rate}
+        found = find_parameters(self._base)
         return {name: value for name, value in found.items() if name.partition("[")[0] not in self._changing}
 
     def with_parameters(self, **values: float) -> Simulator:

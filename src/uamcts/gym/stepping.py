@@ -158,7 +158,7 @@ class StepFinder:
                     self.env.reset(seed=0)
                     return None
         access, vectors = Number(self.env), toy_text.vectors(self.base)
-        if toy_text.is_deterministic(table):
+        if toy_text.is_deterministic(table) and (determinise is not None or toy_text.slips(self.base) is None):
             return Stepping(access, "step", toy_text.step_through(table), self._play(access), vectors)
         return Stepping(access, "outcomes", toy_text.outcomes_in(table), self._play(access), vectors)
 
@@ -218,6 +218,10 @@ class StepFinder:
         they are set between restoring and stepping.
         """
         base = self.base
+        if kind == "outcomes":  # a table, whose only parameter is the rate at which moves succeed
+            listed = [self._inner_action(action) for action in self.actions]
+            wrap = self._with_wrapped_rewards if self.layers.rewards else list
+            return toy_text.outcomes_at(base, listed, values[toy_text.RATE], wrap)
         changed = with_values(base, values)
         roots = {name.partition("[")[0] for name in values}
         if kind == "step" and self._plain:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,8 @@ Outcome = tuple[int, float, bool]
 Row = tuple[tuple[tuple[float, Outcome], ...], ...]
 """The outcomes of each action, with their probabilities."""
 
+RATE = "success_rate"
+"""The parameter of a random table: the probability of the intended outcome, as FrozenLake calls it."""
 ACTION_NAMES = {
     "FrozenLakeEnv": ("left", "down", "right", "up"),
     "CliffWalkingEnv": ("up", "right", "down", "left"),
@@ -43,16 +46,82 @@ def rows(env: Environment, actions: Sequence[Any], determinise: str | None) -> d
         row = []
         for action in actions:
             listed = [outcome for outcome in choices[action] if outcome[0] > 0]
-            chance: dict[tuple, float] = {}
-            for outcome in listed:
-                chance[outcome[1:]] = chance.get(outcome[1:], 0.0) + float(outcome[0])
+            outcomes = _merge((float(outcome[0]), outcome[1:]) for outcome in listed)
             if determinise == "likeliest":
-                meant = _intended_outcome(listed)
-                chance = {max(sorted(chance), key=lambda one: (chance[one], one == meant)): 1.0}
-            outcomes = [(p, (int(after), float(reward), bool(over))) for (after, reward, over), p in chance.items()]
+                after, reward, over = _intended_outcome(listed)
+                meant = (int(after), float(reward), bool(over))
+                likeliest = max(sorted(outcomes), key=lambda one: (one[0], one[1] == meant))[1]
+                outcomes = [(1.0, likeliest)]
             row.append(tuple(outcomes))
         found[int(state)] = tuple(row)
     return found
+
+
+class Slips(NamedTuple):
+    """The probabilities that all random entries of a table share, in the order in which it lists outcomes."""
+
+    chances: tuple[float, ...]
+    intended: int
+    """The place of the likeliest outcome; of the middle one, if all are equally likely."""
+
+    @property
+    def success_rate(self) -> float:
+        """The probability of the intended outcome."""
+        return self.chances[self.intended]
+
+    def at(self, rate: float) -> tuple[float, ...]:
+        """The probabilities if the intended outcome had the probability `rate`; the others share the rest as before."""
+        rate = min(max(rate, 0.0), 1.0)
+        others = len(self.chances) - 1
+        rest = 1.0 - self.success_rate
+        return tuple(
+            rate if place == self.intended else (1.0 - rate) * (chance / rest if rest > 0 else 1 / others)
+            for place, chance in enumerate(self.chances)
+        )
+
+
+def slips(env: Any) -> Slips | None:
+    """What the random entries of a table share, or None if they do not.
+
+    A table may list outcomes without probability: moves that could slip, but are not believed to.
+    """
+    shared = {
+        tuple(round(float(outcome[0]), 12) for outcome in listed)
+        for choices in env.P.values()
+        for listed in choices.values()
+        if len(listed) > 1
+    }
+    if len(shared) != 1:
+        return None
+    (chances,) = shared
+    equal = math.isclose(min(chances), max(chances), rel_tol=1e-9)
+    return Slips(chances, len(chances) // 2 if equal else chances.index(max(chances)))
+
+
+def outcomes_at(env: Any, actions: Sequence[Any], rate: float, wrap: Callable[[Any], Any]) -> Any:
+    """Looks up outcomes in a table whose moves succeed at another rate; `wrap` is applied to an action's outcomes."""
+    found = slips(env)
+    if found is None:
+        raise ValueError(f"{RATE} is {rate}; this table has no success rate: its moves have different probabilities")
+    chances = found.at(rate)
+    known: dict[tuple[int, int], list[tuple[float, Outcome]]] = {}
+
+    def outcomes(state: int, action: int) -> list[tuple[float, Outcome]]:
+        if (state, action) not in known:
+            listed = env.P[state][actions[action]]
+            weights = chances if len(listed) > 1 else (1.0,)
+            known[state, action] = list(wrap(_merge(zip(weights, (one[1:] for one in listed), strict=True))))
+        return known[state, action]
+
+    return outcomes
+
+
+def _merge(weighted: Iterable[tuple[float, tuple]]) -> list[tuple[float, Outcome]]:
+    """Outcomes that have a probability; equal ones count as one."""
+    chance: dict[tuple, float] = {}
+    for weight, outcome in weighted:
+        chance[outcome] = chance.get(outcome, 0.0) + weight
+    return [(p, (int(after), float(reward), bool(over))) for (after, reward, over), p in chance.items() if p > 0]
 
 
 def _intended_outcome(outcomes: list) -> tuple:
