@@ -17,7 +17,7 @@ from uamcts.agent.measure import Measure, Outcome
 from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.referee import Referee
+from uamcts.corrections.referee import MEMORY, RANDOM_MEMORY, Referee
 from uamcts.corrections.residual import Residual, wrap_differences
 from uamcts.corrections.trials import Fit
 from uamcts.errors import SimulatorError
@@ -52,7 +52,7 @@ class Corrector(CorrectorFiles):
             raise ValueError(f"parameters is {short_repr(given)}, but corrections leaves 'parameters' out; add it")
         given = given if "parameters" in self.allowed else ()
         self.choice = Choice(given, planner.parameters(), planner.name, not planner.deterministic)
-        self.referee = Referee(CANDIDATES)
+        self.referee = Referee(CANDIDATES, MEMORY if planner.deterministic else RANDOM_MEMORY)
         self.fit: Fit | None = None
         self.residuals: dict[str, Residual] = {}  # replaced, never changed
         """By the candidate that it belongs to."""

@@ -94,7 +94,7 @@ class CorrectorFiles:
         wanted |= {f"{name}.{part}" for name, residual in residuals.items() for part in residual.arrays()}
         if wanted != arrays.keys():
             raise ValueError(f"{min(wanted ^ arrays.keys())} is missing or not part of it")
-        referee = Referee(CANDIDATES)
+        referee = self.referee.copy()
         referee.restore(
             {name.removeprefix("referee."): array for name, array in arrays.items() if name.startswith("referee.")}
         )

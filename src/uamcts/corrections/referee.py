@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-MEMORY = 60.0
-"""Transitions that a score remembers, about."""
+MEMORY, RANDOM_MEMORY = 60.0, 400.0
+"""Transitions that a score remembers, about; the second where outcomes are random, and a single one says little."""
 MARGIN = 4.0
 """Nats in all by which a candidate must be ahead of a simpler one."""
 LARGEST = 4.0
