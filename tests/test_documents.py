@@ -22,7 +22,7 @@ import typer
 
 import uamcts
 import uamcts.gym
-from documents import PAGES, QUOTES, ROOT, blocks, commands, name_of, printed, run_command, shown_outputs
+from documents import PAGES, QUOTES, ROOT, Block, blocks, commands, name_of, printed, run_command, shown_outputs
 from uamcts.cli import app
 
 SOURCE = ROOT / "src" / "uamcts"
@@ -31,6 +31,10 @@ WITH_LONG = [page for page in PAGES if any(b.is_long for b in blocks(page.read_t
 SPAN = re.compile(r"`([^`\n]+(?:\n[^`\n]+)?)`")
 PLACEHOLDERS = {"DOMAIN": "breakout", "ALGORITHM": "trust", "LEARNER": "memory", "NAME": "linear", "WORLD": "two_way"}
 """Words that stand for a choice of the reader's, and a choice."""
+
+
+def long_blocks(page: Path, language: str) -> list[Block]:
+    return [block for block in blocks(page.read_text()) if block.is_long and block.language == language]
 
 
 def prose(page: Path) -> str:
@@ -60,9 +64,21 @@ def test_programs_print_what_is_shown(page):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("page", WITH_LONG, ids=name_of)
+@pytest.mark.parametrize("page", [page for page in WITH_LONG if long_blocks(page, "python")], ids=name_of)
 def test_long_programs_print_what_is_shown(page):
     compare(page, with_long=True)
+
+
+LONG_COMMANDS = [(page, block) for page in WITH_LONG for block in long_blocks(page, "bash") if block.shown is not None]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("page", "block"), LONG_COMMANDS, ids=[block.text.split()[1] for _, block in LONG_COMMANDS])
+def test_long_commands_print_what_is_shown(page, block, tmp_path, monkeypatch):
+    """One by one: each of them takes minutes, and all that are out of date are named."""
+    monkeypatch.chdir(tmp_path)
+    output = "".join(run_command(command) for command in commands(block.text))
+    assert block.masked(output) == block.masked(block.shown), f"{name_of(page)}, line {block.line}"
 
 
 @pytest.mark.parametrize("page", WITH_LONG, ids=name_of)
