@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 
 from uamcts.reference.graph import ACCURACY, DECAY, Edge, Graph, GraphNode, Sweeper
 from uamcts.reference.models import identity_of
@@ -12,10 +14,12 @@ from uamcts.reference.rollouts import Start
 from uamcts.reference.setup import Setup
 from uamcts.reference.tree import Result, check_reward, check_uncertainty
 
+value_of, reach_of = attrgetter("value"), attrgetter("reach")  # in inner loops: faster than a comprehension
 
-def nearest_leaf(edge: Edge) -> float:
-    """How near an edge leads to a node that is not expanded: more is nearer."""
-    return edge.child.reach if edge.child else max([one.reach for one in edge.children])
+
+def edge_reaches(edges: Iterable[Edge]) -> list[float]:
+    """How near each edge leads to a node that is not expanded: more is nearer."""
+    return [edge.child.reach if edge.child else max(map(reach_of, edge.children)) for edge in edges]
 
 
 class GraphSearch:
@@ -103,7 +107,11 @@ class GraphSearch:
         while node.edges and len(path) < longest:
             circles = circles or node in passed
             passed.add(node)
-            edge = max(node.edges, key=nearest_leaf) if circles else self.best(node, node.edges)
+            if circles:
+                reaches = edge_reaches(node.edges)
+                edge = node.edges[reaches.index(max(reaches))]
+            else:
+                edge = self.best(node, node.edges)
             path.append((node, edge))
             node.visits += 1
             edge.visits += 1
@@ -124,8 +132,7 @@ class GraphSearch:
         d is 1 for the action that leads to a node to be expanded in the fewest steps, and DECAY for each step more.
         With a prior P it is Q + c d P sqrt(N) / n. Every action counts as visited once before.
         """
-        values = [edge.value for edge in edges]
-        reaches = [nearest_leaf(edge) for edge in edges]
+        values, reaches = [edge.value for edge in edges], edge_reaches(edges)
         low, high, nearest = min(values), max(values), max(reaches) or 1.0
         scale, equal = (1.0 / (high - low), 0.0) if high > low else (0.0, 0.5)
         prior = self.prior(node, edges) if self.by_prior else ()
@@ -239,10 +246,15 @@ class GraphSearch:
 
     def back_up(self, path: list[tuple[GraphNode, Edge]]) -> None:
         """Bellman backups from the end of a path to the root."""
+        gamma = self.config.gamma
         for node, edge in reversed(path):
-            edge.value = self.edge_value(edge)
-            node.value = max([edge.value for edge in node.edges or ()])
-            node.reach = DECAY * max([child.reach for child in node.successors])
+            child = edge.child
+            if child is not None and edge.keep == 1.0:  # most edges: `edge_value` without a call
+                edge.value = edge.reward + gamma * child.value
+            else:
+                edge.value = self.edge_value(edge)
+            node.value = max(map(value_of, node.edges or ()))
+            node.reach = DECAY * max(map(reach_of, node.successors))
 
     # The move
 
