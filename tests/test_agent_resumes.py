@@ -69,9 +69,9 @@ def domain_step(domain):
 
 KINDS = {
     "cart": (lambda: uamcts.Agent(Cart(), **SMALL), [Cart(0.6).step, Cart(1.7).step], (0.0, 0.0)),
-    "doors": (lambda: uamcts.Agent(Doors(), **SMALL), [Doors({(2, 1)}).step, Doors({(6, 0), (3, 1)}).step], 0),
+    "doors": (lambda: uamcts.Agent(Doors(), **SMALL), [Doors({(2, 1)}).step, Doors({(6, 0)}).step], 0),
     "estimator": (
-        lambda: uamcts.Agent(Doors(), "nearest", **SMALL), [Doors({(2, 1)}).step, Doors({(6, 0), (3, 1)}).step], 0,
+        lambda: uamcts.Agent(Doors(), "nearest", **SMALL), [Doors({(2, 1)}).step, Doors({(6, 0)}).step], 0,
     ),
     "compiled": (lambda: uamcts.Agent(JAX_CART, **SMALL), [Cart(0.6).step, Cart(1.7).step], (0.0, 0.0)),
     "domain": (lambda: uamcts.Agent(DOMAIN, **SMALL), [domain_step(DOMAIN), domain_step(MENDED)], START),
