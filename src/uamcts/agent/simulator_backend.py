@@ -25,7 +25,7 @@ from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
-from uamcts.agent.way_out import PACED, find_way_out, is_hopeless
+from uamcts.agent.way_out import PACED, find_way_out, is_denied, is_hopeless
 from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
@@ -115,7 +115,7 @@ class SimulatorBackend(Comparing):
     def _find_way_out(self, state: Any, found: Any) -> int | None:
         """An action that leads to what was never tried, if the agent paces about; None if not."""
         facts, scales = self.planner.patched, self.experience.scales
-        if facts is None or self._paced < PACED or not facts.may_deny_a_way or not is_hopeless(found, scales.reward):
+        if facts is None or self._paced < PACED or not is_denied(facts) or not is_hopeless(found, scales.reward):
             return None
         return find_way_out(self.planner, facts.facts, state, self.experience.mean_reward, scales.reward)
 
