@@ -69,9 +69,9 @@ def domain_step(domain):
 
 KINDS = {
     "cart": (lambda: uamcts.Agent(Cart(), **SMALL), [Cart(0.6).step, Cart(1.7).step], (0.0, 0.0)),
-    "doors": (lambda: uamcts.Agent(Doors(), **SMALL), [Doors({(2, 1)}).step, Doors({(6, 0), (3, 1)}).step], 0),
+    "doors": (lambda: uamcts.Agent(Doors(), **SMALL), [Doors({(2, 1)}).step, Doors({(6, 0)}).step], 0),
     "estimator": (
-        lambda: uamcts.Agent(Doors(), "nearest", **SMALL), [Doors({(2, 1)}).step, Doors({(6, 0), (3, 1)}).step], 0,
+        lambda: uamcts.Agent(Doors(), "nearest", **SMALL), [Doors({(2, 1)}).step, Doors({(6, 0)}).step], 0,
     ),
     "compiled": (lambda: uamcts.Agent(JAX_CART, **SMALL), [Cart(0.6).step, Cart(1.7).step], (0.0, 0.0)),
     "domain": (lambda: uamcts.Agent(DOMAIN, **SMALL), [domain_step(DOMAIN), domain_step(MENDED)], START),
@@ -121,3 +121,17 @@ def test_a_loaded_agent_goes_on_like_one_that_never_stopped(kind, moments, watch
         assert (tmp_path / "loaded").read_bytes() == (tmp_path / "whole").read_bytes()
     if kind in ("cart", "doors"):
         assert "changed at" in str(whole.report())
+
+
+def test_corrections_that_the_simulator_fails_with_stay_withdrawn(tmp_path):
+    agent, loaded = uamcts.Agent(Cart(), **SMALL), uamcts.Agent(Cart(), **SMALL)
+    agent.observe((0.0, 0.0), 1, (0.0, 0.0), reward=-3.0, terminal=False)
+    agent.save(tmp_path / "whole")
+    agent.backend.corrector.refuse(["power"], residual=True)
+    agent.save(tmp_path / "withdrawn")
+    loaded.load(tmp_path / "withdrawn")
+    corrector = loaded.backend.corrector
+    assert ("power" in corrector.choice.believed, "residual" in corrector.allowed) == (False, False)
+    loaded.load(tmp_path / "whole")
+    corrector = loaded.backend.corrector
+    assert ("power" in corrector.choice.believed, "residual" in corrector.allowed) == (True, True)

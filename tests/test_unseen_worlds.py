@@ -272,3 +272,19 @@ def test_the_size_of_noise_is_estimated_without_bias():
     fit = agent.backend.corrector.fit
     assert fit is not None
     assert 0.25 < fit.values["noise"] < 0.35
+
+
+def test_rewards_that_vary_count_little_at_first():
+    model = uamcts.PatchedModel(Rooms(None))
+    for reward in (-3.0, 1.0, -2.0, 0.0):  # -1 on average, as the model says
+        model.remember(0, 0, 1, reward, False)
+    model.remember(0, 1, 5, 4.0, False)
+    ((chance, (after, paid, over)),) = model.planned_model().outcomes(0, 1)
+    assert (chance, after, over) == (pytest.approx(1.0), 5, False)
+    assert paid == pytest.approx((10 * -1.0 + 4.0) / 11)
+    certain = uamcts.PatchedModel(Rooms(None))
+    for _ in range(4):
+        certain.remember(0, 0, 1, -3.0, False)
+    certain.remember(0, 1, 5, 4.0, False)
+    ((_, (_, paid, _)),) = certain.planned_model().outcomes(0, 1)
+    assert paid == pytest.approx(0.2 * -1.0 + 0.8 * 4.0)

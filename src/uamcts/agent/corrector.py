@@ -71,7 +71,7 @@ class Corrector(CorrectorFiles):
         self._posterior = self.choice.named and not planner.deterministic
         """Whether a parameter that the user has named is planned with from the first transition on."""
         self._next = 1 if self._posterior else FIRST_FIT
-        self.floor, self.refused = 1e-6, ((), False)
+        self.floor, self.refused, self._full = 1e-6, ((), False), (self.choice, self.allowed)
         self.feature_names: tuple[str, ...] = ()
         """What the numbers of a state are called in reports."""
         self._variants: dict[str, Any] = {}

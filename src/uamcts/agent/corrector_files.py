@@ -33,6 +33,8 @@ class CorrectorFiles:
     allowed: frozenset[str]
     refused: tuple[tuple[str, ...], bool]
     """Parameters that the simulator fails with, and whether it fails with a residual."""
+    _full: tuple[Choice, frozenset[str]]
+    """What may be corrected as long as nothing fails."""
     _suspected: int
     _unexplained: int
     _bearable: int
@@ -107,6 +109,8 @@ class CorrectorFiles:
         self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
+        self.choice, self.allowed = self._full
+        self.refused = (), False
         self.refuse(map(str, names), flag("refused", without_residual))
         self.feature_names = tuple(map(str, words.get("names", ())))
         self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"

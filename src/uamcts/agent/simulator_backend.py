@@ -26,7 +26,7 @@ from uamcts.agent.progress_files import latest_place
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
-from uamcts.agent.way_out import PACED, find_way_out, is_hopeless
+from uamcts.agent.way_out import PACED, find_way_out, is_denied, is_hopeless
 from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
@@ -119,7 +119,7 @@ class SimulatorBackend(Comparing):
     def _find_way_out(self, state: State, found: Plan) -> int | None:
         """An action that leads to what was never tried, if the agent paces about; None if not."""
         facts, scales = self.planner.patched, self.experience.scales
-        if facts is None or self.paced < PACED or not facts.may_deny_a_way or not is_hopeless(found, scales.reward):
+        if facts is None or self.paced < PACED or not is_denied(facts) or not is_hopeless(found, scales.reward):
             return None
         return find_way_out(self.planner, facts.facts, state, self.experience.mean_reward, scales.reward)
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.python_facts import Fact
 from uamcts.types import PyTree
 
@@ -40,6 +41,11 @@ class Surroundings(Protocol):
     def foresee(self, state: PyTree, action: int) -> tuple[float, bool]:
         """The reward that the corrected model predicts, and whether the episode ends."""
         ...
+
+
+def is_denied(facts: PatchedModel) -> bool:
+    """Whether a way may exist that the model denies: it is deterministic and known to be wrong, in a certain world."""
+    return facts.kind == "step" and not facts.noisy and facts.planned_model() is not facts.model
 
 
 def is_hopeless(plan: Any, spread: float) -> bool:

@@ -41,8 +41,8 @@ class PatchedModel:
     model keeps a small share where a fact contradicts it, and a larger one in a world with chance. A fact about a
     random model (`outcomes` or `sample`) is mixed with it: see `uamcts.corrections.mixture`.
 
-    A world may change. If the latest outcomes of a transition are improbable as chance, only they count from then on,
-    and older facts that contradict the model are tried again. So is every such fact after a while.
+    If the latest outcomes of a transition are improbable as chance, the world has changed: only they count from then
+    on, and older facts that contradict the model are tried again. So is every such fact after a while.
 
     Args:
         model: The model to correct: any object with `num_actions` and `outcomes`, `sample` or `step`.
@@ -77,7 +77,7 @@ class PatchedModel:
         self.journal = Journal()
         self._planned: dict[Any, Any] = {}
         self._contradicting: dict[Any, int] = {}
-        self.clock, self.repeats, self.contradictions = 0, 0, 0.0
+        self.clock, self.repeats, self.contradictions, self.varied_rewards = 0, 0, 0.0, 0
         self.changes: tuple[Change, ...] = ()  # the latest ones
         self.kind = model_kind(model)
         if self.kind != "step":  # only what the model itself offers: a search takes the first of the three it finds
@@ -98,9 +98,9 @@ class PatchedModel:
         return self.kind == "step" and self.contradictions >= NOISY
 
     @property
-    def may_deny_a_way(self) -> bool:
-        """Whether a deterministic model is known to be wrong somewhere, in a world without chance."""
-        return self.kind == "step" and not self.noisy and bool(self._contradicting)
+    def pays_by_chance(self) -> bool:
+        """Whether rewards vary in most transitions that were seen again."""
+        return self.varied_rewards >= max(NOISY, 0.5 * self.repeats)
 
     def remember(
         self,
@@ -134,9 +134,8 @@ class PatchedModel:
         before = self.facts.get(place)
         outcomes = {} if before is None else dict(before.outcomes)
         count = outcomes.pop(kind, None) or OutcomeCount(next_state, over, 0, paid, False)
-        times = count.times + 1
-        mean, varied = count.reward + (paid - count.reward) / times, count.varied or paid != count.reward
-        outcomes[kind] = OutcomeCount(next_state, over, times, mean, varied)
+        outcomes[kind] = count.again(next_state, paid)
+        self.varied_rewards += count.times > 0 and abs(paid - count.reward) > 1e-9
         streak = self._streak(before, kind)
         held = before is not None and before.stale and len(outcomes) == 1
         fact = Fact(state if before is None else before.state, outcomes, streak, agrees, self.clock,
@@ -182,6 +181,7 @@ class PatchedModel:
     def place(self, state: State, action: int, outcomes: dict[Hashable, OutcomeCount], **known: Any) -> None:
         """Stores all that was seen of one transition."""
         streak = Streak(next(reversed(outcomes)), 1, 1.0)
+        self.varied_rewards += sum(count.varied for count in outcomes.values())
         self._store(self._place(state, action), Fact(state, outcomes, **{"streak": streak, **known}))
 
     def _store(self, place: tuple[Hashable, int], fact: Fact) -> None:
@@ -222,7 +222,9 @@ class PatchedModel:
         if self.kind != "step":
             return mix(believed, counts, self.key, self.kind, self.prior_weight)
         total = sum(count.times for count in counts)
-        weight = self.prior_weight if self.noisy else total / (DETERMINISTIC ** -min(total, 100) - 1.0)
+        known = {(self.key(state), bool(over)) for _, (state, _, over) in believed}
+        chance = self.noisy or (self.pays_by_chance and known == fact.outcomes.keys())
+        weight = self.prior_weight if chance else total / (DETERMINISTIC ** -min(total, 100) - 1.0)
         return mix(believed, counts, self.key, "outcomes", weight, True)
 
     def twin(self) -> PatchedModel:
@@ -245,11 +247,10 @@ class PatchedModel:
 
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
-        planned = None if self._glance.excludes(state) else self._plan(place := self._place(state, action))
+        planned: Any = None if self._glance.excludes(state) else self._plan(place := self._place(state, action))
         if isinstance(planned, Mixture):
             return self.facts[place].most_frequent()
-        outcome: tuple[State, float, bool] = self.model.step(state, action) if planned is None else planned
-        return outcome
+        return self.model.step(state, action) if planned is None else planned  # type: ignore[no-any-return]
 
     def planned_model(self) -> Any:
         """What to search in: this model; if facts contradict a deterministic one, one with `outcomes`.

@@ -37,6 +37,11 @@ class OutcomeCount(NamedTuple):
     varied: bool
     """Whether its reward varied."""
 
+    def again(self, following: State, reward: float) -> OutcomeCount:
+        """The same, seen once more."""
+        times, varied = self.times + 1, self.varied or reward != self.reward
+        return OutcomeCount(following, self.terminal, times, self.reward + (reward - self.reward) / times, varied)
+
 
 class Streak(NamedTuple):
     """The latest outcomes of a transition that were all the same."""
