@@ -30,10 +30,6 @@ def short_repr(thing: object) -> str:
     return shorten(words, 80)
 
 
-shown = short_repr
-"""An alias."""
-
-
 def shorten(text: str, longest: int) -> str:
     """The text, cut to `longest` characters with an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 3]}..."

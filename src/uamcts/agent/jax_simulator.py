@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.arguments import action_count, function, names, shown
+from uamcts.arguments import action_count, function, names, short_repr
 from uamcts.types import Legal, Model, PyTree, Transition
 
 ARGUMENTS = {"step": 2, "outcomes": 2, "sample": 3, "terminal": 1, "reward": 3}
@@ -87,8 +87,8 @@ class JaxSimulator:
         function("sample", self.sample, "(state, action, key) -> Transition")
         if not callable(self.step) and (self.step is not None or (self.outcomes is None and self.sample is None)):
             raise TypeError(
-                f"step is {shown(self.step)}; give a function (state, action) -> Transition, or None with outcomes= or "
-                "sample= if the simulator is random"
+                f"step is {short_repr(self.step)}; give a function (state, action) -> Transition, or None with "
+                "outcomes= or sample= if the simulator is random"
             )
         object.__setattr__(self, "num_actions", action_count(self.num_actions))
         object.__setattr__(self, "action_names", names("action_names", self.action_names, self.num_actions))
@@ -97,10 +97,10 @@ class JaxSimulator:
         function("terminal", self.terminal, "of the next state, or leave it out")
         function("reward", self.reward, "(state, action, next_state) -> number, or leave it out")
         if not isinstance(self.name, str):
-            raise TypeError(f"name is {shown(self.name)}; give a string")
+            raise TypeError(f"name is {short_repr(self.name)}; give a string")
         for leaf in jax.tree.leaves(self.example) or [None]:
             if not isinstance(leaf, (bool, int, float, np.ndarray, np.generic, jax.Array)) or not _numeric(leaf):
-                raise TypeError(f"example is {shown(self.example)}; give one state, a pytree of arrays of numbers")
+                raise TypeError(f"example is {short_repr(self.example)}; give one state, a pytree of arrays of numbers")
         self._bind_params()
         self._check_forms()
 
@@ -108,7 +108,7 @@ class JaxSimulator:
         """Gives every function that takes params those of this simulator by default."""
         for leaf in jax.tree.leaves(self.params):
             if not isinstance(leaf, (bool, int, float, np.ndarray, np.generic, jax.Array)) or not _numeric(leaf):
-                raise TypeError(f"params is {shown(self.params)}; give a pytree of numbers and arrays of numbers")
+                raise TypeError(f"params is {short_repr(self.params)}; give a pytree of numbers and arrays of numbers")
         if self.params is None:
             return
         for name, arguments in ARGUMENTS.items():
@@ -139,11 +139,13 @@ class JaxSimulator:
             if getattr(self, name) is not None:
                 found = self._trace(name, getattr(self, name), *given)
                 if getattr(found, "shape", None) != ():
-                    raise TypeError(f"{name} returns {shown(found)}; it must return one number, without axes")
+                    raise TypeError(f"{name} returns {short_repr(found)}; it must return one number, without axes")
         if self.legal is not None:
             allowed = self._trace("legal", self.legal, example)
             if getattr(allowed, "shape", None) != (self.num_actions,) or allowed.dtype != bool:
-                raise TypeError(f"legal returns {shown(allowed)}; it must return conditions, bool[{self.num_actions}]")
+                raise TypeError(
+                    f"legal returns {short_repr(allowed)}; it must return conditions, bool[{self.num_actions}]"
+                )
 
     def _check_outcomes(self, found: Any, example: PyTree) -> None:
         """Refuses outcomes without a leading axis [K], or with other probabilities than [K]."""
@@ -151,8 +153,8 @@ class JaxSimulator:
         leaves = jax.tree.leaves(found[0]) if sizes is not None else []
         if sizes is None or len(sizes) != 1 or sizes[0] < 1 or any(leaf.shape[:1] != sizes for leaf in leaves):
             raise TypeError(
-                f"outcomes returns {shown(found)}; it must return a uamcts.Transition whose arrays have a leading axis "
-                "[K] of at least one outcome, and probabilities [K]"
+                f"outcomes returns {short_repr(found)}; it must return a uamcts.Transition whose arrays have a leading "
+                "axis [K] of at least one outcome, and probabilities [K]"
             )
         single = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), found[0])
         self._check_transition("outcomes", single, example)
@@ -160,17 +162,18 @@ class JaxSimulator:
     def _check_transition(self, name: str, found: Any, example: PyTree) -> None:
         if not isinstance(found, tuple) or len(found) != 3:
             raise TypeError(
-                f"{name} returns {shown(found)}; it must return a uamcts.Transition(state, reward, terminal)"
+                f"{name} returns {short_repr(found)}; it must return a uamcts.Transition(state, reward, terminal)"
             )
         after, reward, terminal = found
         if _form(after) != _form(example):
             raise TypeError(
-                f"{name} returns a state of the form {shown(_form(after))} where example has {shown(_form(example))}; "
+                f"{name} returns a state of the form {short_repr(_form(after))} where example has "
+                f"{short_repr(_form(example))}; "
                 "every state must have the structure, shapes and dtypes of example (see jnp.asarray, astype)"
             )
         for field, value in (("reward", reward), ("terminal", terminal)):
             if getattr(value, "shape", None) != ():
-                raise TypeError(f"{name} returns {shown(value)} as {field}; it must be one number, without axes")
+                raise TypeError(f"{name} returns {short_repr(value)} as {field}; it must be one number, without axes")
 
     def _trace(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
         try:

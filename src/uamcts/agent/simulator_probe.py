@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from uamcts.arguments import flag, real, shown
+from uamcts.arguments import flag, real, short_repr
 from uamcts.errors import SimulatorError, SlowSimulator
 from uamcts.reference.models import check_probabilities
 
@@ -84,7 +84,9 @@ class Probe:
         """Raises an error for what cannot be planned with, and warns of slowness. Returns how states recur."""
         actions = self.simulator.choices(state)
         if not actions:
-            raise SimulatorError(f"{self.name}: there is no legal action in state {shown(state)}; an agent needs one")
+            raise SimulatorError(
+                f"{self.name}: there is no legal action in state {short_repr(state)}; an agent needs one"
+            )
         begin, counter = time.perf_counter(), StateCounter(self.simulator.key(state))
         for action in actions:
             start = time.perf_counter()
@@ -119,13 +121,13 @@ class Probe:
     def repeat(self, state: Any, action: int, times: int, seed: int = 0) -> Predicted:
         """Asks for a step several times; the answer must be the same every time, and leave the state alone."""
         key, features = self.simulator.key, self.simulator.features
-        before, text, numbers = key(state), shown(state), features(state)
+        before, text, numbers = key(state), short_repr(state), features(state)
         first: Predicted | None = None
         for _ in range(times):
             found = self.predict(state, action, seed)
             if key(state) != before or not np.array_equal(numbers, features(state)):
                 raise SimulatorError(
-                    f"{self.name}: {self.kind} changed the state it was given ({text} became {shown(state)} after "
+                    f"{self.name}: {self.kind} changed the state it was given ({text} became {short_repr(state)} after "
                     f"action {action}); return a new state and leave the old one alone"
                 )
             first = found if first is None else first
@@ -162,7 +164,7 @@ class Probe:
     def check(self, state: Any, action: int, outcome: Outcome) -> Outcome:
         """An outcome whose reward, end and next state were checked."""
         following, reward, terminal = outcome
-        where = f"(state {shown(state)}, action {action})"
+        where = f"(state {short_repr(state)}, action {action})"
         try:
             number = real(f"{self.name}: the reward", reward, f"it must be a finite number {where}")
             over = flag(f"{self.name}: terminal", terminal, f"it must be True or False {where}")
@@ -172,7 +174,7 @@ class Probe:
             sizes = getattr(self.simulator, what)(state).size, getattr(self.simulator, what)(following).size
             if sizes[0] != sizes[1]:
                 raise SimulatorError(
-                    f"{self.name}: state {shown(following)} has {sizes[1]} {what} where the state before it had "
+                    f"{self.name}: state {short_repr(following)} has {sizes[1]} {what} where the state before it had "
                     f"{sizes[0]} {where}; every state must have as many (pass features= if the states cannot)"
                 )
         return following, number, over
@@ -195,7 +197,7 @@ def duration(seconds: float) -> str:
 
 def difference_message(kind: str, name: str, state: Any, action: int, first: Any, second: Any) -> str:
     """The message about a simulator that gave two answers for one step."""
-    what = f"(state {shown(state)}, action {action}: {shown(first)} and {shown(second)})"
+    what = f"(state {short_repr(state)}, action {action}: {short_repr(first)} and {short_repr(second)})"
     if kind == "sample":
         return (
             f"{name}: sample gave two results for two generators with the same seed {what}; draw from `rng` alone, not "

@@ -10,8 +10,8 @@ import gymnasium
 import numpy as np
 
 from uamcts.arguments import short_repr
-from uamcts.gym.probe import Step, Unfit, fingerprint, same
-from uamcts.gym.simulator import Simulator, microseconds
+from uamcts.gym.probe import Step, Unfit, fingerprint, microseconds, same
+from uamcts.gym.simulator import Simulator
 
 ROUNDING = 1e-4
 """A 32-bit observation determines the state to about this precision one step later."""

@@ -45,7 +45,7 @@ class NsGymAgent:
         self._last: tuple[Any, int] | None = None
 
     def act(
-        self, obs: Mapping[str, Any], planning_env: gymnasium.Env, reward: Any = None, done: bool | None = None
+        self, obs: Mapping[str, Any], planning_env: gymnasium.Env, reward: object = None, done: bool | None = None
     ) -> Any:
         """Chooses an action.
 
@@ -74,11 +74,13 @@ class NsGymAgent:
         self._last = (state, action)
         return action
 
-    def get_action(self, obs: Mapping[str, Any], planning_env: gymnasium.Env, **known: Any) -> Any:
+    def get_action(
+        self, obs: Mapping[str, Any], planning_env: gymnasium.Env, reward: object = None, done: bool | None = None
+    ) -> Any:
         """The name under which NS-Gym's competition calls `act`."""
-        return self.act(obs, planning_env, **known)
+        return self.act(obs, planning_env, reward, done)
 
-    def finish(self, obs: Mapping[str, Any], reward: Any, terminal: bool) -> None:
+    def finish(self, obs: Mapping[str, Any], reward: object, terminal: bool) -> None:
         """Learns from the last step of an episode, which no call of `act` follows.
 
         Args:
@@ -90,7 +92,7 @@ class NsGymAgent:
             self._learn(_state_of(obs), reward, terminal)
         self._last = None
 
-    def _learn(self, state: Any, reward: Any, terminal: bool) -> None:
+    def _learn(self, state: object, reward: object, terminal: bool) -> None:
         if self.agent is not None and self._last is not None:
             before, action = self._last
             self.agent.observe(before, action, state, reward=_number(reward), terminal=terminal)
@@ -108,7 +110,7 @@ def bare_environment(planning_env: gymnasium.Env) -> gymnasium.Env:
     return bare
 
 
-def _state_of(obs: Any) -> Any:
+def _state_of(obs: object) -> Any:
     if not isinstance(obs, Mapping) or "state" not in obs:
         raise ValueError(f"obs is {obs!r}; give an observation of NS-Gym, a dictionary with a state")
     state = obs["state"]
@@ -119,7 +121,7 @@ def _is_first(obs: Mapping[str, Any]) -> bool:
     return float(obs.get("relative_time", 1)) == 0
 
 
-def _number(reward: Any) -> float | None:
+def _number(reward: object) -> float | None:
     """The reward as a number; None for what the competition passes before the first step."""
     value = getattr(reward, "reward", reward)
     return float(value) if isinstance(value, (int, float, np.number)) else None

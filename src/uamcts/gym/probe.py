@@ -235,3 +235,8 @@ def refuse_random_emulator(env: Environment) -> None:
         raise Unfit("stochastic", "ALE repeats actions at random; make the game with repeat_action_probability=0.0")
     if isinstance(env._frameskip, tuple):
         raise Unfit("stochastic", "ALE skips a random number of frames; make the game with frameskip=4")
+
+
+def microseconds(seconds: float) -> str:
+    """A short time in words."""
+    return f"{seconds * 1e6:.2g} us" if seconds < 1e-4 else f"{seconds * 1e6:.0f} us"

@@ -17,7 +17,7 @@ from uamcts.corrections.parameters import find_parameters
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions, env_actions
 from uamcts.gym.known_envs import Number
-from uamcts.gym.probe import Trial, preserve_global_rng
+from uamcts.gym.probe import Trial, microseconds, preserve_global_rng
 from uamcts.gym.state_access import STATE_HOOKS, current_observation
 from uamcts.gym.stepping import StepFinder
 from uamcts.gym.wrappers import peel
@@ -131,13 +131,9 @@ class Simulator:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The environment's numeric attributes that no step changes, such as `gravity`, and their values.
-
-        A table of transitions has `success_rate`, if all random moves succeed with the same probability.
-        """
+        """The environment's numeric attributes that no step changes, and their values; a table's `success_rate`."""
         if self._vectors is not None:
-            slips = toy_text.slips(self._base) if self.kind == "outcomes" else None
-            return {} if slips is None else {toy_text.RATE: slips.success_rate}
+            return toy_text.parameters(self._base) if self.kind == "outcomes" else {}
         found = find_parameters(self._base)
         return {name: value for name, value in found.items() if name.partition("[")[0] not in self._changing}
 
@@ -279,10 +275,6 @@ class Simulator:
             return tuple(names)
         numbers = [one if isinstance(one, int) else np.round(np.asarray(one, float), 3) for one in self.actions]
         return tuple(str(np.asarray(number).tolist()) for number in numbers)
-
-
-def microseconds(seconds: float) -> str:
-    return f"{seconds * 1e6:.2g} us" if seconds < 1e-4 else f"{seconds * 1e6:.0f} us"
 
 
 def _check_arguments(

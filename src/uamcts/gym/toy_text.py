@@ -80,7 +80,7 @@ class Slips(NamedTuple):
         )
 
 
-def slips(env: Any) -> Slips | None:
+def slips(env: Environment) -> Slips | None:
     """What the random entries of a table share, or None if they do not.
 
     A table may list outcomes without probability: moves that could slip, but are not believed to.
@@ -98,7 +98,13 @@ def slips(env: Any) -> Slips | None:
     return Slips(chances, len(chances) // 2 if equal else chances.index(max(chances)))
 
 
-def outcomes_at(env: Any, actions: Sequence[Any], rate: float, wrap: Callable[[Any], Any]) -> Any:
+def parameters(env: Environment) -> dict[str, float]:
+    """The parameter of a random table, if it has one."""
+    found = slips(env)
+    return {} if found is None else {RATE: found.success_rate}
+
+
+def outcomes_at(env: Environment, actions: Sequence[Any], rate: float, wrap: Callable[[Any], Any]) -> Any:
     """Looks up outcomes in a table whose moves succeed at another rate; `wrap` is applied to an action's outcomes."""
     found = slips(env)
     if found is None:

@@ -91,7 +91,7 @@ class SearchConfig:
     unset: InitVar[Mapping[str, Any] | None] = None
     """Not a setting: left out of comparisons, hashes and the pytree. None if JAX has rebuilt the config."""
 
-    def __new__(cls, *values: Any, **named: Any) -> Self:
+    def __new__(cls, *values: object, **named: Any) -> Self:
         """Notes which settings the caller has named: after `__init__`, nobody can tell any more."""
         names, before = [field.name for field in fields(cls)], named.get("unset") or {}
         told = {**dict(zip(names, values, strict=False)), **named}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 
@@ -77,7 +75,7 @@ def _seed(unit: FieldUnit) -> int:
     return unit.seed * 10 * FRESH + (FRESH if unit.purpose == "field" else 0)
 
 
-def _table(unit: FieldUnit, setting: float, rewards: Any, steps: Any, ended: Any) -> Episodes:
+def _table(unit: FieldUnit, setting: float, rewards: np.ndarray, steps: np.ndarray, ended: np.ndarray) -> Episodes:
     count = len(rewards)
     reward = (np.asarray(rewards) > 0) & np.asarray(ended) if unit.world.share else np.asarray(rewards)
     return {
