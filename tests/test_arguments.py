@@ -40,7 +40,7 @@ AGENT = {
     "budget_seconds": [0, -1, float("nan"), float("inf"), "1", True, [1.0]],
     "seed": [1.5, "0", None, True, 2**64, 2**63, -(2**63) - 1, [1]],
     "minibatches": [0, -3, 1.5, "many", True],
-    "memory": ["no", 1, 0, "yes", [True]],
+    "memory": ["no", 0, -1, 1.5, "yes", [True]],
     "iterations": [0, 1.5, "many", 10**9, 2**40, True],
     "rollouts": [0, 10**12],
     "c": [[1.0, 2.0], 1j, "2", float("nan"), True, object(), np.array([1.0, 2.0]), {}],
