@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 
-from uamcts.agent.agent import Agent
+if TYPE_CHECKING:
+    from uamcts.agent.agent import Agent
 
 
 class NsGymAgent:
@@ -65,6 +66,8 @@ class NsGymAgent:
         del done
         state, first = _state_of(obs), _is_first(obs)
         if self.agent is None:
+            from uamcts.agent.agent import Agent  # JAX is loaded only now
+
             self.agent = Agent(bare_environment(planning_env), **self.settings)
         elif self._last is not None and not first:
             self._learn(state, reward, False)

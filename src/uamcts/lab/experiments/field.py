@@ -76,9 +76,9 @@ class FieldExperiment(Experiment):
     planners: tuple[str, ...] = tuple(PLANNERS)
     iterations: int = 100
     episodes: int = 1000
-    tuning_episodes: int = 100
+    tuning_episodes: int = 60
     """Episodes that choose a planner's setting."""
-    learner_episodes: int = 1000
+    learner_episodes: int = 500
     """Episodes of planners that learn, which search at every move."""
 
 
@@ -128,7 +128,7 @@ OLD = "Planners believe p = 0.7 and live for one episode of at most 100 steps."
 ROBUST = "Robust-Power-UCT (Dam et al., ICML 2025), Table 4: 4,000 rollouts a move"
 LAKE = GridWorld("4x4", 0.7, 0.7, 0.998)
 SLIPPERY = GridWorld("4x4", 0.1, 0.1, 0.99, "anywhere", (1.0, 0.0, 0.0), share=True)
-FEW = {"learner_episodes": 300}
+FEW = {"learner_episodes": 150}
 
 FIELD: dict[str, FieldFamily] = {
     "lake": FieldFamily(
