@@ -111,17 +111,27 @@ def settings(iterations: int) -> uamcts.SearchConfig:
     return uamcts.SearchConfig(iterations=iterations, rollouts=1, depth=15, gamma=0.97, rules="trust")
 
 
-def fitting(world: Any, seconds: float) -> int:
-    """How many iterations fit into a search of so many seconds."""
-    iterations = 100
+def seconds_of(world: Any, iterations: int) -> float:
+    """How long a search takes, while the process has a core."""
     states = [world.start(np.random.default_rng(number)) for number in range(SEARCHES)]
-    for _ in range(4):
-        began = time.process_time()
-        for state in states:
-            reference.search(0, state, world, None, settings(iterations))
-        each = (time.process_time() - began) / SEARCHES
-        iterations = max(1, round(iterations * seconds / each))
-    return iterations
+    began = time.process_time()
+    for state in states:
+        reference.search(0, state, world, None, settings(iterations))
+    return (time.process_time() - began) / SEARCHES
+
+
+def fitting(world: Any, seconds: float) -> int:
+    """How many iterations fit into a search of so many seconds, by bisection.
+
+    Time is not proportional to iterations: a node is expanded with all its actions once each sibling is visited.
+    """
+    low, high = 1, 2
+    while seconds_of(world, high) < seconds:
+        low, high = high, 2 * high
+    while high > 1.05 * low + 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if seconds_of(world, middle) < seconds else (low, middle)
+    return low
 
 
 def play(world: Any, iterations: int, seed: int) -> float:

@@ -116,7 +116,7 @@ def optimum() -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--simulations", type=int, nargs="*", default=[100, 500])
+    parser.add_argument("--simulations", type=int, nargs="*", default=[100])
     parser.add_argument("--searches", type=int, default=40, help="per state")
     parser.add_argument("--peer-python", type=Path, help=f"a Python that has {PEER}; made in {FOLDER} if not given")
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
