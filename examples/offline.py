@@ -11,10 +11,10 @@ import numpy as np
 
 import uamcts
 from uamcts.episodes.offline import play
-from uamcts.names import ALGORITHM_NAMES
+from uamcts.names import ALGORITHM_NAMES, OURS
 from uamcts.presets import planning_domain, search_config
 
-NAMES = [name for name in ALGORITHM_NAMES if name != "trust"]  # trust has its own rule set, so it needs another program
+NAMES = [name for name in ALGORITHM_NAMES if name not in OURS]  # trust has its own rule set and needs another program
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("domain", nargs="?", default="space_invaders", choices=list(uamcts.DOMAINS))

@@ -527,10 +527,11 @@ def test_states_that_json_cannot_hold():
 def test_the_worst_is_learned_from_what_is_paid():
     """Steps that cost 2 on average, over 50 + 100 steps, as far as a search looks, with a discount of 0.99."""
     agent = uamcts.Agent(Corridors())
-    assert agent.backend._worst() == 0.0
+    assert agent.backend.returns.worst(agent.backend.experience.mean_reward) == 0.0
     agent.observe((0, 0), 1, (0, 1), reward=-3.0)
     agent.observe((0, 1), 1, (0, 2), reward=-1.0)
-    assert agent.backend._worst() == pytest.approx(-2 * (1 - 0.99**150) / 0.01)
+    worst = agent.backend.returns.worst(agent.backend.experience.mean_reward)
+    assert worst == pytest.approx(-2 * (1 - 0.99**150) / 0.01)
 
 
 # What is expected beyond doubt
@@ -584,7 +585,7 @@ def test_doubt_is_no_better_than_a_danger_that_is_known(config):
             state, total = after, total + reward
         paid.append(total)
     assert paid[-1] == 8.0, paid
-    assert agent.backend._worst() <= -3.0
+    assert agent.backend.returns.worst(agent.backend.experience.mean_reward) <= -3.0
     given = uamcts.Agent(Ledge(firm=True), config=replace(TRUST, worst=0.0), memory=False)
     assert given.backend.config.worst == 0.0  # what is given stays
 
