@@ -25,7 +25,7 @@ from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
-from uamcts.agent.way_out import PACED, find_way_out, is_denied, is_hopeless
+from uamcts.agent.way_out import PACED, find_way_out, is_denied, is_hopeless, known_equal
 from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
@@ -109,13 +109,15 @@ class SimulatorBackend(Comparing):
             found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon)
         self.acts += 1
         self._previous = Previous(found, horizon)
-        self._way_out = self._find_way_out(state, found)
-        return found if self._way_out is None else found._replace(action=np.int32(self._way_out))  # type: ignore[arg-type]
+        self._way_out = action = self._find_way_out(state, found)
+        if action is None and (facts := self.planner.patched) is not None and is_denied(facts):
+            action = known_equal(found, facts, state)
+        return found if action is None else found._replace(action=np.int32(action))  # type: ignore[arg-type]
 
     def _find_way_out(self, state: Any, found: Any) -> int | None:
         """An action that leads to what was never tried, if the agent paces about; None if not."""
         facts, scales = self.planner.patched, self.experience.scales
-        if facts is None or self._paced < PACED or not is_denied(facts) or not is_hopeless(found, scales.reward):
+        if self._paced < PACED or facts is None or not is_denied(facts) or not is_hopeless(found, scales.reward):
             return None
         return find_way_out(self.planner, facts.facts, state, self.experience.mean_reward, scales.reward)
 
