@@ -295,7 +295,5 @@ class PatchedModel:
         try:
             hash(place)
         except TypeError:
-            raise TypeError(
-                f"state is {state!r}, which is not hashable; give a key: key=lambda s: s.tobytes()"
-            ) from None
+            raise TypeError(f"state is {state!r}, which is not hashable; give a key=lambda s: s.tobytes()") from None
         return place
