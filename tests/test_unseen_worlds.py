@@ -288,3 +288,13 @@ def test_rewards_that_vary_count_little_at_first():
     certain.remember(0, 1, 5, 4.0, False)
     ((_, (_, paid, _)),) = certain.planned_model().outcomes(0, 1)
     assert paid == pytest.approx(0.2 * -1.0 + 0.8 * 4.0)
+
+
+def test_a_search_does_not_go_on_from_a_tree_of_another_kind():
+    agent = uamcts.Agent(Cart(), iterations=40, rollouts=1, depth=5, graph=False)
+    agent.observe((0.0, 0.0), 2, (5.0, 5.0), reward=0.0, terminal=False)  # contradicts the simulator
+    action = agent.act((1.0, 0.0))
+    after, reward, over = Cart().step((1.0, 0.0), action)
+    for _ in range(2):  # from the first repetition on, the simulator keeps a share of what is contradicted
+        agent.observe((1.0, 0.0), action, after, reward=reward, terminal=over)
+    assert agent.act(after) in range(3)

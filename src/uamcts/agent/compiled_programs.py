@@ -95,7 +95,6 @@ class Programs:
         simulator, (variant, fitted, facts) = self.simulator, known
         kind = simulator.kind
         call: Any = self.step(variant) if kind == "step" else simulator.call(kind, variant.params)
-        call = _normalised(call) if kind == "outcomes" else call
         uncertainty: Any = no_uncertainty if fitted is None else fitted.uncertainty(self.numbers, simulator.num_actions)
         if facts is not None:
 
@@ -217,8 +216,9 @@ class Programs:
         ends = jnp.isnan(seen.terminal) | (after.terminal.astype(bool) == (seen.terminal > 0.5))
         same = jnp.all(words == self.words(seen.following), axis=-1) & (jnp.isnan(seen.reward) | near) & ends
         share = jnp.sum(jnp.where(same, chances, 0.0))
-        if self.simulator.kind == "outcomes":
-            return -jnp.log(jnp.maximum(share, IMPOSSIBLE))
+        if self.simulator.kind == "outcomes":  # with another value of one probability, the others no longer fit
+            fits = jnp.abs(jnp.sum(chances) - 1.0) < 1e-4
+            return jnp.where(fits, -jnp.log(jnp.maximum(share, IMPOSSIBLE)), 1.0 - np.log(IMPOSSIBLE))
         equal = jnp.all(words[:, None] == words[None], axis=-1)
         different = jnp.sum(~jnp.any(jnp.tril(equal, -1), axis=1))
         listed = -jnp.log(jnp.maximum(share, 0.5 / SURPRISE_DRAWS))
@@ -244,18 +244,6 @@ class Programs:
         words = jax.random.bits(jax.random.key(0), (TRIES,), jnp.uint32)
         steps: tuple[PyTree, jax.Array, PyTree, jax.Array] = jax.lax.scan(one, state, words)[1]
         return steps
-
-
-def _normalised(outcomes: Callable[..., Any]) -> Callable[..., Any]:
-    """`outcomes` whose probabilities sum to 1: with another value of one of them, the others no longer fit."""
-
-    def normalised(state: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
-        after, chances = outcomes(state, action)
-        chances = jnp.asarray(chances, float)
-        total = jnp.sum(chances)
-        return after, jnp.where(jnp.abs(total - 1.0) < 1e-5, chances, jnp.maximum(chances, 0.0) / total)
-
-    return normalised
 
 
 def _certain(outcome: Transition) -> tuple[Transition, jax.Array]:

@@ -52,7 +52,7 @@ class PlainPlanner(PlainVariants):
             simulator.policy = guides.policy
         self.num_actions, self.name, self.action_names = simulator.num_actions, simulator.name, simulator.action_names
         self.uncertainty: CachedUncertainty | DoubtOfNumbers | None = None
-        self._probed = False
+        self._probed = self._was_random = False
         self._unread: dict[int, Any] = {}
         """Raw transitions of a file whose classes were not met yet, by their places."""
         self._waiting: list[Any] = []
@@ -247,6 +247,10 @@ class PlainPlanner(PlainVariants):
         guides: dict[str, Any] = {**self.guides._asdict(), "horizon": horizon, "tree": previous}
         try:
             model = self._variant if self.patched is None else self.patched.planned_model()
+            is_random = hasattr(model, "outcomes")
+            if not config.graph and is_random != self._was_random:  # nodes of the one tree mean nothing in the other
+                guides["tree"] = None
+            self._was_random = is_random
             found = reference.search(rng, state, model, self.uncertainty, config, self.budget_seconds, **guides)
         except SimulatorError:
             raise

@@ -295,6 +295,5 @@ class PatchedModel:
         try:
             hash(place)
         except TypeError:
-            remedy = "give PatchedModel a `key` that turns a state into something hashable: key=lambda s: s.tobytes()"
-            raise TypeError(f"state is {state!r}, which is not hashable; {remedy}") from None
+            raise TypeError(f"state is {state!r}, which is not hashable; give a key=lambda s: s.tobytes()") from None
         return place
