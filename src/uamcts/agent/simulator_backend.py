@@ -234,10 +234,9 @@ class SimulatorBackend(Comparing):
             return
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
-        facts, changed_at = self.planner.patched, 0
+        since, facts = self.corrector.since, self.planner.patched
         if facts is not None and facts.changes:  # by the steps of this agent
-            changed_at = rows.steps - (facts.clock - facts.changes[-1].when) - 1
-        since = max(self.corrector.since, changed_at)
+            since = max(since, rows.steps - (facts.clock - facts.changes[-1].when) - 1)
         if self.chosen is None:
             self.doubt = fit_doubt(rows, self.measure, since)
             self.uncertainty = self.doubt.doubt
@@ -268,10 +267,9 @@ class SimulatorBackend(Comparing):
         return build_report(self.experience, self.measure, self._predict, most, *known, said, self.corrector.since)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
-        if self.uncertainty is None:
-            return np.zeros(len(places))
         inputs, actions = self.experience.rows["inputs"], self.experience.rows["action"]
-        return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
+        ask = self.uncertainty or (lambda *_: 0.0)
+        return np.array([float(ask(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def save(self, path: FilePath) -> None:
         self.settle()
