@@ -409,9 +409,12 @@ def test_a_document_may_be_filled_from_several_folders(tmp_path):
     assert path.read_text() == text.format("7.2", "5")
 
 
-@pytest.mark.parametrize("name", ["docs/beyond.md", "docs/trust.md", "README.md"])
-def test_documents_say_what_the_summary_says(name):
-    """`python -m uamcts.lab.report.markdown docs/results/beyond` with the documents repairs it."""
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("docs/beyond.md", "beyond"), ("docs/trust.md", "beyond"), ("README.md", "beyond"), ("docs/field.md", "field")],
+)
+def test_documents_say_what_the_summary_says(name, folder):
+    """`python -m uamcts.lab.report.markdown docs/results/FOLDER` with the documents repairs it."""
     text = (ROOT / name).read_text()
     assert text.count("<!-- end -->") == text.count("<!-- table ") + text.count("<!-- mean ") > 0
-    assert markdown.fill(text, *(read(ROOT / "docs" / "results" / folder) for folder in ("beyond",))) == text
+    assert markdown.fill(text, read(ROOT / "docs" / "results" / folder)) == text
