@@ -2,7 +2,7 @@
 
     python benchmarks/mctx_chance.py [--simulations 100] [--p 0.7] [--keys 20]
 
-Needs mctx (`pip install 'uamcts[bench]'`). All planners know the world, and search in every state with several keys in
+Needs mctx, which is in the extra `bench`. All planners know the world, and search in every state with several keys in
 one batch. That gives a policy, which is evaluated exactly over the 100 steps (see random_worlds.py).
 
 A simulation of mctx makes one node, by turns an action's or an outcome's. It evaluates both kinds every time, since a
@@ -20,7 +20,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import mctx
 import numpy as np
 from graph_search import least_times
 
@@ -45,6 +44,8 @@ def ours(domain: Any, config: uamcts.SearchConfig) -> Callable:
 
 def theirs(domain: Any, config: uamcts.SearchConfig, everywhere: bool) -> Callable:
     """The same by mctx."""
+    import mctx
+
     problem = make_problem(domain.model, no_uncertainty, domain.num_actions)
 
     def rollouts(key: jax.Array, state: Any, terminal: jax.Array) -> jax.Array:

@@ -86,11 +86,8 @@ class SimulatorBackend(Comparing):
         """A copy that learns on its own; what both share is changed through its journal, which can undo that."""
         twin = copy.copy(self)
         twin.journal = Journal()
-        twin.planner, twin.experience, twin.returns = (
-            self.planner.twin(twin.journal),
-            self.experience.copy(),
-            copy.copy(self.returns),
-        )
+        twin.planner, twin.experience = self.planner.twin(twin.journal), self.experience.copy()
+        twin.returns = copy.copy(self.returns)
         twin.corrector = self.corrector.copy(twin.planner)
         return twin
 
@@ -169,12 +166,13 @@ class SimulatorBackend(Comparing):
         row = sample.row
         self.planner.read_raw(self.experience)
         self.experience.add(row, self.measure, self.journal)
-        scales = self.experience.scales
-        self.alarm = self.alarm.add(self.measure.error(row.real, row.used, scales, row.own[1]))
+        facts, scales = self.planner.patched, self.experience.scales
+        known = facts is not None and facts.knows(row.state, row.number)
+        badly = not known and self.corrector.allowed and self.measure.error(row.real, row.used, scales, row.own[1])
+        self.alarm = self.alarm.add(float(badly or 0.0))
         self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
-        if self.paced < PACED and self.planner.patched is not None:  # whoever has paced about once may do so again
-            self.paced = self.paced + 1 if self.planner.patched.knows(row.state, row.number) else 0
+        self.paced = min(self.paced + 1, PACED) if known or self.paced >= PACED else 0  # once paced, always suspected
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state)
         if self.corrector.update(self.experience, self.measure):

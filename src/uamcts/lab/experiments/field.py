@@ -80,6 +80,8 @@ class FieldExperiment(Experiment):
     """Episodes that choose a planner's setting."""
     learner_episodes: int = 500
     """Episodes of planners that learn, which search at every move."""
+    agent_episodes: int = 200
+    """Episodes of `uamcts.Agent`, which are played one after the other."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ OLD = "Planners believe p = 0.7 and live for one episode of at most 100 steps."
 ROBUST = "Robust-Power-UCT (Dam et al., ICML 2025), Table 4: 4,000 rollouts a move"
 LAKE = GridWorld("4x4", 0.7, 0.7, 0.998)
 SLIPPERY = GridWorld("4x4", 0.1, 0.1, 0.99, "anywhere", (1.0, 0.0, 0.0), share=True)
-FEW = {"learner_episodes": 150}
+FEW = {"learner_episodes": 150, "agent_episodes": 60}
 
 FIELD: dict[str, FieldFamily] = {
     "lake": FieldFamily(
@@ -208,5 +210,7 @@ def choose_experiments(names: Sequence[str], is_quick: bool, iterations: int | N
     if iterations is not None:
         found = [replace(cell, iterations=iterations) for cell in found]
     if is_quick:
-        found = [replace(cell, episodes=100, tuning_episodes=0, learner_episodes=10) for cell in found]
+        found = [
+            replace(cell, episodes=100, tuning_episodes=0, learner_episodes=10, agent_episodes=4) for cell in found
+        ]
     return list(found)

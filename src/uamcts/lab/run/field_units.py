@@ -67,6 +67,7 @@ def field_units(experiment: FieldExperiment, seed: int, best: Mapping[Series, fl
         if chooses:
             yield sweep
         episodes = experiment.learner_episodes if planner.learns else experiment.episodes
+        episodes = experiment.agent_episodes if name == "agent" else episodes
         usual = DEFAULT_C if planner.tuned == "c" else planner.settings[len(planner.settings) // 2]
         if not chooses:
             yield unit((usual,), episodes, "field")
