@@ -26,7 +26,7 @@ from uamcts.agent.progress_files import latest_place
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
-from uamcts.agent.way_out import PACED, find_way_out, is_denied, is_hopeless, known_equal
+from uamcts.agent.way_out import PACED, find_way_out, is_denied, is_hopeless
 from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
@@ -110,10 +110,8 @@ class SimulatorBackend(Comparing):
             found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon)
         self.acts += 1
         self._previous = Previous(found, horizon)
-        self._way_out = action = self._find_way_out(state, found)
-        if action is None and (facts := self.planner.patched) is not None and is_denied(facts):
-            action = known_equal(found, facts, state)
-        return found if action is None else found._replace(action=np.int32(action))  # type: ignore[arg-type]
+        self._way_out = self._find_way_out(state, found)
+        return found if self._way_out is None else found._replace(action=np.int32(self._way_out))  # type: ignore[arg-type]
 
     def _find_way_out(self, state: State, found: Plan) -> int | None:
         """An action that leads to what was never tried, if the agent paces about; None if not."""

@@ -21,8 +21,6 @@ PACED = 8
 """Steps in a row, all of them known before, after which an agent may be pacing about."""
 EQUAL = 0.02
 """Values that differ by less than this share of the spread of rewards, or of the largest value, are equal."""
-SAME = 1e-4
-"""Values that differ by less than this share of them are the same."""
 WORSE = 0.05
 """By how much of that spread the reward of a step may lie below the mean on the way out."""
 FARTHEST = 2000
@@ -55,23 +53,6 @@ def is_hopeless(plan: Any, spread: float) -> bool:
     values = np.asarray(plan.values, float)
     values = values[np.isfinite(values)]
     return bool(values.size > 1 and np.ptp(values) <= EQUAL * max(spread, float(np.max(np.abs(values)))))
-
-
-def known_equal(plan: Any, facts: PatchedModel, state: PyTree) -> int | None:
-    """An action that was seen to do what the model says, where the chosen one was never tried and is worth no more.
-
-    Where a model is known to be wrong in places, what was tried is the safer one of two ways that look the same.
-    """
-    values, chosen = np.asarray(plan.values, float), int(plan.action)
-    if facts.knows(state, chosen) or not np.isfinite(values[chosen]):
-        return None
-    least = values[chosen] - SAME * abs(values[chosen])
-    key, tried = facts.key(state), []
-    for action in np.flatnonzero(values >= least).tolist():
-        fact = facts.facts.get((key, action))
-        if fact is not None and fact.agrees and not fact.varied:
-            tried.append(action)
-    return max(tried, key=values.__getitem__, default=None)
 
 
 def find_way_out(
