@@ -46,7 +46,7 @@ def test_a_run_is_an_agent_in_a_loop():
     assert episode > 1
 
 
-@pytest.mark.parametrize("domain", ["two_way_icy", "frozen_lake"])
+@pytest.mark.parametrize("domain", ["two_way_icy", pytest.param("frozen_lake", marks=pytest.mark.long)])
 def test_an_interrupted_run_resumes_without_a_trace(domain, tmp_path):
     mine, shares = unit(domain), []
     (tmp_path / "whole").mkdir()
