@@ -32,6 +32,8 @@ NEIGHBOURS, REACH = 5, 1.0
 """How many of the nearest transitions, and how far away, must agree that one is doubtful."""
 SCATTERED, MOSTLY = 0.5, 0.75
 """Errors are scattered if fewer of their nearest neighbours are wrong as well; one then counts where so many are."""
+MOST_LEVELS = 5000
+"""Places whose doubt is kept, so that states that recur are looked up."""
 FEWEST = 6
 """Transitions from which one can tell what is usual."""
 MOST_DOUBTFUL = 0.5
@@ -221,7 +223,10 @@ class DoubtTable:
         self.squares = np.asarray(doubt.radii, np.float64)[here] ** 2
         self.actions, self.levels = np.asarray(doubt.actions)[here], np.asarray(doubt.levels, np.float64)[here]
         self.offset, self.scale = np.asarray(doubt.offset, np.float64), np.asarray(doubt.scale, np.float64)
+        self.doubted = frozenset(self.actions.tolist())
+        """The actions that have balls."""
         self._starts, self._sizes = self.offset.tolist(), self.scale.tolist()
+        self._levels_by_place: dict[tuple[tuple[float, ...], int], float] = {}
 
     def level(self, values: tuple[float, ...], action: int) -> float:
         """U of one transition, for inputs as Python numbers; a TypeError if they are none."""
@@ -231,6 +236,15 @@ class DoubtTable:
         for value, (low, high) in zip(values, box, strict=True):
             if not low <= value <= high:
                 return 0.0
+        found = self._levels_by_place.get((values, action))
+        if found is None:
+            found = self._levels_by_place[values, action] = self._level(values, balls)
+            if len(self._levels_by_place) > MOST_LEVELS:
+                self._levels_by_place.clear()
+        return found
+
+    def _level(self, values: tuple[float, ...], balls: list[Any]) -> float:
+        """The highest level of the balls around a place."""
         rounded = array("f", values)  # as all inputs are
         point = [(value - start) / size for value, start, size in zip(rounded, self._starts, self._sizes, strict=True)]
         best = 0.0
@@ -247,7 +261,7 @@ class DoubtTable:
     def _lists(self) -> dict[int, tuple[list[tuple[float, float]], list[Any]]]:
         """For each action a box around its balls, a little larger, and (centre, square, level) of each ball."""
         found = {}
-        for action in set(self.actions.tolist()):
+        for action in self.doubted:
             own = self.actions == action
             reach = np.sqrt(self.squares[own] + 1e-9)[:, None]
             low, high = (self.offset + self.scale * (self.centres[own] + sign * reach) for sign in (-1, 1))
