@@ -73,7 +73,7 @@ class PatchedModel:
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
         self.most = most
         self.facts: dict[tuple[Hashable, int], Fact] = {}
-        self._glance = Glance(key is None if own_keys is None else own_keys)
+        self.glance = Glance(key is None if own_keys is None else own_keys)
         self.journal = Journal()
         self._planned: dict[Any, Any] = {}
         self._contradicting: dict[Any, int] = {}
@@ -176,7 +176,7 @@ class PatchedModel:
         for _, place in list(zip(range(len(self.facts) - most), self.facts, strict=False)):
             for table in (self.facts, self._contradicting, self._planned):
                 self.journal.drop(table, place)
-        self._glance.renew((key for key, _ in self.facts), 2 * most)
+        self.glance.renew((key for key, _ in self.facts), 2 * most)
 
     def place(self, state: State, action: int, outcomes: dict[Hashable, OutcomeCount], **known: Any) -> None:
         """Stores all that was seen of one transition."""
@@ -185,7 +185,7 @@ class PatchedModel:
         self._store(self._place(state, action), Fact(state, outcomes, **{"streak": streak, **known}))
 
     def _store(self, place: tuple[Hashable, int], fact: Fact) -> None:
-        self._glance.add(place[0])
+        self.glance.add(place[0])
         self.journal.drop(self.facts, place)  # the latest is the last
         self.journal.put(self.facts, place, fact)
         self.journal.drop(self._planned, place)
@@ -244,7 +244,7 @@ class PatchedModel:
 
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
-        planned = self.plans_with(state, action)
+        planned = None if self.glance.excludes(state) else self.plans_with(state, action)
         if isinstance(planned, Mixture):
             return self.facts[self._place(state, action)].most_frequent()
         return self.model.step(state, action) if planned is None else planned  # type: ignore[no-any-return]
@@ -260,7 +260,7 @@ class PatchedModel:
 
     def _outcomes(self, state: State, action: int) -> Any:
         """All outcomes, the model's and those seen, with their probabilities."""
-        planned = self.plans_with(state, action)
+        planned = None if self.glance.excludes(state) else self.plans_with(state, action)
         return self.model.outcomes(state, action) if planned is None else planned.outcomes
 
     def _sample(self, state: State, action: int, rng: np.random.Generator) -> Any:
@@ -272,8 +272,6 @@ class PatchedModel:
 
     def plans_with(self, state: State, action: int) -> Any:
         """What is planned with where there is a fact; None without one."""
-        if self._glance.excludes(state):
-            return None
         place = self.key(state), action
         try:
             return self._planned.get(place) or self._plan(place)

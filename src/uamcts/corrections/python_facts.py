@@ -134,21 +134,22 @@ class RandomModel:
     """A patched deterministic model as a random one: facts that came out in several ways are probabilities."""
 
     def __init__(self, patched: Any):
-        self.num_actions, self._plans_with, self._step = patched.num_actions, patched.plans_with, patched.model.step
+        self.num_actions, self._step = patched.num_actions, patched.model.step
+        self._excludes, self._plans_with = patched.glance.excludes, patched.plans_with
         for name in ("legal_actions", "identity"):
             if hasattr(patched, name):
                 setattr(self, name, getattr(patched, name))
 
     def outcomes(self, state: State, action: int) -> list[tuple[float, Outcome]]:
         """All outcomes, the model's and those seen, with their probabilities."""
-        planned = self._plans_with(state, action)
+        planned = None if self._excludes(state) else self._plans_with(state, action)
         if planned is None:
             return [(1.0, self._step(state, action))]
         return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
 
     def outcome_at(self, state: State, action: int, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) of these probabilities: rollouts spend most of their time here."""
-        planned = self._plans_with(state, action)
+        planned = None if self._excludes(state) else self._plans_with(state, action)
         if planned is None:
             return self._step(state, action)  # type: ignore[no-any-return]
         return planned.draw(place) if isinstance(planned, Mixture) else planned
