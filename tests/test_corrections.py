@@ -1,6 +1,7 @@
 """Corrections of a simulator: parameters, the referee, doubt, facts in worlds with chance and in worlds that change."""
 
 import math
+import random
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +13,8 @@ from uamcts.corrections.parameters import Choice, find_parameters, with_values
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual
+from uamcts.reference.models import Dynamics
+from uamcts.reference.tree import Draws
 
 BUDGET = {"iterations": 10, "rollouts": 1, "depth": 5}
 
@@ -398,6 +401,18 @@ def test_two_outcomes_in_turn_are_chance_and_become_probabilities():
     outcomes = {after: chance for chance, (after, _, _) in model.planned_model().outcomes(2, 1)}
     assert outcomes[3] == pytest.approx(20 / 30)  # ten of twenty, and the model's ten
     assert outcomes[2] == pytest.approx(10 / 30)
+
+
+def test_rollouts_draw_the_outcomes_that_are_listed():
+    patched = PatchedModel(Line())
+    for number in range(20):
+        patched.remember(2, 1, 3 if number % 2 else 2, 0.0, False)
+    model, dynamics = patched.planned_model(), Dynamics(patched.planned_model(), Draws(random.Random(0)), 1)
+    drawn = [model.outcome_at(2, 1, place)[0] for place in (0.0, 0.6, 0.7, 1.0 - 1e-16)]
+    assert drawn == [3, 3, 2, 2]  # 20 of 30, and 10 of 30
+    for state, action in ((2, 1), (1, 1), (5, 1)):
+        for place in np.linspace(0, 1, 50, endpoint=False).tolist():
+            assert model.outcome_at(state, action, place) == dynamics.draw(state, action, place)
 
 
 def test_a_lasting_change_is_taken_over_and_older_contradictions_are_tried_again():

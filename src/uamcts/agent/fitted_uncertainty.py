@@ -211,15 +211,19 @@ class CachedUncertainty:
         """U-hat of many transitions; new states are evaluated together."""
         if len(self.table) > LARGEST_TABLE:
             self.table.clear()
-        keys = [self.simulator.key(state) for state in states]
-        new = {key: state for key, state in zip(keys, states, strict=True) if key not in self.table}
+        places: Sequence[int] = range(len(states))
+        if self._doubt is not None:  # all other actions are certain
+            places = [place for place, action in enumerate(actions) if action in self._doubt.doubted]
+        keys = [self.simulator.key(states[place]) for place in places]
+        new = {key: states[place] for key, place in zip(keys, places, strict=True) if key not in self.table}
         if new:
             self._fill(new)
-        answers = [self.table[key][action] for key, action in zip(keys, actions, strict=True)]
-        if self.known is None:
-            return answers
-        triples = zip(states, actions, answers, strict=True)
-        return [0.0 if answer and self.known(state, action) else answer for state, action, answer in triples]
+        answers = [0.0] * len(states)
+        for key, place in zip(keys, places, strict=True):
+            answer = self.table[key][actions[place]]
+            if answer and not (self.known is not None and self.known(states[place], actions[place])):
+                answers[place] = answer
+        return answers
 
     def _fill(self, states: dict[Any, Any]) -> None:
         inputs = np.stack([np.asarray(self.simulator.inputs(state), np.float32) for state in states.values()])

@@ -45,33 +45,28 @@ class ResidualSimulator:
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
-    def _ask(self, state: Any, action: int) -> tuple[Any, float, bool]:
-        """What the simulator predicts; if it fails, an error that says what is wrong."""
-        try:
-            following, reward, over = self._call(state, action)
-        except Exception:
-            return self.simulator.step(state, action)
-        return following, reward, over
-
     def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
         """One step: what the simulator predicts, shifted."""
-        simulator, outcome = self.simulator, self._ask(state, action)
-        following, reward, over = outcome
+        simulator = self.simulator
+        try:
+            following, reward, over = self._call(state, action)
+        except Exception:  # the simulator says what is wrong
+            following, reward, over = simulator.step(state, action)
         if not self._all_numbers:
             shift = self.residual.shift(simulator.features(state).tolist(), action)
             if shift is None or not any(shift):
-                return outcome
+                return following, reward, over
             features = simulator.features(following)
             shifted: Any = simulator.rebuild(following, features + shift[: features.size])
         elif type(state) is type(following) is tuple and FLOATS.issuperset(map(type, following)):
             shift = self.residual.shift(state, action)  # the usual case, without arrays
             if shift is None or not any(shift):
-                return outcome
+                return following, reward, over
             shifted = tuple(map(add, following, shift))
         else:
             shift = self.residual.shift(numbers_of(state), action)
             if shift is None or not any(shift):
-                return outcome
+                return following, reward, over
             shifted = refill(following, map(add, numbers_of(following), shift))
         if self._judges:
             reward, over = simulator.judge(state, action, shifted, reward, over)

@@ -216,7 +216,8 @@ class PythonSimulator:
             key: Hashable = state
             return key
         try:
-            return self.whole(state if self._identity is None else self._identity(state))
+            found = state if self._identity is None else self._identity(state)
+            return found if type(found) is int else self.whole(found)
         except Exception as error:
             raise SimulatorError(
                 f"{self.name}: state {short_repr(state)} cannot be told from others ({type(error).__name__}: {error}); "

@@ -32,6 +32,8 @@ NEIGHBOURS, REACH = 5, 1.0
 """How many of the nearest transitions, and how far away, must agree that one is doubtful."""
 SCATTERED, MOSTLY = 0.5, 0.75
 """Errors are scattered if fewer of their nearest neighbours are wrong as well; one then counts where so many are."""
+MOST_LEVELS = 5000
+"""Places whose doubt is kept, so that states that recur are looked up."""
 FEWEST = 6
 """Transitions from which one can tell what is usual."""
 MOST_DOUBTFUL = 0.5
@@ -80,14 +82,14 @@ def doubtful(seen: Evidence, slips: float) -> np.ndarray:
     together with others near it: at the edge of what is predicted, noise decides whether an episode ends. In a random
     world, a transition counts if it deviates more often than by chance; `slips` is how often transitions deviate.
     """
-    usual = seen.usual_errors
+    usual, (points, _, _) = seen.usual_errors, standardise(seen.points)
     found = seen.state_errors > max(usual[0], SMALLEST_OF_STATE)
     found |= seen.other_errors > max(usual[1], SMALLEST_OF_REST)
     if max(usual) > 0.0 and found.any():
-        found &= _supported(seen, found, 0.5)
+        found &= _supported(seen, points, found, 0.5)
     once = found & (seen.times == 1)
-    if once.sum() >= FEWEST and _is_scattered(seen, found, once):
-        found &= ~once | _supported(seen, found, MOSTLY)
+    if once.sum() >= FEWEST and _is_scattered(seen, points, found, once):
+        found &= ~once | _supported(seen, points, found, MOSTLY)
     if slips > 0.0:
         share = np.clip(seen.deviations / np.maximum(seen.times, 1), 1e-9, 1 - 1e-9)
         slips = min(slips, 0.5)
@@ -98,35 +100,43 @@ def doubtful(seen: Evidence, slips: float) -> np.ndarray:
     return found
 
 
-def _supported(seen: Evidence, found: np.ndarray, share: float) -> np.ndarray:
+def _supported(seen: Evidence, points: np.ndarray, found: np.ndarray, share: float) -> np.ndarray:
     """Which transitions have others like them nearby: a share of the five nearest, itself included, and two."""
-    points, _, _ = standardise(seen.points)
     answer = np.zeros(len(found), bool)
     for action in np.unique(seen.actions[found]):
         same = np.flatnonzero(seen.actions == action)
         like = same[found[same]]
-        close = np.sum((points[like, None] - points[None, like]) ** 2, axis=-1) <= REACH**2
-        for row in like[close.sum(axis=1) >= 2]:  # the others stand alone
-            apart = np.sum((points[same] - points[row]) ** 2, axis=1)
-            close = np.flatnonzero(apart <= REACH**2)
-            near = same[close[np.argsort(apart[close], kind="stable")[:NEIGHBOURS]]]
-            answer[row] = found[near].sum() >= max(2, share * len(near))
+        close = _squares(points, like, like) <= REACH**2
+        rows = like[close.sum(axis=1) >= 2]  # the others stand alone
+        apart = _squares(points, rows, same)
+        apart[apart > REACH**2] = np.inf
+        nearest = np.argsort(apart, axis=1, kind="stable")[:, :NEIGHBOURS]
+        near = np.take_along_axis(apart, nearest, axis=1) < np.inf
+        answer[rows] = (near & found[same[nearest]]).sum(axis=1) >= np.maximum(2, share * near.sum(axis=1))
     return answer
 
 
-def _is_scattered(seen: Evidence, found: np.ndarray, once: np.ndarray) -> bool:
+def _is_scattered(seen: Evidence, points: np.ndarray, found: np.ndarray, once: np.ndarray) -> bool:
     """Whether most wrong transitions that were seen once have one as their nearest that is right: that is chance.
 
     Transitions that were seen again and were wrong again are a matter of place, whatever is near them.
     """
-    points, _, _ = standardise(seen.points)
-    wrong = []
-    for row in np.flatnonzero(once)[-COMPARED:]:
-        same = np.flatnonzero(seen.actions == seen.actions[row])
-        same = same[same != row]
-        if same.size:
-            wrong.append(found[same[np.argmin(np.sum((points[same] - points[row]) ** 2, axis=1))]])
+    latest, wrong = np.flatnonzero(once)[-COMPARED:], np.zeros(0, bool)
+    for action in np.unique(seen.actions[latest]):
+        same, rows = np.flatnonzero(seen.actions == action), latest[seen.actions[latest] == action]
+        if same.size > 1:
+            apart = _squares(points, rows, same)
+            apart[same == rows[:, None]] = np.inf
+            wrong = np.append(wrong, found[same[np.argmin(apart, axis=1)]])
     return len(wrong) >= FEWEST and float(np.mean(wrong)) < SCATTERED
+
+
+def _squares(points: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Squared distances, [rows, others]; row by row, because points may have many coordinates."""
+    there, found = points[others], np.empty((len(rows), len(others)))
+    for place, row in enumerate(rows):
+        found[place] = ((there - points[row]) ** 2).sum(axis=1)
+    return found
 
 
 def standardise(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -157,18 +167,18 @@ class Doubt(eqx.Module):
         if not wrong.any():
             return None
         points, offset, scale = standardise(inputs)
-        right = np.flatnonzero(~wrong)[-COMPARED:]
+        right, numbers = np.flatnonzero(~wrong)[-COMPARED:], actions.tolist()
+        others = {action: points[right[actions[right] == action]] for action in set(actions[wrong].tolist())}
         balls: list[tuple[int, float]] = []
-        for row in np.flatnonzero(wrong)[::-1]:
-            same = right[actions[right] == actions[row]]
-            apart = np.sqrt(np.sum((points[same] - points[row]) ** 2, axis=1))
-            radius = min(RADIUS, 0.5 * float(apart.min())) if same.size else RADIUS
+        for row in np.flatnonzero(wrong)[::-1].tolist():
+            apart = np.sqrt(((others[numbers[row]] - points[row]) ** 2).sum(axis=1))
+            radius = min(RADIUS, 0.5 * float(apart.min())) if apart.size else RADIUS
             if radius == 0.0 and (apart == 0).sum() > 1:
                 continue  # the same inputs were right more often
             covered = any(
-                actions[other] == actions[row] and np.sum((points[other] - points[row]) ** 2) < (reach - radius) ** 2
+                ((points[other] - points[row]) ** 2).sum() < (reach - radius) ** 2
                 for other, reach in balls
-                if reach > radius
+                if reach > radius and numbers[other] == numbers[row]
             )
             if not covered:
                 balls.append((row, max(radius, 1e-6)))
@@ -221,7 +231,10 @@ class DoubtTable:
         self.squares = np.asarray(doubt.radii, np.float64)[here] ** 2
         self.actions, self.levels = np.asarray(doubt.actions)[here], np.asarray(doubt.levels, np.float64)[here]
         self.offset, self.scale = np.asarray(doubt.offset, np.float64), np.asarray(doubt.scale, np.float64)
+        self.doubted = frozenset(self.actions.tolist())
+        """The actions that have balls."""
         self._starts, self._sizes = self.offset.tolist(), self.scale.tolist()
+        self._levels_by_place: dict[tuple[tuple[float, ...], int], float] = {}
 
     def level(self, values: tuple[float, ...], action: int) -> float:
         """U of one transition, for inputs as Python numbers; a TypeError if they are none."""
@@ -231,6 +244,15 @@ class DoubtTable:
         for value, (low, high) in zip(values, box, strict=True):
             if not low <= value <= high:
                 return 0.0
+        found = self._levels_by_place.get((values, action))
+        if found is None:
+            found = self._levels_by_place[values, action] = self._level(values, balls)
+            if len(self._levels_by_place) > MOST_LEVELS:
+                self._levels_by_place.clear()
+        return found
+
+    def _level(self, values: tuple[float, ...], balls: list[Any]) -> float:
+        """The highest level of the balls around a place."""
         rounded = array("f", values)  # as all inputs are
         point = [(value - start) / size for value, start, size in zip(rounded, self._starts, self._sizes, strict=True)]
         best = 0.0
@@ -247,7 +269,7 @@ class DoubtTable:
     def _lists(self) -> dict[int, tuple[list[tuple[float, float]], list[Any]]]:
         """For each action a box around its balls, a little larger, and (centre, square, level) of each ball."""
         found = {}
-        for action in set(self.actions.tolist()):
+        for action in self.doubted:
             own = self.actions == action
             reach = np.sqrt(self.squares[own] + 1e-9)[:, None]
             low, high = (self.offset + self.scale * (self.centres[own] + sign * reach) for sign in (-1, 1))

@@ -71,13 +71,22 @@ class Mixture(NamedTuple):
     seen: list[tuple[float, Outcome]]
     """What was seen, with probabilities that sum to 1."""
 
+    def draw(self, place: float) -> Outcome:
+        """The outcome at `place` in [0, 1) among all of them."""
+        return _outcome_at(self.outcomes, place)
+
     def draw_seen(self, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) among those seen."""
-        for probability, outcome in self.seen:
-            place -= probability
-            if place < 0.0:
-                return outcome
-        return self.seen[-1][1]
+        return _outcome_at(self.seen, place)
+
+
+def _outcome_at(outcomes: Sequence[tuple[float, Outcome]], place: float) -> Outcome:
+    """The outcome at `place` of probabilities laid end to end."""
+    for probability, outcome in outcomes:
+        place -= probability
+        if place < 0.0:
+            return outcome
+    return outcomes[-1][1]
 
 
 def mix(

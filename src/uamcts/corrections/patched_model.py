@@ -73,7 +73,7 @@ class PatchedModel:
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
         self.most = most
         self.facts: dict[tuple[Hashable, int], Fact] = {}
-        self._glance = Glance(key is None if own_keys is None else own_keys)
+        self.glance = Glance(key is None if own_keys is None else own_keys)
         self.journal = Journal()
         self._planned: dict[Any, Any] = {}
         self._contradicting: dict[Any, int] = {}
@@ -176,7 +176,7 @@ class PatchedModel:
         for _, place in list(zip(range(len(self.facts) - most), self.facts, strict=False)):
             for table in (self.facts, self._contradicting, self._planned):
                 self.journal.drop(table, place)
-        self._glance.renew((key for key, _ in self.facts), 2 * most)
+        self.glance.renew((key for key, _ in self.facts), 2 * most)
 
     def place(self, state: State, action: int, outcomes: dict[Hashable, OutcomeCount], **known: Any) -> None:
         """Stores all that was seen of one transition."""
@@ -185,7 +185,7 @@ class PatchedModel:
         self._store(self._place(state, action), Fact(state, outcomes, **{"streak": streak, **known}))
 
     def _store(self, place: tuple[Hashable, int], fact: Fact) -> None:
-        self._glance.add(place[0])
+        self.glance.add(place[0])
         self.journal.drop(self.facts, place)  # the latest is the last
         self.journal.put(self.facts, place, fact)
         self.journal.drop(self._planned, place)
@@ -205,15 +205,12 @@ class PatchedModel:
                     self._store(place, replace(fact, agrees=agrees))
 
     def _plan(self, place: tuple[Hashable, int]) -> Any:
-        """What is planned with instead of the model; None without a fact."""
-        planned = self._planned.get(place)
-        if planned is None:
-            fact = self.facts.get(place)
-            if fact is None or fact.stale:
-                return None
-            certain = self.kind == "step" and not self.noisy and len(fact.outcomes) == 1 and fact.agrees
-            planned = fact.most_frequent() if certain else self._mixture(fact, place[1])
-            self._planned[place] = planned
+        """Works out what is planned with instead of the model, and keeps it; None without a fact."""
+        fact = self.facts.get(place)
+        if fact is None or fact.stale:
+            return None
+        certain = self.kind == "step" and not self.noisy and len(fact.outcomes) == 1 and fact.agrees
+        planned = self._planned[place] = fact.most_frequent() if certain else self._mixture(fact, place[1])
         return planned
 
     def _mixture(self, fact: Fact, action: int) -> Mixture:
@@ -247,9 +244,9 @@ class PatchedModel:
 
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
-        planned: Any = None if self._glance.excludes(state) else self._plan(place := self._place(state, action))
+        planned = None if self.glance.excludes(state) else self.plans_with(state, action)
         if isinstance(planned, Mixture):
-            return self.facts[place].most_frequent()
+            return self.facts[self._place(state, action)].most_frequent()
         return self.model.step(state, action) if planned is None else planned  # type: ignore[no-any-return]
 
     def planned_model(self) -> Any:
@@ -258,28 +255,28 @@ class PatchedModel:
         Where no fact says anything else than the model, that is the model itself, which need not look facts up.
         """
         if self.kind == "step" and (self.contradictions or (self._contradicting and self.repeats)):
-            return RandomModel(self.num_actions, self._outcomes, self)
+            return RandomModel(self)
         return self if self.kind != "step" or self._contradicting else self.model
 
     def _outcomes(self, state: State, action: int) -> Any:
         """All outcomes, the model's and those seen, with their probabilities."""
-        planned = None if self._glance.excludes(state) else self._plan(self._place(state, action))
-        if self.kind == "outcomes":
-            return self.model.outcomes(state, action) if planned is None else planned.outcomes
-        if planned is None:
-            return [(1.0, self.model.step(state, action))]
-        return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
+        planned = None if self.glance.excludes(state) else self.plans_with(state, action)
+        return self.model.outcomes(state, action) if planned is None else planned.outcomes
 
     def _sample(self, state: State, action: int, rng: np.random.Generator) -> Any:
         """A draw from the model, or from what was seen."""
-        mixture = self._plan(self._place(state, action))
+        mixture = self.plans_with(state, action)
         if mixture is None or rng.random() < mixture.model_share:
             return self.model.sample(state, action, rng)
         return mixture.draw_seen(rng.random())
 
     def plans_with(self, state: State, action: int) -> Any:
         """What is planned with where there is a fact; None without one."""
-        return self._plan(self._place(state, action))
+        place = self.key(state), action
+        try:
+            return self._planned.get(place) or self._plan(place)
+        except TypeError:
+            return self._plan(self._place(state, action))
 
     def patch_uncertainty(self, uncertainty: PythonUncertainty) -> PythonUncertainty:
         """An uncertainty of the model, a function `(state, action) -> U`, that is 0 for transitions that are known."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from uamcts.arguments import short_repr
+from uamcts.corrections.mixture import Mixture, Outcome
 from uamcts.types import PyTree
 
 State: TypeAlias = PyTree
@@ -132,11 +133,26 @@ class Change(NamedTuple):
 class RandomModel:
     """A patched deterministic model as a random one: facts that came out in several ways are probabilities."""
 
-    def __init__(self, num_actions: int, outcomes: Callable[[State, int], Any], patched: Any):
-        self.num_actions, self.outcomes = num_actions, outcomes
+    def __init__(self, patched: Any):
+        self.num_actions, self._step = patched.num_actions, patched.model.step
+        self._excludes, self._plans_with = patched.glance.excludes, patched.plans_with
         for name in ("legal_actions", "identity"):
             if hasattr(patched, name):
                 setattr(self, name, getattr(patched, name))
+
+    def outcomes(self, state: State, action: int) -> list[tuple[float, Outcome]]:
+        """All outcomes, the model's and those seen, with their probabilities."""
+        planned = None if self._excludes(state) else self._plans_with(state, action)
+        if planned is None:
+            return [(1.0, self._step(state, action))]
+        return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
+
+    def outcome_at(self, state: State, action: int, place: float) -> Outcome:
+        """The outcome at `place` in [0, 1) of these probabilities: rollouts spend most of their time here."""
+        planned = None if self._excludes(state) else self._plans_with(state, action)
+        if planned is None:
+            return self._step(state, action)  # type: ignore[no-any-return]
+        return planned.draw(place) if isinstance(planned, Mixture) else planned
 
 
 def describe_changes(changes: Sequence[Change], action_names: Sequence[str]) -> list[str]:

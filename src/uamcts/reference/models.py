@@ -62,10 +62,17 @@ class Dynamics:
         return self.model.sample(state, action, self.generator)
 
     def stepper(self, chance: Callable[[], float] | None) -> Callable[[Any, int], Outcome]:
-        """A function that takes a step of a rollout; `chance` draws numbers in [0, 1) for a random model."""
+        """A function that takes a step of a rollout; `chance` draws numbers in [0, 1) for a random model.
+
+        A model that lists outcomes may offer `outcome_at(state, action, place)` as well, which does what `draw` does
+        and need not make the list.
+        """
         if chance is None:
             return self.model.step
-        return self.sample if self.kind == "sample" else lambda state, action: self.draw(state, action, chance())
+        if self.kind == "sample":
+            return self.sample
+        draw = getattr(self.model, "outcome_at", self.draw)
+        return lambda state, action: draw(state, action, chance())
 
     def draw(self, state: object, action: int, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) of the probabilities laid end to end.

@@ -100,7 +100,7 @@ class TreeSearch:
         if dynamics.kind == "sample" and len(outcomes) < dynamics.drawn:
             outcomes.append(self.outcome_node(node, 1.0, dynamics.sample(state, node.action)))
             return outcomes[-1]
-        return max(outcomes, key=lambda one: one.probability / (one.visits + 1))
+        return outcomes[0] if len(outcomes) == 1 else max(outcomes, key=lambda one: one.probability / (one.visits + 1))
 
     def first(self, children: list[Node]) -> Node:
         """The child to try first, in action order."""
