@@ -292,5 +292,6 @@ class PatchedModel:
         try:
             hash(place)
         except TypeError:
-            raise TypeError(f"state is {state!r}, which is not hashable; give a key=lambda s: s.tobytes()") from None
+            remedy = "give PatchedModel a `key`, for example key=lambda s: s.tobytes()"
+            raise TypeError(f"state is {state!r}, which is not hashable; {remedy}") from None
         return place
