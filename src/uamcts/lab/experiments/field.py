@@ -118,7 +118,7 @@ def _cells(
 def _columns(levels: Sequence[float], **columns: str) -> dict[str, dict[float, float]]:
     """Published numbers: words separated by blanks, one for each level."""
     return {
-        name.replace("_", " "): dict(zip(levels, map(float, words.split()), strict=True))
+        name.replace("ADA_", "ADA-").replace("_", " "): dict(zip(levels, map(float, words.split()), strict=True))
         for name, words in columns.items()
     }
 
