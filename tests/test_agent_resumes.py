@@ -97,7 +97,7 @@ def live(agent, worlds, state, begin, first, last, most=25):
 
 @pytest.mark.parametrize(("kind", "moments", "watched"), [
     ("cart", (50, CHANGE + 7, CHANGE + 12), 200), ("doors", (5, CHANGE + 10), 200),
-    ("compiled", (CHANGE + 6,), 40),
+    ("compiled", (CHANGE + 6,), 12),
     *(pytest.param(kind, (CHANGE + 6,), 200, marks=pytest.mark.long)
       for kind in ("compiled", "domain", "paper", "estimator")),
 ])  # fmt: skip

@@ -431,7 +431,7 @@ def test_searches_with_and_without_memory_agree():
         assert without.cache is None
 
 
-@pytest.mark.parametrize("learner", ["linear", "network"])
+@pytest.mark.parametrize("learner", ["linear", pytest.param("network", marks=pytest.mark.long)])
 def test_the_papers_agent_is_an_online_run_to_the_last_digit(learner):
     """`Agent.paper` in a loop of one's own: the same actions, rewards, U-hat, tau and loss as a lane of the lab."""
     unit = OnlineUnit.with_defaults("two_way", learner=learner, runs=2, steps=90, interval=30, minibatches=20)

@@ -263,9 +263,10 @@ class SimulatorBackend(Comparing):
         return build_report(self.experience, self.measure, self._predict, most, *known, said, self.corrector.since)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
+        if self.uncertainty is None:
+            return np.zeros(len(places))
         inputs, actions = self.experience.rows["inputs"], self.experience.rows["action"]
-        ask = self.uncertainty or (lambda *_: 0.0)
-        return np.array([float(ask(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
+        return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def save(self, path: FilePath) -> None:
         self.settle()
