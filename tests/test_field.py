@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from uamcts import field, make
 from uamcts.domains.exact import best_plan, evaluate, tabulate
-from uamcts.field.pa_mcts import action_values
+from uamcts.field.exact import action_values
 from uamcts.field.planner import parameter_values, posterior
 from uamcts.field.rats import worst_case
 from uamcts.field.tree import search
@@ -104,6 +104,7 @@ def test_worst_case_stays_within_its_bound(values, weights, bound):
 
 
 @settings(max_examples=40, deadline=None)
+@example([0.0, 1.0, 1.0, 0.25], [1.0, 1.0, 1.0, 0.5], 0.75)  # the best price lies where two others cost the same
 @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4), st.lists(st.floats(0.05, 1), min_size=4, max_size=4),
        st.floats(0.02, 0.8))  # fmt: skip
 def test_robust_expectations_solve_their_programs(values, weights, radius):

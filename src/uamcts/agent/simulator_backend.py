@@ -166,8 +166,9 @@ class SimulatorBackend(Comparing):
         self.experience.add(row, self.measure, self.journal)
         facts, scales = self.planner.patched, self.experience.scales
         known = facts is not None and facts.knows(row.state, row.number)
-        badly = not known and self.corrector.allowed and self.measure.error(row.real, row.used, scales, row.own[1])
-        self.alarm = self.alarm.add(float(badly or 0.0))
+        explained = known or not self.corrector.allowed
+        error = 0.0 if explained else self.measure.error(row.real, row.used, scales, row.own[1])
+        self.alarm = self.alarm.add(error)
         self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
         self.paced = min(self.paced + 1, PACED) if known or self.paced >= PACED else 0  # once paced, always suspected

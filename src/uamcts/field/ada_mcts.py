@@ -21,8 +21,8 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.field.planner import Memory, Place, PosteriorPlanner, parameter_values, posterior
-from uamcts.field.rats import worst_case
-from uamcts.field.tree import Chances, best_action, search
+from uamcts.field.rats import worst_cases
+from uamcts.field.tree import Chances, choose_action
 from uamcts.field.worlds import Grid
 
 BOUND = 1.0
@@ -38,8 +38,7 @@ class AdaMcts(PosteriorPlanner):
 
     def act(self, key: jax.Array, grid: Grid, believed: jax.Array, memory: Memory, place: Place) -> jax.Array:
         chances = self.chances(grid, believed, memory)
-        searching, choosing = jax.random.split(key)
-        return best_action(choosing, search(searching, grid, place.cell, lambda _: chances, self.settings))
+        return choose_action(key, grid, place.cell, lambda _: chances, self.settings)
 
     def chances(self, grid: Grid, believed: jax.Array, memory: jax.Array) -> Chances:
         """What the search samples from: the mixture of phases is itself a distribution over outcomes."""
@@ -62,5 +61,4 @@ def _pessimistic(grid: Grid, chances: Chances) -> Chances:
     """The worst case by immediate reward, where an outcome pays less than 0; elsewhere the model itself."""
     threatened = jnp.any((grid.reward < 0) & (chances > 0), axis=-1, keepdims=True)
     rewards = jnp.where(chances > 0, grid.reward, jnp.inf)
-    worst = jax.vmap(jax.vmap(worst_case, (0, 0, 0, None, None)), (0, 0, 0, None, None))
-    return jnp.where(threatened, worst(rewards, chances, grid.following, grid.distance, BOUND), chances)
+    return jnp.where(threatened, worst_cases(rewards, chances, grid.following, grid.distance, BOUND), chances)

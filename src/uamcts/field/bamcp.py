@@ -13,7 +13,7 @@ from __future__ import annotations
 import jax
 
 from uamcts.field.planner import Memory, Place, PosteriorPlanner, parameter_values
-from uamcts.field.tree import Chances, best_action, search
+from uamcts.field.tree import Chances, choose_action
 from uamcts.field.worlds import Grid
 
 
@@ -24,5 +24,4 @@ class Bamcp(PosteriorPlanner):
         def draw(key: jax.Array) -> Chances:
             return grid.probabilities(parameter_values()[jax.random.categorical(key, memory)])
 
-        searching, choosing = jax.random.split(key)
-        return best_action(choosing, search(searching, grid, place.cell, draw, self.settings))
+        return choose_action(key, grid, place.cell, draw, self.settings)

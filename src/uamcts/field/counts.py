@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.field.planner import Memory, Place, Planner
-from uamcts.field.tree import Chances, best_action, search
+from uamcts.field.tree import Chances, choose_action
 from uamcts.field.worlds import Grid
 
 
@@ -24,8 +24,7 @@ class Counts(Planner):
     def act(self, key: jax.Array, grid: Grid, believed: jax.Array, memory: Memory, place: Place) -> jax.Array:
         del believed
         chances = self.chances(memory)
-        searching, choosing = jax.random.split(key)
-        return best_action(choosing, search(searching, grid, place.cell, lambda _: chances, self.settings))
+        return choose_action(key, grid, place.cell, lambda _: chances, self.settings)
 
     def chances(self, memory: jax.Array) -> Chances:
         """Frequencies, or equal probabilities where nothing was seen."""

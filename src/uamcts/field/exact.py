@@ -1,4 +1,4 @@
-"""Exact plans as planners: in the model that is given, or for the mean of the posterior; and their exact rewards.
+"""Exact plans: a planner for the mean of the posterior, and the exact rewards of the best and of the stale plan.
 
 The lines that every table of the field should have: the best that can be had, what the best plan in the old model gets,
 and what is left to learn in a single episode.
@@ -14,9 +14,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.domains.exact import Table, best_plan, evaluate
-from uamcts.field.pa_mcts import action_values
 from uamcts.field.planner import Memory, Place, PosteriorPlanner, parameter_values, posterior
 from uamcts.field.worlds import Grid
+
+SWEEPS = 500
+"""Steps that are looked ahead unless a number is given: far more than an episode has."""
+
+
+def action_values(
+    grid: Grid, parameter: float | jax.Array, gamma: float | jax.Array, steps: int | jax.Array = SWEEPS
+) -> jax.Array:
+    """What each action is worth in each cell if so many steps are left, [cells, actions], by backward induction."""
+    chances = grid.probabilities(parameter)
+
+    def sweep(_: int, q: jax.Array) -> jax.Array:
+        onward = jnp.where(grid.ends, 0.0, q.max(axis=-1)[grid.following])
+        return jnp.sum(chances * (grid.reward + gamma * onward), axis=-1)
+
+    return jax.lax.fori_loop(0, steps, sweep, jnp.zeros(grid.following.shape[:2]))
 
 
 class ExactLearner(PosteriorPlanner):
@@ -50,11 +65,6 @@ class Yardsticks:
     def optimum(self) -> float:
         """What the best plan gets that knows the world and its time limit."""
         return float(best_plan(self._world, self.gamma, self.steps).values[self._start])
-
-    @cached_property
-    def stationary(self) -> float:
-        """What the best plan gets that knows the world but not how many steps are left."""
-        return self._reward(best_plan(self._world, self.gamma).actions)
 
     @cached_property
     def stale(self) -> float:

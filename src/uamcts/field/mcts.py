@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.field.planner import Memory, Place, Planner
-from uamcts.field.tree import best_action, search
+from uamcts.field.tree import choose_action
 from uamcts.field.worlds import Grid
 from uamcts.mcts.api import search as uamcts_search
 from uamcts.mcts.config import SearchConfig
@@ -18,8 +18,7 @@ class Mcts(Planner):
 
     def act(self, key: jax.Array, grid: Grid, believed: jax.Array, memory: Memory, place: Place) -> jax.Array:
         chances = grid.probabilities(believed)
-        searching, choosing = jax.random.split(key)
-        return best_action(choosing, search(searching, grid, place.cell, lambda _: chances, self.settings))
+        return choose_action(key, grid, place.cell, lambda _: chances, self.settings)
 
 
 class GraphSearch(Planner):

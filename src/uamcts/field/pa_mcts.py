@@ -14,12 +14,10 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from uamcts.field.exact import action_values
 from uamcts.field.planner import Memory, Place, Planner
 from uamcts.field.tree import any_best, search
 from uamcts.field.worlds import Grid
-
-SWEEPS = 500
-"""Steps that the stale policy looks ahead: far more than an episode has."""
 
 
 class PaMcts(Planner):
@@ -36,16 +34,3 @@ class PaMcts(Planner):
         found = jnp.where(tried, tree.values[0], jnp.min(jnp.where(tried, tree.values[0], jnp.inf)))
         stale = action_values(grid, self.stale, self.settings.gamma)[place.cell]
         return any_best(self.alpha * stale + (1 - self.alpha) * found, jax.random.uniform(choosing, stale.shape))
-
-
-def action_values(
-    grid: Grid, parameter: float | jax.Array, gamma: float | jax.Array, steps: int | jax.Array = SWEEPS
-) -> jax.Array:
-    """What each action is worth in each cell if so many steps are left, [cells, actions], by backward induction."""
-    chances = grid.probabilities(parameter)
-
-    def sweep(_: int, q: jax.Array) -> jax.Array:
-        onward = jnp.where(grid.ends, 0.0, q.max(axis=-1)[grid.following])
-        return jnp.sum(chances * (grid.reward + gamma * onward), axis=-1)
-
-    return jax.lax.fori_loop(0, steps, sweep, jnp.zeros(grid.following.shape[:2]))

@@ -34,13 +34,12 @@ class Rats(Planner):
     def values(self, grid: Grid, believed: jax.Array) -> jax.Array:
         """What each action is worth in each cell, [cells, actions]. Equal cells at equal depths share their value."""
         chances = grid.probabilities(believed)
-        adversary = jax.vmap(jax.vmap(worst_case, (0, 0, 0, None, None)), (0, 0, 0, None, None))
         value = jnp.zeros(len(grid.following))
         q = jnp.zeros(grid.following.shape[:2])
         for ahead in reversed(range(self.depth)):
             onward = jnp.where(grid.ends, 0.0, value[grid.following])
             worth = grid.reward + self.settings.gamma * onward
-            shifted = adversary(worth, chances, grid.following, grid.distance, self.lipschitz * ahead)
+            shifted = worst_cases(worth, chances, grid.following, grid.distance, self.lipschitz * ahead)
             q = jnp.sum(shifted * worth, axis=-1)
             value = q.max(axis=-1)
         return q
@@ -63,3 +62,7 @@ def worst_case(
     far = jnp.sum(chances * distance[cells, cells[worst]])
     share = jnp.minimum(1.0, bound / jnp.maximum(far, 1e-9))
     return (1 - share) * chances + share * jax.nn.one_hot(worst, len(chances))
+
+
+worst_cases = jax.vmap(jax.vmap(worst_case, (0, 0, 0, None, None)), (0, 0, 0, None, None))
+"""`worst_case` of every action in every cell, [cells, actions, outcomes]."""

@@ -83,12 +83,17 @@ def chi_square(values: jax.Array, chances: jax.Array, distance: jax.Array, radiu
 
 
 def wasserstein(values: jax.Array, chances: jax.Array, distance: jax.Array, radius: float | jax.Array) -> jax.Array:
-    """The least expectation within a Wasserstein distance of `radius`, by its dual: the best of some slopes."""
-    apart = values[:, None] - values[None, :]
-    slopes = jnp.where(distance > 0, apart / jnp.maximum(distance, 1e-9), 0.0).reshape(-1)
-    slopes = jnp.append(jnp.maximum(slopes, 0.0), 0.0)
-    reached = jnp.min(values + slopes[:, None, None] * distance, axis=-1)
-    return jnp.max(reached @ chances - slopes * radius)
+    """The least expectation within a Wasserstein distance of `radius`, by its dual in the price of a move.
+
+    The dual is linear between the prices at which two destinations j and k of some outcome i cost the same:
+    v_j + price d_ij = v_k + price d_ik. One of these prices, or 0, is the best.
+    """
+    less = values[None, :, None] - values[None, None, :]
+    farther = distance[:, None, :] - distance[:, :, None]
+    prices = jnp.where(farther != 0, less / jnp.where(farther != 0, farther, 1.0), 0.0).reshape(-1)
+    prices = jnp.append(jnp.maximum(prices, 0.0), 0.0)
+    reached = jnp.min(values + prices[:, None, None] * distance, axis=-1)
+    return jnp.max(reached @ chances - prices * radius)
 
 
 def cvar(values: jax.Array, chances: jax.Array, distance: jax.Array, radius: float | jax.Array) -> jax.Array:

@@ -112,9 +112,11 @@ def search(
     return jax.lax.scan(iterate, tree, jnp.arange(settings.iterations))[0]
 
 
-def best_action(key: jax.Array, tree: Tree) -> jax.Array:
-    """The action that was tried most often at the root; among equals, any."""
-    return any_best(tree.visits[0], jax.random.uniform(key, tree.visits[0].shape))
+def choose_action(key: jax.Array, grid: Grid, cell: jax.Array, draw: Draw, settings: Settings) -> jax.Array:
+    """Searches from `cell` and returns the action that was tried most often; among equals, any."""
+    searching, choosing = jax.random.split(key)
+    visits = search(searching, grid, cell, draw, settings).visits[0]
+    return any_best(visits, jax.random.uniform(choosing, visits.shape))
 
 
 def any_best(scores: jax.Array, luck: jax.Array) -> jax.Array:

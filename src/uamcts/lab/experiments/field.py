@@ -32,20 +32,20 @@ class FieldPlanner:
 
 
 PLANNERS = {
-    "agent": FieldPlanner("uamcts.Agent, defaults", "", learns=True),
+    "agent": FieldPlanner("uamcts.Agent", "", learns=True),
     "exact_learner": FieldPlanner("Exact plan, parameter learned", "", learns=True),
     "ada_mcts": FieldPlanner("ADA-MCTS", published="ADA-MCTS", learns=True),
     "bamcp": FieldPlanner("BAMCP", learns=True),
     "counts": FieldPlanner("MCTS in counts, no prior", learns=True),
     "mcts": FieldPlanner("MCTS, old model", published="MCTS stale"),
-    "graph": FieldPlanner("Graph search, old model"),
+    "graph": FieldPlanner("Graph search, old model", ""),
     "rats": FieldPlanner("RATS, old model", "lipschitz", published="RATS stale"),
     "total_variation": FieldPlanner("Robust UCT, total variation", "radius", published="total variation"),
     "chi_square": FieldPlanner("Robust UCT, chi-square", "radius", published="chi-square"),
     "wasserstein": FieldPlanner("Robust UCT, Wasserstein", "radius", published="Wasserstein"),
     "cvar": FieldPlanner("Robust UCT, CVaR", "radius"),
     "mcts_told": FieldPlanner("MCTS, told", told=True, published="MCTS knows"),
-    "graph_told": FieldPlanner("Graph search, told", told=True),
+    "graph_told": FieldPlanner("Graph search, told", "", told=True),
     "rats_told": FieldPlanner("RATS, told", "lipschitz", told=True, published="RATS knows"),
     "pa_mcts": FieldPlanner("PA-MCTS, told", "alpha", told=True),
 }
@@ -165,7 +165,7 @@ FIELD: dict[str, FieldFamily] = {
         _cells("bridge", "Bridge", BRIDGE_LEVELS, replace(LAKE, map="bridge", gamma=0.9), **FEW),
     ),
     "teleport": FieldFamily(
-        "Cliff with teleport", "Who falls goes on from the start; the share of episodes that reach the goal in 100 "
+        "Cliff with teleport", "A fall leads back to the start; the share of episodes that reach the goal in 100 "
         "steps. Planners believe p = 0.7.", "p",
         "SFIR-CEM-CVaR (2026, unpublished)",
         _columns(TELEPORT_LEVELS, ADA_MCTS=".533 .700 .967 1", RATS_stale=".300 .600 .800 1", SFIR=".633 .900 .967 1"),

@@ -89,7 +89,7 @@ def score_chart(scores: dict[str, dict[str, float]]) -> Figure:
     order = sorted(scores, key=lambda title: -float(np.nanmean([scores[title].get(world, np.nan) for world in worlds])))
     values = np.array([[scores[title].get(world, np.nan) for world in worlds] for title in order])
     size = (2.9 + 0.85 * len(worlds), 1.3 + 0.3 * len(order))
-    figure, axes = style.new_axes("Share of the exact optimum's reward", "", "", size)
+    figure, axes = style.new_axes("Score: 1 is the exact optimum", "", "", size)
     axes.grid(visible=False)
     axes.imshow(values, cmap="RdYlGn", vmin=0.0, vmax=1.0, aspect="auto")
     for row, column in np.argwhere(np.isfinite(values)):
