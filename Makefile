@@ -6,6 +6,9 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 # Several times as fast as pip, which takes over where uv is not to be had or does not succeed.
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+# Nothing is compiled at installation, so each module is compiled when it is first imported. Where the environment forbids
+# Python to keep the result, every process of the tests would compile its imports again: five seconds each.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-all style lint docs bench clean help
 

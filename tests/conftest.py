@@ -1,6 +1,8 @@
 """What several tests share. Compiled programs are kept for the session: compiling is most of the time here."""
 
 import atexit
+import functools
+import gc
 import os
 import shutil
 import tempfile
@@ -11,7 +13,7 @@ from quick_flags import QUICK
 os.environ.setdefault("PJRT_NPROC", "1")
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="uamcts-compiled-")
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"  # to read even the smallest takes half as long
     atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 os.environ.setdefault("XLA_FLAGS", QUICK)  # `make test-all` compiles as users do
 
@@ -25,6 +27,25 @@ install_import_hook(shape_checks.MODULES, "shape_checks.check_shapes")  # before
 install_import_hook(shape_checks.ESTIMATORS, "shape_checks.check_estimators")
 
 import uamcts
+
+
+
+def make_once(factory):
+    """Equal domains are one object: searches and agents share compiled programs only if they share the domain."""
+    kept = functools.lru_cache(maxsize=None, typed=True)(factory)
+
+    @functools.wraps(factory)
+    def make(**options):
+        try:
+            hash(tuple(options.values()))
+        except TypeError:
+            return factory(**options)
+        return kept(**options)
+
+    return make
+
+
+uamcts.DOMAINS.update({name: make_once(factory) for name, factory in uamcts.DOMAINS.items()})
 
 settings.register_profile("untimed", deadline=None)  # a first example compiles; no test asserts a time
 settings.load_profile("untimed")
@@ -72,6 +93,13 @@ def pytest_collection_modifyitems(items):
     """Slow files first: a worker that is handed one of them last lets the other wait for minutes."""
     place = {name: index for index, name in enumerate(SLOWEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+
+
+def pytest_collection_finish():
+    """Tracing leaves many small objects behind: Python looks for garbage less often, and not among the modules."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
 
 
 @pytest.fixture(params=NAMES)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 import uamcts
+from uamcts.mcts import api
 
 LAKE = ("SFFF", "FHFH", "FFFH", "HFFG")
 
@@ -19,6 +23,8 @@ class Chances(NamedTuple):
     ends: np.ndarray
     probabilities: np.ndarray
 
+    __eq__, __hash__ = object.__eq__, object.__hash__  # searches in the same table share a program
+
     @property
     def num_actions(self) -> int:
         return self.following.shape[1]
@@ -26,6 +32,25 @@ class Chances(NamedTuple):
     def outcomes(self, state, action):
         following, rewards, ends, probabilities = (part[state, action] for part in self)
         return uamcts.Transition(following, rewards, ends), probabilities
+
+
+def arrays(table: Chances) -> Chances:
+    """The table as JAX arrays."""
+    return Chances(*map(jnp.asarray, table))
+
+
+@functools.partial(jax.jit, static_argnames="fixed")
+def _plan(key, state, table, free, fixed):
+    config = uamcts.SearchConfig(**dict(fixed), **free)
+    return uamcts.search(key, state, table, None, config)
+
+
+def plan(key, state: int, table: Chances, config: uamcts.SearchConfig):
+    """A search in a table. The table is an argument of the program, so that tables of one shape share it."""
+    fixed, free = api._partition(config)
+    found = _plan(key, jnp.int32(state), arrays(table), free, fixed)
+    uamcts.raise_flags(found)
+    return found
 
 
 def slippery(intended: float, board=LAKE) -> Chances:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 import uamcts
+from uamcts.mcts import api
 
 
 class Table(NamedTuple):
@@ -47,6 +50,16 @@ def table(transitions: dict, states: int, actions: int) -> Table:
     return Table(following, rewards, doubt)
 
 
-def find(key, table: Table, config: uamcts.SearchConfig):
-    """A search from state 0."""
+@functools.partial(jax.jit, static_argnames="fixed")
+def _find(key, table: Table, free: dict, fixed: tuple):
+    config = uamcts.SearchConfig(**dict(fixed), **free)
     return uamcts.search(key, jnp.int32(0), table.model, table.doubt, config, num_actions=table.num_actions)
+
+
+def find(key, table: Table, config: uamcts.SearchConfig):
+    """A search from state 0. The table is an argument of the program, so that tables of one shape share it."""
+    fixed, free = api._partition(config)
+    found = _find(key, table, free, fixed)
+    if not isinstance(found.flags, jax.core.Tracer):
+        uamcts.raise_flags(found)
+    return found

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from random_tables import Chances, drawn
+from random_tables import Chances, arrays, drawn, plan
 
 import uamcts
 
@@ -22,12 +22,11 @@ BETS = Chances(
 """The first bet is worth 1/4 (4 + gamma 8) + 3/4 gamma (-1): 1.625 with gamma 1/2; the second is worth 1.5."""
 
 
+IN_ARRAYS = arrays(BETS)
+
+
 def bet(gamma):
     return 0.25 * (4 + gamma * 8) - 0.75 * gamma
-
-
-def arrays(model):
-    return Chances(*map(jnp.asarray, model))
 
 
 def first_outcome(model):
@@ -58,14 +57,14 @@ class Drawn:
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 0.25])
 def test_two_bets(rules, gamma):
     config = uamcts.SearchConfig(iterations=2000, rollouts=1, depth=4, gamma=gamma, rules=rules, c=4.0, **PLAIN)
-    found = uamcts.search(KEY, jnp.int32(0), arrays(BETS), None, config)
+    found = uamcts.search(KEY, jnp.int32(0), IN_ARRAYS, None, config)
     np.testing.assert_allclose(found.values, [bet(gamma), 1.5], atol=0.05)
     assert found.action == (0 if bet(gamma) > 1.5 else 1)
     assert found.visits.sum() >= 1999  # the printed rules roll out from the root first
 
 
 def test_outcomes_are_visited_as_often_as_they_are_likely():
-    found = uamcts.search(KEY, jnp.int32(0), arrays(BETS), None, TREE)
+    found = plan(KEY, 0, BETS, TREE)
     tree, block = found.tree, found.tree.children[0, 0]
     first, second = tree.chance.visits[block, :2]
     assert tree.slots == 2
@@ -78,7 +77,8 @@ def test_outcomes_are_visited_as_often_as_they_are_likely():
 
 def test_a_sampler_visits_its_draws_in_turn():
     config = replace(TREE, iterations=2000, outcomes=40)
-    found = uamcts.search(KEY, jnp.int32(0), Drawn(arrays(BETS)), None, config)
+    sampler = Drawn(IN_ARRAYS)
+    found = uamcts.search(KEY, jnp.int32(0), sampler, None, config)
     tree, block = found.tree, found.tree.children[0, 0]
     visits = tree.chance.visits[block, :40]
     assert tree.slots == 40
@@ -86,7 +86,7 @@ def test_a_sampler_visits_its_draws_in_turn():
     lucky = float(jnp.mean(tree.state[block, :40] == 1))
     assert 0.05 < lucky < 0.5
     assert float(found.values[0]) == pytest.approx(lucky * 8 - (1 - lucky) * 0.5, abs=0.15)
-    other = uamcts.search(jax.random.key(1), jnp.int32(0), Drawn(arrays(BETS)), None, config)
+    other = uamcts.search(jax.random.key(1), jnp.int32(0), sampler, None, config)
     assert (other.tree.state[block, :40] != tree.state[block, :40]).any()
 
 

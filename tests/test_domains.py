@@ -49,8 +49,8 @@ def test_an_unbroken_world_is_its_model(domain):
 
 def test_starts_of_breakout():
     domain = uamcts.make("breakout")
-    starts = jax.vmap(domain.reset)(jax.random.split(jax.random.key(0), 400))
-    features = np.asarray(jax.vmap(domain.features)(starts))
+    starts = jax.jit(jax.vmap(domain.reset))(jax.random.split(jax.random.key(0), 400))
+    features = np.asarray(jax.jit(jax.vmap(domain.features))(starts))
     heads = {tuple(row) for row in features[:, :7].tolist()}
     assert heads == {(3, 0, 2, 4, 0, 0, 3), (3, 9, 3, 4, 0, 9, 3)}
     assert 150 < np.sum(features[:, 1] == 0) < 250  # a fair coin stays inside with probability 1 - 1e-6
@@ -59,8 +59,8 @@ def test_starts_of_breakout():
 
 def test_starts_of_freeway():
     domain = uamcts.make("freeway")
-    starts = jax.vmap(domain.reset)(jax.random.split(jax.random.key(1), 400))
-    features = np.asarray(jax.vmap(domain.features)(starts))
+    starts = jax.jit(jax.vmap(domain.reset))(jax.random.split(jax.random.key(1), 400))
+    features = np.asarray(jax.jit(jax.vmap(domain.features))(starts))
     cars = features[:, :-2].reshape(-1, 8, 4)
     assert np.all(features[:, -2:] == [9, 3])
     assert np.all(cars[..., 0] == 0)
@@ -156,7 +156,7 @@ def test_a_lane_of_a_batch_carries_its_own_rules():
     worlds = [uamcts.make("space_invaders", broken=(column,)) for column in range(10)]
     batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *worlds)
     state = worlds[0].reset(jax.random.key(0))
-    uncertainty = jax.vmap(lambda domain: uamcts.true_uncertainty(domain)(state, 3))(batch)
+    uncertainty = jax.jit(jax.vmap(lambda domain: uamcts.true_uncertainty(domain)(state, 3)))(batch)
     assert np.flatnonzero(uncertainty).tolist() == [5]
 
 

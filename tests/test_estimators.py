@@ -30,9 +30,9 @@ CELLS = [cell for cell in itertools.product(range(3), range(7)) if cell[0] != 1 
 @pytest.fixture(scope="module")
 def everything():
     """All states and actions of 2-Way, [64], and U of each."""
-    states = jax.vmap(DOMAIN.from_features)(jnp.repeat(jnp.array(CELLS), 4, axis=0))
+    states = jax.jit(jax.vmap(DOMAIN.from_features))(jnp.repeat(jnp.array(CELLS), 4, axis=0))
     actions = jnp.tile(jnp.arange(4), len(CELLS))
-    return states, actions, jax.vmap(uamcts.true_uncertainty(DOMAIN))(states, actions)
+    return states, actions, jax.jit(jax.vmap(uamcts.true_uncertainty(DOMAIN)))(states, actions)
 
 
 @pytest.fixture(scope="module")
@@ -120,10 +120,10 @@ def test_runs_side_by_side_are_the_same_as_one_by_one(name, everything):
 
     keys = jax.random.split(KEY, 2)
     both = jax.jit(jax.vmap(train_run))(jax.vmap(fresh)(keys), keys, targets).finish_on_host()
-    answers = jax.vmap(lambda learner: jax.vmap(learner.estimator.predict)(states, actions))(both)
+    answers = jax.jit(jax.vmap(lambda learner: jax.vmap(learner.estimator.predict)(states, actions)))(both)
     for run in range(2):
         alone = jax.jit(train_run)(fresh(keys[run]), keys[run], targets[run]).finish_on_host()
-        expected = jax.vmap(alone.estimator.predict)(states, actions)
+        expected = jax.jit(jax.vmap(alone.estimator.predict))(states, actions)
         np.testing.assert_allclose(answers[run], expected, rtol=1e-4, atol=1e-6)
 
 
@@ -166,16 +166,24 @@ def test_without_scikit_learn_trees_say_so(monkeypatch):
 # Their parts
 
 
+def compiled(method):
+    """A method of an estimator or of a buffer as one program."""
+    return eqx.filter_jit(lambda one, *arguments: getattr(one, method)(*arguments))
+
+
+absorb, append, learn, predict = map(compiled, ("absorb", "append", "learn", "predict"))
+
+
 def a_buffer(samples, capacity=10):
     buffer = Buffer.empty(jnp.uint32(0), jnp.float32(0), capacity)
     for state, action, target in samples:
-        buffer = buffer.append(jnp.uint32(state), jnp.int32(action), jnp.float32(target))
+        buffer = append(buffer, jnp.uint32(state), jnp.int32(action), jnp.float32(target))
     return buffer
 
 
 def test_equal_samples_become_one_with_their_number_and_mean():
     buffer = a_buffer([(5, 0, 1.0), (5, 1, 0.0), (5, 0, 3.0), (6, 0, 0.5), (5, 0, 2.0)])
-    groups = group_samples(buffer)
+    groups = jax.jit(group_samples)(buffer)
     found = {}
     for row, size, mean in zip(*(np.asarray(part) for part in groups), strict=True):
         if size:
@@ -189,7 +197,7 @@ def test_only_equal_samples_become_one(monkeypatch):
     targets = jnp.arange(1000) % 2.0
     buffer = Buffer(jnp.eye(1000), jnp.zeros(1000, jnp.int32), targets, jnp.int32(1000), 0)
     for _ in range(2):
-        groups = group_samples(buffer)
+        groups = jax.jit(lambda buffer: group_samples(buffer))(buffer)  # traced anew
         np.testing.assert_array_equal(groups.size, 1)
         np.testing.assert_array_equal(groups.row, np.arange(1000), "not in the order they came")
         np.testing.assert_array_equal(groups.mean, targets)
@@ -202,14 +210,14 @@ def test_classes_are_balanced_whatever_their_sizes():
     Half of the draws, and a 18th each: within 5 standard deviations (1 in 100,000; the seed is fixed).
     """
     buffer = a_buffer([(99, 0, 0.3), *[(index, 0, 0.0) for index in range(9)], *[(0, 0, 0.0)] * 89], capacity=110)
-    groups = group_samples(buffer)
+    groups = jax.jit(group_samples)(buffer)
     drawn = np.asarray(buffer.states)[np.asarray(groups.row)[np.asarray(sample_balanced(KEY, groups, (20_000,)))]]
     counts = {state: np.sum(drawn == state) for state in [99, *range(9)]}
     assert sum(counts.values()) == 20_000
     assert counts[99] == pytest.approx(10_000, abs=5 * np.sqrt(5000))
     for state in range(9):
         assert counts[state] == pytest.approx(20_000 / 18, abs=5 * np.sqrt(20_000 / 18))
-    certain = group_samples(a_buffer([(1, 0, 0.0), (2, 0, 0.0)]))
+    certain = jax.jit(group_samples)(a_buffer([(1, 0, 0.0), (2, 0, 0.0)]))
     assert set(np.asarray(sample_balanced(KEY, certain, (100,)))) == {0, 1}
 
 
@@ -259,7 +267,7 @@ def test_bayes_learns_what_depends_on_single_inputs_with_exact_zeros():
         bayes
     )
     states = jnp.asarray(list(itertools.product((0.0, 1.0), repeat=5)))
-    found = jax.vmap(jax.vmap(bayes.predict, (None, 0)), (0, None))(states, jnp.arange(2))
+    found = jax.jit(jax.vmap(jax.vmap(bayes.predict, (None, 0)), (0, None)))(states, jnp.arange(2))
     assert np.all(np.asarray(found)[:, 0] == 0)
     assert np.all(np.asarray(found)[states[:, 2] == 0] == 0)
     np.testing.assert_allclose(np.asarray(found)[states[:, 2] == 1, 1], 0.03, rtol=0.02)
@@ -302,22 +310,21 @@ def test_nearest_by_hand():
     At 0 the sample itself; at 0.5 the nearer one, 1; at 1.5 the nearer one is 0; at 5.5 the only near one; at 9 none.
     """
     nearest = ESTIMATORS["nearest"](KEY, _Vectors(), capacity=8, places=8, radius=2.0)
-    at = lambda place: jnp.zeros(5).at[0].set(place)  # noqa: E731
+    at = lambda place: jnp.array([place, 0, 0, 0, 0], float)  # noqa: E731
     for place, target in [(0.0, 1.0), (2.0, 0.0), (5.0, 0.5)]:
-        nearest = nearest.absorb(at(place), jnp.int32(0), jnp.float32(target))
-    nearest, _ = nearest.learn(KEY)
-    said = [float(nearest.predict(at(place), jnp.int32(0))) for place in (0.0, 0.5, 1.5, 5.5, 9.0)]
+        nearest = absorb(nearest, at(place), jnp.int32(0), jnp.float32(target))
+    nearest, _ = learn(nearest, KEY)
+    said = [float(predict(nearest, at(place), jnp.int32(0))) for place in (0.0, 0.5, 1.5, 5.5, 9.0)]
     assert said == pytest.approx([1.0, 1.0, 0.0, 0.5, 0.0])
-    assert float(nearest.predict(at(0.0), jnp.int32(1))) == 0, "a sample of another action"
+    assert float(predict(nearest, at(0.0), jnp.int32(1))) == 0, "a sample of another action"
 
 
 def test_nearest_remembers_the_latest_of_either_kind():
     nearest = ESTIMATORS["nearest"](KEY, _Vectors(), capacity=20, places=4, radius=0.1)
-    at = lambda place: jnp.zeros(5).at[0].set(place)  # noqa: E731
-    absorb = jax.jit(lambda nearest, place, target: nearest.absorb(at(place), jnp.int32(0), target))
+    at = lambda place: jnp.array([place, 0, 0, 0, 0], float)  # noqa: E731
     for place in range(12):
-        nearest = absorb(nearest, jnp.float32(place), jnp.float32(place % 3 == 0))
-    nearest, _ = nearest.learn(KEY)
+        nearest = absorb(nearest, at(place), jnp.int32(0), jnp.float32(place % 3 == 0))
+    nearest, _ = learn(nearest, KEY)
     assert sorted(np.asarray(nearest.points)[:, 0].tolist()) == [6.0, 9.0, 10.0, 11.0]
 
 
@@ -355,9 +362,9 @@ def test_the_gate_is_shut_while_too_little_is_held_out():
     for number, said in [(8, 0.0), (9, 20.0)]:
         gate = Gated.around(_Noisy(), jnp.float32(0), capacity=100, level=0.1, every=2)
         for value in range(2 * number):
-            gate = gate.absorb(jnp.float32(value), jnp.int32(0), jnp.float32(0))
-        gate, _ = gate.learn(KEY)
-        assert float(gate.predict(jnp.float32(20), jnp.int32(0))) == said
+            gate = absorb(gate, jnp.float32(value), jnp.int32(0), jnp.float32(0))
+        gate, _ = learn(gate, KEY)
+        assert float(predict(gate, jnp.float32(20), jnp.int32(0))) == said
 
 
 def test_the_gate_holds_out_what_the_estimator_never_sees():

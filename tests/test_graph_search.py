@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from random_tables import Chances, drawn, slippery, solve
+from random_tables import Chances, arrays, drawn, plan, slippery, solve
 from tables import find, table
 
 import uamcts
@@ -15,6 +15,8 @@ from uamcts.mcts.graph.graph import END, ROOT, graph_bytes
 
 KEY = jax.random.key(0)
 GRAPH = uamcts.SearchConfig(graph=True, iterations=30, rollouts=4, depth=6)
+SIX = replace(GRAPH, iterations=6, gamma=0.9)
+LAKE = arrays(slippery(0.7))
 
 
 def stacked(tables):
@@ -29,12 +31,12 @@ def test_values_on_the_lake_are_those_of_value_iteration():
     chances, gammas = (0.4, 0.7, 1.0, 0.7), jnp.array([0.998, 0.998, 0.998, 0.9])
     config = uamcts.SearchConfig(graph=True, iterations=1000)
 
-    def plan(key, lake, gamma):
+    def search(key, lake, gamma):
         found = uamcts.search(key, jnp.int32(0), lake, None, replace(config, gamma=gamma))
         return found.values, found.tree.rows, found.flags
 
     lakes = [slippery(p) for p in chances]
-    values, rows, flags = jax.jit(jax.vmap(plan))(jax.random.split(KEY, 4), stacked(lakes), gammas)
+    values, rows, flags = jax.jit(jax.vmap(search))(jax.random.split(KEY, 4), stacked(lakes), gammas)
     exact = [solve(lake, float(gamma))[0] for lake, gamma in zip(lakes, gammas, strict=True)]
     np.testing.assert_allclose(values, exact, atol=1e-4)
     assert rows.tolist() == [11] * 4  # every cell but the holes and the goal is expanded once
@@ -42,8 +44,7 @@ def test_values_on_the_lake_are_those_of_value_iteration():
 
 
 def test_as_many_iterations_as_states_cover_them_all():
-    lake = Chances(*map(jnp.asarray, slippery(0.4)))
-    found = uamcts.search(KEY, jnp.int32(0), lake, None, replace(GRAPH, iterations=11, gamma=0.9))
+    found = plan(KEY, 0, slippery(0.4), replace(GRAPH, iterations=11, gamma=0.9))
     assert (int(found.tree.rows), int(found.tree.open)) == (11, 0)
     np.testing.assert_allclose(found.values, solve(slippery(0.4), 0.9)[0], atol=1e-5)
 
@@ -52,9 +53,9 @@ def test_random_processes_of_8_to_500_states():
     sizes, gammas = (8, 30, 120, 500), (0.5, 0.9, 0.95, 0.8)
     processes = [drawn(seed, size, padded=500) for seed, size in enumerate(sizes)]
     config = uamcts.SearchConfig(graph=True, iterations=900, rollouts=1, depth=1, tree_depth=64)
-    plan = jax.jit(lambda process, gamma: uamcts.search(KEY, jnp.int32(0), process, None, replace(config, gamma=gamma)))
+    search = jax.jit(lambda table, gamma: uamcts.search(KEY, jnp.int32(0), table, None, replace(config, gamma=gamma)))
     for process, gamma in zip(processes, gammas, strict=True):
-        found = plan(Chances(*map(jnp.asarray, process)), gamma)
+        found = search(arrays(process), gamma)
         exact = solve(process, gamma)[0]
         assert int(found.tree.open) == 0
         np.testing.assert_allclose(found.values, exact, atol=1e-4)
@@ -63,15 +64,15 @@ def test_random_processes_of_8_to_500_states():
 
 def test_a_horizon_is_backward_induction():
     """The number of steps left is traced, and differs within a batch."""
-    steps, lake = jnp.array([1, 2, 6, 20, 100]), slippery(0.7)
+    steps = jnp.array([1, 2, 6, 20, 100])
     config = replace(GRAPH, iterations=100, gamma=0.998)
 
-    def plan(horizon):
-        return uamcts.search(KEY, jnp.int32(0), Chances(*map(jnp.asarray, lake)), None, config, horizon=horizon).values
+    def search(horizon):
+        return uamcts.search(KEY, jnp.int32(0), LAKE, None, config, horizon=horizon).values
 
-    found = jax.jit(jax.vmap(plan))(steps)
+    found = jax.jit(jax.vmap(search))(steps)
     for values, horizon in zip(found, steps.tolist(), strict=True):
-        np.testing.assert_allclose(values, solve(lake, 0.998, horizon)[0], atol=1e-5)
+        np.testing.assert_allclose(values, solve(slippery(0.7), 0.998, horizon)[0], atol=1e-5)
 
 
 def endless(length):
@@ -85,21 +86,21 @@ def endless(length):
 def test_rewards_that_never_end(slots):
     """1 / (1 - gamma) in a ring, with outcomes that are one or two halves; sweeps alone would take 14,000 steps."""
     ring = Chances(*(np.repeat(part, slots, axis=2) for part in endless(7)))
-    ring = Chances(*map(jnp.asarray, ring._replace(probabilities=ring.probabilities / slots)))
-    plan = jax.jit(lambda gamma: uamcts.search(KEY, jnp.int32(0), ring, None, replace(GRAPH, gamma=gamma)).values)
+    ring = arrays(ring._replace(probabilities=ring.probabilities / slots))
+    search = jax.jit(lambda gamma: uamcts.search(KEY, jnp.int32(0), ring, None, replace(GRAPH, gamma=gamma)).values)
     for gamma in (0.9, 0.999):
         worth = 1 / (1 - gamma)
-        np.testing.assert_allclose(plan(gamma), [worth, 0.5 + gamma * worth], rtol=1e-4)
+        np.testing.assert_allclose(search(gamma), [worth, 0.5 + gamma * worth], rtol=1e-4)
 
 
 def test_random_processes_without_end():
     """Rewards of random size in a random process that never ends, against value iteration."""
     process = drawn(3, 40)
     process = process._replace(ends=np.zeros_like(process.ends))
-    config, arrays = replace(GRAPH, iterations=50), Chances(*map(jnp.asarray, process))
-    plan = jax.jit(lambda gamma: uamcts.search(KEY, jnp.int32(0), arrays, None, replace(config, gamma=gamma)).values)
+    config, table = replace(GRAPH, iterations=50), arrays(process)
+    search = jax.jit(lambda gamma: uamcts.search(KEY, jnp.int32(0), table, None, replace(config, gamma=gamma)).values)
     for gamma in (0.5, 0.99, 0.999):
-        np.testing.assert_allclose(plan(gamma), solve(process, gamma, 50_000)[0], rtol=1e-4)
+        np.testing.assert_allclose(search(gamma), solve(process, gamma, 50_000)[0], rtol=1e-4)
 
 
 MAZE = ("S.#....", ".#...#.", "...#.#.", "##.#.#.", "....#..", ".##...G")
@@ -163,8 +164,7 @@ def test_of_equal_values_the_one_that_pays_earlier():
     """With gamma 1 the 5 can be had at once or after going in a circle; whatever the draw, it is taken at once."""
     steps = {(0, 0): (1, 0.0, 0.0), (0, 1): (0, 0.0, 0.0), (0, 2): (2, 0.0, 0.0), (1, 0): (3, 5.0, 0.0)}
     ring = table(steps | {(1, 1): (0, 0.0, 0.0), (1, 2): (0, 0.0, 0.0), (2, 1): (0, 0.0, 0.0)}, 4, 3)
-    plan = jax.jit(jax.vmap(lambda key: find(key, ring, GRAPH)))
-    found = plan(jax.random.split(KEY, 16))
+    found = jax.jit(jax.vmap(lambda key: find(key, ring, GRAPH)))(jax.random.split(KEY, 16))
     assert found.values.tolist() == [[5.0] * 3] * 16
     assert found.action.tolist() == [0] * 16
 
@@ -208,22 +208,21 @@ class Coin:
 def test_a_model_that_samples():
     """The value is exact for the outcomes drawn: V = p (1 + gamma V) with p the share of heads among them."""
     config = replace(GRAPH, iterations=3, outcomes=16, gamma=0.5)
-    found = uamcts.search(KEY, jnp.int32(0), Coin(), None, config)
+    coin = Coin()
+    found = uamcts.search(KEY, jnp.int32(0), coin, None, config)
     heads = float(jnp.mean(found.tree.reward[0]))
     assert 0.1 < heads < 0.9
     assert float(found.values[0]) == pytest.approx(heads / (1 - 0.5 * heads), rel=1e-5)
     assert found.tree.child.shape == (3, 1, 16)
-    again = uamcts.search(KEY, jnp.int32(0), Coin(), None, config)
+    again = uamcts.search(KEY, jnp.int32(0), coin, None, config)
     assert again.values.tolist() == found.values.tolist()
 
 
 def test_a_batch_gives_what_single_searches_give():
-    lake, keys = slippery(0.7), jax.random.split(KEY, 3)
-    arrays, config = Chances(*map(jnp.asarray, lake)), replace(GRAPH, iterations=6, gamma=0.9)
-    states = jnp.array([0, 4, 8])
-    batch = jax.jit(jax.vmap(lambda key, state: uamcts.search(key, state, arrays, None, config)))(keys, states)
+    keys, states = jax.random.split(KEY, 3), jnp.array([0, 4, 8])
+    batch = jax.jit(jax.vmap(lambda key, state: uamcts.search(key, state, LAKE, None, SIX)))(keys, states)
     for index in range(3):
-        one = uamcts.search(keys[index], states[index], arrays, None, config)
+        one = uamcts.search(keys[index], states[index], LAKE, None, SIX)
         np.testing.assert_allclose(one.values, batch.values[index], rtol=1e-6)
         assert one.visits.tolist() == batch.visits[index].tolist()
         assert one.tree.child.tolist() == batch.tree.child[index].tolist()
@@ -232,8 +231,7 @@ def test_a_batch_gives_what_single_searches_give():
 def test_the_whole_state_decides(monkeypatch):
     """All states have one fingerprint: the table cannot tell them apart, and the answer is right all the same."""
     monkeypatch.setattr(hash_table, "fingerprint", lambda state: (jnp.uint32(7), jnp.uint32(9)))
-    lake = Chances(*map(jnp.asarray, slippery(0.7)))
-    found = uamcts.search(KEY, jnp.int32(14), lake, None, replace(GRAPH, iterations=400, gamma=0.2))
+    found = uamcts.search(KEY, jnp.int32(14), arrays(LAKE), None, replace(GRAPH, iterations=400, gamma=0.2))
     np.testing.assert_allclose(found.values, solve(slippery(0.7), 0.2)[14], atol=1e-5)
 
 
@@ -283,14 +281,12 @@ def test_illegal_actions_and_dead_ends():
 
 def test_a_second_search_goes_on_where_the_first_ended():
     """Six expansions at a time cover the eleven cells in two searches; of the first one all that is reached is kept."""
-    lake, config = slippery(0.7), replace(GRAPH, iterations=6, gamma=0.9)
-    arrays = Chances(*map(jnp.asarray, lake))
-    first = uamcts.search(KEY, jnp.int32(0), arrays, None, config)
-    second = uamcts.search(KEY, jnp.int32(4), arrays, None, config, tree=first)
-    third = uamcts.search(KEY, jnp.int32(4), arrays, None, config, tree=second)
+    first = uamcts.search(KEY, jnp.int32(0), LAKE, None, SIX)
+    second = uamcts.search(KEY, jnp.int32(4), LAKE, None, SIX, tree=first)
+    third = uamcts.search(KEY, jnp.int32(4), LAKE, None, SIX, tree=second)
     assert int(first.tree.rows) == 6
     assert (int(third.tree.rows), int(third.tree.open)) == (11, 0)
-    np.testing.assert_allclose(third.values, solve(lake, 0.9)[4], atol=1e-5)
+    np.testing.assert_allclose(third.values, solve(slippery(0.7), 0.9)[4], atol=1e-5)
     assert np.sum(second.visits) > 0
     states = np.asarray(third.tree.state)[np.asarray(third.tree.owner)[:11]]
     assert sorted(states.tolist()) == [0, 1, 2, 3, 4, 6, 8, 9, 10, 13, 14]
@@ -313,25 +309,22 @@ def test_only_what_can_be_reached_is_kept():
 
 
 def test_a_state_that_was_not_met_starts_afresh():
-    lake, config = Chances(*map(jnp.asarray, slippery(0.7))), replace(GRAPH, iterations=6, gamma=0.9)
-    first = uamcts.search(KEY, jnp.int32(0), lake, None, config)
-    again = uamcts.search(KEY, jnp.int32(14), lake, None, config, tree=first)
-    fresh = uamcts.search(KEY, jnp.int32(14), lake, None, config)
+    first = uamcts.search(KEY, jnp.int32(0), LAKE, None, SIX)
+    again = uamcts.search(KEY, jnp.int32(14), LAKE, None, SIX, tree=first)
+    fresh = uamcts.search(KEY, jnp.int32(14), LAKE, None, SIX)
     assert again.values.tolist() == fresh.values.tolist()
 
 
 def test_a_graph_that_does_not_fit_is_refused():
-    config = replace(GRAPH, iterations=6, gamma=0.9)
-    arrays = Chances(*map(jnp.asarray, slippery(0.7)))
-    first = uamcts.search(KEY, jnp.int32(0), arrays, None, config)
+    first = uamcts.search(KEY, jnp.int32(0), LAKE, None, SIX)
 
-    def again(kind=jnp.int32, model=arrays, config=config, tree=first, **brought):
+    def again(kind=jnp.int32, model=LAKE, config=SIX, tree=first, **brought):
         return uamcts.search(KEY, jnp.zeros((), kind), model, None, config, tree=tree, **brought)
 
     with pytest.raises(ValueError, match="tree has other actions"):
-        again(model=Chances(*(part[:, :3] for part in arrays)))
+        again(model=Chances(*(part[:, :3] for part in LAKE)))
     with pytest.raises(ValueError, match="tree has other outcomes per action"):
-        again(model=Chances(*(part[:, :, :2] for part in arrays)))
+        again(model=Chances(*(part[:, :, :2] for part in LAKE)))
     with pytest.raises(ValueError, match="tree has other states"):
         again(kind=jnp.int16)
     with pytest.raises(ValueError, match="tree has other prior probabilities"):
@@ -339,7 +332,7 @@ def test_a_graph_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="the result of an earlier search with graph=True"):
         again(tree=find(KEY, DIAMOND, uamcts.SearchConfig(iterations=2)))
     with pytest.raises(ValueError, match="another gamma"):
-        again(config=replace(config, gamma=0.8))
+        again(config=replace(SIX, gamma=0.8))
 
 
 # Bad input.
@@ -349,7 +342,7 @@ def test_a_graph_that_does_not_fit_is_refused():
 def test_bad_probabilities(chances):
     coin = Chances(jnp.zeros((1, 1, 2), int), jnp.zeros((1, 1, 2)), jnp.zeros((1, 1, 2), bool), jnp.array([[chances]]))
     with pytest.raises(ValueError, match="do not sum to 1"):
-        uamcts.search(KEY, jnp.int32(0), coin, None, GRAPH, num_actions=1)
+        plan(KEY, 0, coin, GRAPH)
 
 
 def test_bad_priors_rewards_and_uncertainties():
@@ -374,18 +367,17 @@ def test_too_large_a_graph_is_refused():
     huge = replace(GRAPH, iterations=2**30)
     assert graph_bytes(jnp.int32(0), huge, 4, 3) > 1e12
     with pytest.raises(ValueError, match="give fewer iterations"):
-        uamcts.search(KEY, jnp.int32(0), Chances(*map(jnp.asarray, slippery(0.5))), None, huge)
+        uamcts.search(KEY, jnp.int32(0), LAKE, None, huge)
 
 
 def test_explain_tells_how_many_states_share_nodes():
     """The lake has 16 cells; its four holes and the goal end the episode and have no node."""
-    lake = Chances(*map(jnp.asarray, slippery(0.7)))
-    few = uamcts.search(KEY, jnp.int32(0), lake, None, replace(GRAPH, iterations=6, gamma=0.9)).explain()
+    few = uamcts.search(KEY, jnp.int32(0), LAKE, None, SIX).explain()
     assert "chosen: worth most" in few
     assert few.endswith(" more can be reached from there")
     assert "equal states share a node: 6 states were expanded" in few
-    every = uamcts.search(KEY, jnp.int32(0), lake, None, replace(GRAPH, iterations=100, gamma=0.9)).explain()
+    every = plan(KEY, 0, LAKE, replace(GRAPH, iterations=11, gamma=0.9)).explain()
     assert every.endswith("equal states share a node: 11 states were expanded, no other can be reached")
-    tree = uamcts.search(KEY, jnp.int32(0), lake, None, uamcts.SearchConfig(iterations=10, rollouts=2, depth=6))
+    tree = uamcts.search(KEY, jnp.int32(0), LAKE, None, uamcts.SearchConfig(iterations=10, rollouts=2, depth=6))
     assert "share a node" not in tree.explain()
     assert "chosen: visited most" in tree.explain()

@@ -66,11 +66,11 @@ def test_every_transition_is_the_one_in_the_table(name, part):
     domain = uamcts.make(name)
     cells, actions, targets = zip(*transitions(WORLDS[name] if part == "world" else MODEL), strict=True)
     assert len(cells) == 4 * 15
-    states = jax.vmap(domain.from_features)(jnp.asarray(cells))
+    states = jax.jit(jax.vmap(domain.from_features))(jnp.asarray(cells))
     indices = jnp.asarray([domain.action_names.index(action) for action in actions])
     found = jax.jit(jax.vmap(getattr(domain, part)))(states, indices)
     at_goal = np.array([target == (1, 6) for target in targets])
-    np.testing.assert_array_equal(jax.vmap(domain.features)(found.state), targets)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(domain.features))(found.state), targets)
     np.testing.assert_array_equal(found.terminal, at_goal)
     np.testing.assert_array_equal(found.reward, 10.0 * at_goal)
     assert at_goal.sum() == 2  # from above and from below

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from decision_processes import Process
-from random_tables import Chances, drawn
-from test_chance_tree import BETS, KEY, PLAIN, TREE, arrays, bet, first_outcome
+from random_tables import Chances, arrays, drawn, plan
+from test_chance_tree import BETS, IN_ARRAYS, KEY, PLAIN, TREE, bet, first_outcome
 
 import uamcts
 from uamcts import reference
@@ -128,12 +128,12 @@ def test_engines_agree_with_a_prior(rules):
 def test_nothing_after_the_horizon_counts():
     """After one step the first bet has paid 1 on average; only later steps pay the rest."""
     config = replace(TREE, iterations=2000, gamma=1.0, c=100.0)
-    plan = jax.jit(lambda left: uamcts.search(KEY, jnp.int32(0), arrays(BETS), None, config, horizon=left))
-    one, two = plan(1), plan(2)
+    search = jax.jit(lambda left: uamcts.search(KEY, jnp.int32(0), IN_ARRAYS, None, config, horizon=left))
+    one, two = search(1), search(2)
     np.testing.assert_allclose(one.values, [1.0, 1.5], atol=0.02)
     np.testing.assert_allclose(two.values, [bet(1.0), 1.5], atol=0.02)
     assert (one.action, two.action) == (1, 0)
-    valued = uamcts.search(KEY, jnp.int32(0), arrays(BETS), None, config, horizon=1, value=lambda state: 100.0)
+    valued = uamcts.search(KEY, jnp.int32(0), IN_ARRAYS, None, config, horizon=1, value=lambda state: 100.0)
     np.testing.assert_allclose(valued.values, [1.0, 1.5], atol=0.02)
 
 
@@ -195,6 +195,7 @@ def test_a_kept_tree_is_the_same_tree():
     moved = move_root(tree, blank, tree.state[block, place], 60, True)
 
     def paths(tree, block):
+        tree = jax.device_get(tree)
         rows = [tree.state[block].tolist(), tree.stats[block].tolist(), tree.chance.visits[block].tolist()]
         return [rows, *([paths(tree, int(child)) if child else None for child in tree.children[block]])]
 
@@ -228,7 +229,7 @@ def test_bad_probabilities(probabilities, later):
     onward, nothing = np.minimum(states + 1, shape[0] - 1), np.zeros(shape, np.float32)
     model = Chances(onward, nothing, np.zeros(shape, bool), chances)
     with pytest.raises(ValueError, match="probabilities of outcomes, or of a prior"):
-        uamcts.search(KEY, jnp.int32(0), arrays(model), None, TREE)
+        plan(KEY, 0, model, TREE)
 
 
 @pytest.mark.parametrize(
@@ -246,12 +247,12 @@ def test_bad_probabilities(probabilities, later):
 )
 def test_bad_guides(brought, words):
     with pytest.raises(ValueError, match=words):
-        uamcts.search(KEY, jnp.int32(0), arrays(BETS), None, TREE, **brought)
+        uamcts.search(KEY, jnp.int32(0), IN_ARRAYS, None, TREE, **brought)
 
 
 def test_a_tree_of_another_search():
-    found = uamcts.search(KEY, jnp.int32(0), arrays(BETS), None, TREE)
+    found = plan(KEY, 0, BETS, TREE)
     with pytest.raises(ValueError, match="tree is the tree of a search, and this search has graph=True"):
-        uamcts.search(KEY, jnp.int32(0), arrays(BETS), None, replace(TREE, graph=True), tree=found)
+        uamcts.search(KEY, jnp.int32(0), IN_ARRAYS, None, replace(TREE, graph=True), tree=found)
     with pytest.raises(ValueError, match="2 actions with 2 outcomes each"):
         uamcts.search(KEY, jnp.int32(0), corridor, None, TREE, num_actions=2, tree=found)

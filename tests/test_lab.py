@@ -108,13 +108,14 @@ def kill_at_work(process, out, delay):
     return at_work
 
 
-def test_killed_twice_and_finished_by_two_processes(undisturbed, tmp_path):
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.long)])
+def test_killed_and_finished_by_two_processes(undisturbed, tmp_path, kills):
     """kill -9 at random moments of the work: nothing half-written under a name.
 
     Two processes at once then do the rest: both end well, and the numbers are those of one that works in peace.
     """
     out, dice, killed = tmp_path / "out", random.Random(0), 0
-    for _ in range(2):
+    for _ in range(kills):
         killed += kill_at_work(start(out, undisturbed / "cache"), out, dice.uniform(0.0, 0.05))
         for path in (out / "units").glob("*.parquet"):
             from_parquet(path)

@@ -44,9 +44,9 @@ def test_vmaps_around_it_change_nothing():
     numbers = jnp.arange(1, 13).reshape(2, 2, 3)
     offsets = jnp.array([1, 1])
     single = np.array([[run(jnp.int32(1), row) for row in block] for block in numbers])
-    np.testing.assert_array_equal(jax.vmap(jax.vmap(run, (None, 0)), (0, 0))(offsets, numbers), single)
-    np.testing.assert_array_equal(jax.vmap(jax.vmap(run, (None, 0)), (None, 0))(jnp.int32(1), numbers), single)
-    both = jax.vmap(run, (0, None))(jnp.array([1, 3]), numbers[0, 0])
+    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.vmap(run, (None, 0)), (0, 0)))(offsets, numbers), single)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.vmap(run, (None, 0)), (None, 0)))(jnp.int32(1), numbers), single)
+    both = jax.jit(jax.vmap(run, (0, None)))(jnp.array([1, 3]), numbers[0, 0])
     np.testing.assert_array_equal(both[0], single[0, 0])
     np.testing.assert_array_equal(both[1], run(jnp.int32(3), numbers[0, 0]))
     assert np.any(both[0] != both[1])
@@ -85,10 +85,10 @@ def test_the_kernel_gives_the_same_rollouts(name, interpreted, request):
         problem = Problem(domain.model, uamcts.true_uncertainty(domain), domain.num_actions)
         return simulate(Start(seed_of(key), jnp.int32(0), state, jnp.bool_(False)), problem, chosen)
 
-    by_kernel = jax.vmap(rolled)(keys, domains, gammas)
+    by_kernel = jax.jit(jax.vmap(rolled))(keys, domains, gammas)
     assert interpreted, "the kernel was not used"
     request.getfixturevalue("monkeypatch").undo()
-    by_loop = jax.vmap(rolled)(keys, domains, gammas)
+    by_loop = jax.jit(jax.vmap(rolled))(keys, domains, gammas)
     np.testing.assert_allclose(by_kernel.returns, by_loop.returns, rtol=1e-6)
     np.testing.assert_allclose(by_kernel.uncertainty, by_loop.uncertainty, rtol=1e-6)
     assert np.any(np.asarray(by_loop.uncertainty) > 0), "nothing uncertain happened in any rollout"
@@ -112,10 +112,10 @@ def test_records_hold_what_every_step_said():
 
 def test_records_under_vmap_and_in_the_kernel(interpreted, request):
     numbers = jnp.arange(1, 67).reshape(2, 33)
-    by_kernel = jax.vmap(trail)(numbers)
+    by_kernel = jax.jit(jax.vmap(trail))(numbers)
     assert interpreted, "the kernel was not used"
     request.getfixturevalue("monkeypatch").undo()
-    by_loop = jax.vmap(trail)(numbers)
+    by_loop = jax.jit(jax.vmap(trail))(numbers)
     single = [trail(row) for row in numbers]
     for index in range(2):
         counted = np.asarray(single[index][1][1])

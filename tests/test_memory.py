@@ -106,7 +106,7 @@ def test_keys_that_start_at_the_same_slot_are_told_apart():
     """Six states of one hash among 16 slots: each finds its own, and a seventh nothing."""
     facts = Facts.empty(jnp.uint32(0), jnp.int32(0), 7)
     keys = jnp.stack([jnp.arange(400, dtype=jnp.uint32), jnp.zeros(400, jnp.uint32)], axis=1)
-    first, _ = jax.vmap(fingerprint)(keys)
+    first, _ = jax.jit(jax.vmap(fingerprint))(keys)
     crowd = np.flatnonzero(np.asarray(first) % facts.slots.size == 15)[:7]  # the last slot: probing goes round the end
     assert len(crowd) == 7
     put, find = jax.jit(Facts.put), jax.jit(Facts.find)
@@ -139,7 +139,9 @@ def icy():
     """Icy 2-Way, the states and actions of a walk on it, and everything that can be asked."""
     domain = uamcts.make("two_way_icy")
     walk = [((1, 0), 3), ((0, 0), 0), ((0, 1), 0), ((2, 2), 0), ((2, 6), 3)]
-    states = jax.vmap(domain.from_features)(jnp.array([(r, c) for r in range(3) for c in range(7) for _ in range(4)]))
+    states = jax.jit(jax.vmap(domain.from_features))(
+        jnp.array([(r, c) for r in range(3) for c in range(7) for _ in range(4)])
+    )
     return domain, walk, states, jnp.tile(jnp.arange(4), 21)
 
 
@@ -163,12 +165,12 @@ def test_facts_override_the_model_and_its_doubt_where_they_were_seen_and_nowhere
         if not many:
             return jax.vmap(model)(states, actions), jax.vmap(doubt)(states, actions)
         found, table = doubt.predict_batch(doubt.empty_cache(), states, actions, actions >= 0)
-        again, known = jax.vmap(doubt.lookup, (None, 0, 0))(table, states, actions)
-        one = jax.vmap(doubt)(states, actions)
+        again, known = jax.jit(jax.vmap(doubt.lookup, (None, 0, 0)))(table, states, actions)
+        one = jax.jit(jax.vmap(doubt))(states, actions)
         return jax.vmap(model)(states, actions), jnp.where(known & (found == again) & (one == found), found, jnp.nan)
 
     patched, doubt = asked(learner)
-    given = jax.vmap(domain.model)(states, actions)
+    given = jax.jit(jax.vmap(domain.model))(states, actions)
     for index, (cell, action) in enumerate(zip(states.cell.tolist(), actions.tolist(), strict=True)):
         expected = facts.get((cell, action), jax.tree.map(lambda leaf, index=index: leaf[index], given))
         found = jax.tree.map(lambda leaf, index=index: leaf[index], patched)
@@ -214,7 +216,7 @@ def test_an_agent_with_a_memory(tmp_path):
     again.load(tmp_path / "agent")
     assert again.estimator == agent.estimator
     model, doubt = again.backend.knowledge.learner.planner(domain)
-    believed = jax.vmap(model, (None, 0))(domain.from_features((0, 1)), jnp.arange(4))
+    believed = jax.jit(jax.vmap(model, (None, 0)))(domain.from_features((0, 1)), jnp.arange(4))
     assert believed.state.cell.tolist() == [1, 1, 0, 1]  # a wall below, the edge above
     assert [float(doubt(domain.from_features((0, 1)), jnp.int32(action))) for action in (0, 2)] == [0.0, 0.25]
     goal = model(domain.from_features((0, 6)), jnp.int32(1))

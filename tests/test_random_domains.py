@@ -131,7 +131,7 @@ def test_an_empty_slot_is_never_drawn(probabilities):
         jnp.arange(len(probabilities)), jnp.zeros(len(probabilities)), jnp.zeros(len(probabilities), bool)
     )
     keys = jax.random.split(KEY, 5000)
-    drawn = jax.vmap(lambda key: draw_outcome((outcomes, jnp.array(probabilities)), key).state)(keys)
+    drawn = jax.jit(jax.vmap(lambda key: draw_outcome((outcomes, jnp.array(probabilities)), key).state))(keys)
     assert set(drawn.tolist()) == set(np.flatnonzero(probabilities).tolist())
 
 
@@ -153,9 +153,9 @@ def test_a_random_step_needs_a_key_and_a_deterministic_one_does_not():
 def test_a_lane_of_a_batch_carries_its_own_p():
     domains = [uamcts.make("frozen_lake", p=p, model_p=0.5) for p in (0.4, 0.5, 1.0)]
     batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *domains)
-    chances = jax.vmap(lambda domain: domain.world_outcomes(cell(9), DOWN)[1])(batch)
+    chances = jax.jit(jax.vmap(lambda domain: domain.world_outcomes(cell(9), DOWN)[1]))(batch)
     np.testing.assert_allclose(chances, [[0.4, 0.3, 0.3], [0.5, 0.25, 0.25], [1, 0, 0]], rtol=1e-6)
-    doubts = jax.vmap(lambda domain: uamcts.true_uncertainty(domain)(cell(9), DOWN))(batch)
+    doubts = jax.jit(jax.vmap(lambda domain: uamcts.true_uncertainty(domain)(cell(9), DOWN)))(batch)
     assert (doubts > 0).tolist() == [True, False, True]
 
 
@@ -173,7 +173,7 @@ def test_a_lane_of_a_batch_carries_its_own_p():
 )
 def test_uncertainty_by_hand(number, action, expected):
     domain = uamcts.make("frozen_lake", p=0.7, model_p=1.0)
-    assert float(uamcts.true_uncertainty(domain)(cell(number), action)) == pytest.approx(expected, rel=1e-5)
+    assert float(jax.jit(uamcts.true_uncertainty(domain))(cell(number), action)) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -182,7 +182,7 @@ def test_uncertainty_by_hand(number, action, expected):
 def test_random_is_not_doubtful(name, p):
     """The model has the world's p: U is exactly 0 everywhere."""
     domain = uamcts.make(name, p=p, model_p=p)
-    places = jax.vmap(cell)(jnp.arange(np.prod(domain.shape)))
+    places = jax.jit(jax.vmap(cell))(jnp.arange(np.prod(domain.shape)))
     doubts = _all_doubts(domain, places)
     assert not np.any(doubts)
     assert not domain.wrong_cells().any()

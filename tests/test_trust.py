@@ -256,14 +256,14 @@ def test_the_kernel_gives_the_same_rollouts(monkeypatch):
 
     lanes = (jax.random.split(jax.random.key(0), 3), jnp.array([0.9, 0.5, 1.0]), jnp.array([0.0, 0.05, 0.0]),
              jnp.array([True, True, False]))  # fmt: skip
-    by_loop = jax.vmap(rolled)(*lanes)
+    by_loop = jax.jit(jax.vmap(rolled))(*lanes)
     monkeypatch.setattr(lockstep_kernel, "usable", lambda *arguments: True)
     interpreted = lambda *arguments: calls.append(1) or original(*arguments, interpret=True)  # noqa: E731
     monkeypatch.setattr(lockstep_kernel, "run", interpreted)
-    by_kernel = jax.vmap(rolled)(*lanes)
+    by_kernel = jax.jit(jax.vmap(rolled))(*lanes)
     assert calls, "the kernel was not used"
     np.testing.assert_allclose(by_kernel.returns, by_loop.returns, rtol=1e-6)
-    believing = jax.vmap(rolled)(lanes[0], jnp.zeros(3), *lanes[2:])
+    believing = jax.jit(jax.vmap(rolled))(lanes[0], jnp.zeros(3), *lanes[2:])
     assert not np.allclose(believing.returns[:2], by_loop.returns[:2]), "no rollout met anything doubtful"
     np.testing.assert_allclose(believing.returns[2], by_loop.returns[2], rtol=1e-6)
 
