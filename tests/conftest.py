@@ -29,7 +29,6 @@ install_import_hook(shape_checks.ESTIMATORS, "shape_checks.check_estimators")
 import uamcts
 
 
-
 def make_once(factory):
     """Equal domains are one object: searches and agents share compiled programs only if they share the domain."""
     kept = functools.lru_cache(maxsize=None, typed=True)(factory)
