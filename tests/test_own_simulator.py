@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import uamcts
 from uamcts.agent import python_simulator, simulator_probe
+from uamcts.agent.backend import IterationBudget
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.report import Report
@@ -267,17 +268,47 @@ def test_what_is_known_before_is_taken_whole_or_not_at_all():
     assert learned.steps == 1
 
 
-def test_time_instead_of_iterations():
-    """The plain engine does many more than the 30 iterations of its settings; a compiled one doubles as it goes."""
-    agent = uamcts.Agent(Corridors(), config=CONFIG, budget_seconds=0.2)
+@pytest.fixture
+def ticks(monkeypatch):
+    """A clock that moves on by what is given with every look at it."""
+    now, tick = [0.0], [0.0]
+
+    def look():
+        now[0] += tick[0]
+        return now[0]
+
+    monkeypatch.setattr(time, "perf_counter", look)
+    return lambda seconds: tick.__setitem__(0, seconds)
+
+
+def test_time_instead_of_iterations(ticks):
+    """The plain engine looks at the clock once an iteration, and does as many as fit, not the 30 of its settings."""
+    ticks(2.0**-10)
+    agent = uamcts.Agent(Corridors(), config=CONFIG, budget_seconds=0.125)
     agent.act((0, 0))
-    assert agent.last_plan.iterations > 30
-    compiled = uamcts.Agent(jax_corridors(), config=CONFIG, budget_seconds=5.0)
-    for _ in range(4):
-        compiled.act(jnp.zeros(2, jnp.int32))
-    assert compiled.last_plan.visits.sum() >= 32
+    assert agent.last_plan.iterations == 127  # the 128th look is too late
     with pytest.raises(ValueError, match="budget_seconds is 0; it must be above 0"):
         uamcts.Agent(Corridors(), budget_seconds=0)
+
+
+def test_compiled_searches_double_while_they_fit(ticks):
+    """A search takes 1 of 5 seconds; the first one of a size is compiled, which is not counted."""
+    ticks(1.0)
+    agent, visits = uamcts.Agent(jax_corridors(), config=CONFIG, budget_seconds=5.0), []
+    for _ in range(3):
+        agent.act(jnp.zeros(2, jnp.int32))
+        visits.append(int(agent.last_plan.visits.sum()))
+    assert visits == [16, 16, 32]
+
+
+def test_sizes_of_compiled_searches_by_hand(ticks):
+    """Twice as many if 2.2 times as long still fits, half as many if they took too long, else the same."""
+    budget, sizes = IterationBudget(5.0), []
+    for seconds in (1.0, 1.0, 9.0, 2.3, 2.2, 9.0, 9.0, 9.0, 9.0):
+        ticks(seconds)
+        budget.run(sizes.append)
+    assert sizes == [16, 16, 32, 32, 32, 64, 64, 32, 16]
+    assert budget.iterations == 8
 
 
 def test_saved_and_loaded(lived, tmp_path):
