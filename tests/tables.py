@@ -50,16 +50,20 @@ def table(transitions: dict, states: int, actions: int) -> Table:
     return Table(following, rewards, doubt)
 
 
-@functools.partial(jax.jit, static_argnames="fixed")
-def _find(key, table: Table, free: dict, fixed: tuple):
-    config = uamcts.SearchConfig(**dict(fixed), **free)
+def find(key, table: Table, config: uamcts.SearchConfig):
+    """A search from state 0. The table is an argument of the program, so that tables of one shape share it."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, table, config))):
+        return _search(key, table, config)
+    fixed, free = api._partition(config)
+    found = _compiled(key, table, free, fixed)
+    uamcts.raise_flags(found)
+    return found
+
+
+def _search(key, table: Table, config: uamcts.SearchConfig):
     return uamcts.search(key, jnp.int32(0), table.model, table.doubt, config, num_actions=table.num_actions)
 
 
-def find(key, table: Table, config: uamcts.SearchConfig):
-    """A search from state 0. The table is an argument of the program, so that tables of one shape share it."""
-    fixed, free = api._partition(config)
-    found = _find(key, table, free, fixed)
-    if not isinstance(found.flags, jax.core.Tracer):
-        uamcts.raise_flags(found)
-    return found
+@functools.partial(jax.jit, static_argnames="fixed")
+def _compiled(key, table: Table, free: dict, fixed: tuple):
+    return _search(key, table, uamcts.SearchConfig(**dict(fixed), **free))
