@@ -335,14 +335,14 @@ def resampled_kinds(regret, times=100):
     ("family", "delta", "ucb", "ua_ucb"),
     [
         # c = 1: the threshold is 0.293
-        ("shifted", 0.0, "logarithmic", "logarithmic"),
-        ("shifted", 0.2, "logarithmic", "logarithmic"),
+        pytest.param("shifted", 0.0, "logarithmic", "logarithmic", marks=pytest.mark.long),
+        pytest.param("shifted", 0.2, "logarithmic", "logarithmic", marks=pytest.mark.long),
         ("shifted", 0.4, "logarithmic", "logarithmic"),  # beyond it, and still not linear: see docs/bandits.md
         ("shifted", 0.8, "logarithmic", "linear"),
-        ("misleading", 0.1, "logarithmic", "logarithmic"),
+        pytest.param("misleading", 0.1, "logarithmic", "logarithmic", marks=pytest.mark.long),
         ("misleading", 0.2, "logarithmic", "logarithmic"),
         ("misleading", 0.4, "linear", "linear"),
-        ("misleading", 0.8, "linear", "linear"),
+        pytest.param("misleading", 0.8, "linear", "linear", marks=pytest.mark.long),
     ],
 )
 def test_growth_on_both_sides_of_the_threshold(family, delta, ucb, ua_ucb):

@@ -18,6 +18,8 @@ from uamcts.lab.experiments.field import FIELD, PLANNERS
 from uamcts.lab.report.field_section import yardsticks
 
 KEY = jax.random.key(0)
+MEASURES = {name: jax.jit(measure) for name, measure in field.MEASURES.items()}
+LEAST = jax.jit(worst_case)
 CROSSING = ("FFF", "SHG", "FFF")
 """The short way from S to G is through a hole; the way around takes four moves."""
 
@@ -67,6 +69,7 @@ def test_tree_is_the_same_in_a_batch():
     grid = field.make_grid("4x4")
     chances = grid.probabilities(0.7)
 
+    @jax.jit
     def plan(key):
         return search(key, grid, grid.start, lambda _: chances, field.Settings(50, 30, 0.99)).visits[0]
 
@@ -95,7 +98,7 @@ def test_rats_fears_the_hole_beside_the_way():
 def test_worst_case_stays_within_its_bound(values, weights, bound):
     chances = np.array(weights) / sum(weights)
     distance = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
-    found = np.asarray(worst_case(jnp.array(values), jnp.array(chances), jnp.arange(3), jnp.array(distance), bound))
+    found = np.asarray(LEAST(jnp.array(values), jnp.array(chances), jnp.arange(3), jnp.array(distance), bound))
     assert found.sum() == pytest.approx(1.0, abs=1e-5)
     assert (found >= -1e-6).all()
     moved = np.abs(np.cumsum(found - chances))[:-1].sum()  # the Wasserstein distance on a line
@@ -118,15 +121,15 @@ def test_robust_expectations_solve_their_programs(values, weights, radius):
     right = np.concatenate([chances, -chances, [2 * radius]])
     whole = np.concatenate([np.ones(4), np.zeros(4)])[None]
     exact = linprog(np.concatenate([values, np.zeros(4)]), left, right, whole, [1.0], bounds=(0, None))
-    assert float(field.MEASURES["total_variation"](*arguments)) == pytest.approx(exact.fun, abs=1e-5)
+    assert float(MEASURES["total_variation"](*arguments)) == pytest.approx(exact.fun, abs=1e-5)
     # Wasserstein: transport plans from p, with a bounded cost
     marginal = np.kron(np.eye(4), np.ones((1, 4)))
     exact = linprog(np.tile(values, 4), distance.reshape(1, -1), [radius], marginal, chances, bounds=(0, None))
-    assert float(field.MEASURES["wasserstein"](*arguments)) == pytest.approx(exact.fun, abs=1e-5)
+    assert float(MEASURES["wasserstein"](*arguments)) == pytest.approx(exact.fun, abs=1e-5)
     # CVaR: q <= p / (1 - radius)
     limits = [(0, chance / (1 - radius)) for chance in chances]
     exact = linprog(values, None, None, np.ones((1, 4)), [1.0], bounds=limits)
-    assert float(field.MEASURES["cvar"](*arguments)) == pytest.approx(exact.fun, abs=1e-4)
+    assert float(MEASURES["cvar"](*arguments)) == pytest.approx(exact.fun, abs=1e-4)
 
 
 @settings(max_examples=30, deadline=None)
@@ -135,7 +138,7 @@ def test_robust_expectations_solve_their_programs(values, weights, radius):
 def test_chi_square_is_the_least_of_its_set(values, weights, radius):
     """No point of a fine grid inside of the set is lower, and one of them is about as low."""
     values, chances = np.array(values), np.array(weights) / sum(weights)
-    found = float(field.MEASURES["chi_square"](jnp.array(values), jnp.array(chances), None, radius))
+    found = float(MEASURES["chi_square"](jnp.array(values), jnp.array(chances), None, radius))
     first, second = np.meshgrid(np.linspace(0, 1, 301), np.linspace(0, 1, 301))
     points = np.stack([first, second, 1 - first - second], axis=-1).reshape(-1, 3)
     points = points[points[:, 2] >= 0]
