@@ -58,7 +58,8 @@ def test_play_in_a_random_world_on_graphs_and_trees():
 def test_a_grid_on_graphs_knows_the_time_limit(tmp_path, without_pictures):
     """Both agents know the world, which is slippery: within 100 steps most of their episodes reach the goal."""
     arguments = ["run", "frozen_lake", "--scenario", "offline", "--graph", "--steps-left", "--algorithm", "mcts-true"]
-    result = runner.invoke(app, [*arguments, "--runs", "8", "--option", "p=0.9", "--out", str(tmp_path / "out")])
+    arguments += ["--runs", "8", "--iterations", "15", "--option", "p=0.9", "--out", str(tmp_path / "out")]
+    result = runner.invoke(app, arguments)
     assert result.exit_code == 0, result.output
     (row,) = json.loads((tmp_path / "out" / "summary.json").read_text())["rows"]
     assert row["rules"] == "trust"
