@@ -36,7 +36,7 @@ from uamcts.lab.report import sections
 from uamcts.lab.run.grid import offline_grid, run_grid
 enumeration.BLOCK, enumeration.EPISODES = 1, 1
 reproduce.draw_typical, sections._figures = lambda *_: None, lambda *_: ()
-run_grid(offline_grid(["two_way"], ["combined"], [1.0, 2.0], [0.1], [4], 12), "released", 0,
+run_grid(offline_grid(["two_way"], ["combined"], [1.0, 2.0], [0.1], [4], 6), "released", 0,
          Path(sys.argv[1]), make_engine("local"), Console(quiet=True))
 print("finished", flush=True)
 """
@@ -80,11 +80,11 @@ def undisturbed(tmp_path_factory):
 
 
 def test_an_undisturbed_run(undisturbed):
-    """12 sweep units and, at the best c, 12 fresh ones; a row an episode; summary and page."""
+    """6 sweep units and, at the best c, 6 fresh ones; a row an episode; summary and page."""
     out = undisturbed / "out"
     table = rows(out)
-    assert len(list((out / "units").glob("*.parquet"))) == 24
-    assert len(table["reward"]) == 12 * 2 + 12
+    assert len(list((out / "units").glob("*.parquet"))) == 12
+    assert len(table["reward"]) == 6 * 2 + 6
     assert set(table["purpose"]) == {"sweep", "fresh"}
     assert not set(table["seed"][table["purpose"] == "fresh"]) & set(table["seed"][table["purpose"] == "sweep"])
     summary = json.loads((out / "summary.json").read_text())
@@ -120,7 +120,7 @@ def test_killed_and_finished_by_two_processes(undisturbed, tmp_path, kills):
         for path in (out / "units").glob("*.parquet"):
             from_parquet(path)
     assert killed, "the processes were too fast to be killed"
-    assert len(list((out / "units").glob("*.parquet"))) < 20, "hardly anything is left for two processes"
+    assert len(list((out / "units").glob("*.parquet"))) < 10, "hardly anything is left for two processes"
     for process in [start(out, undisturbed / "cache") for _ in range(2)]:
         finished(process)
     assert same(rows(out), rows(undisturbed / "out"))
