@@ -84,7 +84,10 @@ def _elementwise(primitive: Any, params: Params, *arrays: Entries) -> Entries:
 
     def bind(*entries: jax.Array) -> jax.Array:
         key = tuple(map(id, entries))
-        if key not in done:
+        if key not in done and all(isinstance(entry, np.generic) for entry in entries):
+            with jax.ensure_compile_time_eval():
+                done[key] = np.asarray(primitive.bind(*map(jnp.asarray, entries), **params))[()]
+        elif key not in done:
             done[key] = primitive.bind(*broadcast(*entries), **params)
         return done[key]
 
@@ -227,6 +230,7 @@ _STRUCTURE: dict[str, Callable[..., Any]] = {
     "transpose": lambda params, out, array: array.transpose(params["permutation"]),
     "rev": lambda params, out, array: np.flip(array, params["dimensions"]),
     "concatenate": lambda params, out, *arrays: np.concatenate(arrays, axis=params["dimension"]),
+    "stack": lambda params, out, *arrays: np.stack(arrays, axis=params["axis"] if "axis" in params else params["dimension"]),
     "reduce_sum": _reduce(jnp.add),
     "reduce_prod": _reduce(jnp.multiply),
     "reduce_max": _reduce(jnp.maximum),

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.config import SETTINGS, SearchConfig
 from uamcts.mcts.expand import Children
 from uamcts.mcts.growth import Growth, Leaf
 from uamcts.mcts.kernels import lanes
@@ -139,20 +139,18 @@ class TreeKernels:
 
         def flat_grow(index: jax.Array, block: jax.Array, leaf: Leaf, room: jax.Array) -> Any:
             growth = grow(index, block, leaf, room)
-            own, usual = vars(growth.below), vars(config)
-            changed = {name: own[name] for name in own if name in usual and own[name] is not usual[name]}
+            pairs = ((name, getattr(growth.below, name), getattr(config, name)) for name in SETTINGS)
+            changed = {name: own for name, own, usual in pairs if own is not usual}
             kept.append((jax.tree.structure(growth.children), sorted(changed)))
             rest = (growth.grows, growth.place, growth.flags, growth.over)
             return jax.tree.leaves(growth.children), rest, jax.tree.leaves(growth.state), [changed[n] for n in sorted(changed)]
 
         self.grow = _trace(flat_grow, whole, whole, leaf, flag)
         self.children, self.changed_settings = kept[0]
-        self.climb = _trace(self._climb, [number] * self._count_pieces(), number, number)
+        self.pieces = len(self.rules.pieces(0.0, 1.0, config))
+        self.climb = _trace(self._climb, [number] * self.pieces, number, number)
         self.credit = _trace(lambda values, keep: self.rules.credit(functools.reduce(jnp.minimum, values), keep),
-                             [number] * self._count_pieces(), number)
-
-    def _count_pieces(self) -> int:
-        return len(self.rules.pieces(0.0, 1.0, self.config))
+                             [number] * self.pieces, number)
 
     def _climb(self, values: list[jax.Array], reward: jax.Array, keep: jax.Array) -> list[jax.Array]:
         """The values above a transition, one for each piece."""
@@ -299,7 +297,7 @@ class TreeKernels:
         climb, credit = constants
         shape = stats.lanes
         last = jnp.broadcast_to(length[()], shape) - 1
-        values = [jnp.broadcast_to(value[()], shape)] * self._count_pieces()
+        values = [jnp.broadcast_to(value[()], shape)] * self.pieces
         below = jnp.where(revisited[()], 1.0, 0.0).astype(stats.dtype)
 
         def step(carry: Any) -> Any:
