@@ -1,7 +1,7 @@
 """The loop over lanes as one GPU kernel: a lane stays in the registers of its thread from the first step to the last.
 
-An acceleration behind `lockstep.run_lockstep` that gives the same numbers. It serves steps that can be written out entry
-by entry (`scalarize`) and that Pallas can lower; everything else takes the compiler's own loop.
+An acceleration behind `lockstep.run_lockstep` that gives the same numbers. It serves steps that can be written out
+entry by entry (`scalarize`) and that Pallas can lower; everything else takes the compiler's own loop.
 """
 
 from __future__ import annotations

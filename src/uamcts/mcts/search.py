@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -102,53 +103,74 @@ def tree_search(
     longest = longest_path(replace(config, iterations=grown), problem.num_actions, masked)
     config, cache = fill_in(seed, state, problem, config, longest, cache)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
-
-    start = _plant(seed, state, problem, config, cache, previous)
     first = first_block(rules) + grown - config.iterations
-
-    def below_leaf(
-        index: Int[Array, ""], block: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], cache: PyTree = None
-    ) -> tuple[Growth, PyTree]:
-        return grow(seed, index, block, leaf, room, problem, config, cache)
-
+    steps = _Iterations(seed, problem, config, horizon, longest, limit, first)
+    start = _plant(seed, state, problem, config, cache, previous)
     kernels = None
     if cache is None:
-        kernels = tree_kernel.find(start[0], config, below_leaf, longest, limit, problem)
-
-    def simulate_from(
-        index: Int[Array, ""], path: Path, state: PyTree, over: jax.Array, below: SearchConfig, cache: PyTree
-    ) -> Estimate:
-        left = None if horizon is None else horizon - (path.length - 1)
-        return estimate(Start(seed, index, state, over, left), problem, config, below, cache)
-
-    def iteration(carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
-        tree, flags, cache = carry
-        block = index + first
-        path = select(tree, config, longest, horizon)
-        leaf = _read(tree, path, rules)
-        growth, cache = below_leaf(index, block, leaf, path.length <= limit, cache)
-        tree = _link(write(tree, block, growth.children), path.leaf, block, growth.grows)
-        path = _extend(path, block * tree.children.shape[1] + growth.place, growth.grows)
-        found = simulate_from(index, path, growth.state, growth.over, growth.below, cache)
-        tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~growth.grows, config)
-        flags = flags | growth.flags | flag_word(found.bad_uncertainty, found.bad_reward)
-        return (tree, flags, found.cache), None
-
-    def kernel_iteration(carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
-        tree, flags, cache = carry
-        tree, grown = kernels.grow_tree(tree, index, index + first)
-        found = simulate_from(index, grown.path, grown.state, grown.over, grown.below, cache)
-        tree = kernels.backpropagate(tree, grown.path, found.value, grown.revisited)
-        return (tree, flags | grown.flags | flag_word(found.bad_uncertainty, found.bad_reward), cache), None
-
+        kernels = tree_kernel.find(start[0], config, lambda *leaf: steps.grow(*leaf)[0], longest, limit, problem)
     numbers = jnp.arange(config.iterations, dtype=jnp.int32)
     if kernels is None:
-        (tree, flags, cache), _ = jax.lax.scan(iteration, start, numbers)
+        (tree, flags, cache), _ = jax.lax.scan(steps.take, start, numbers)
     else:
         begin = (tree_kernel.store(start[0]), *start[1:])
-        (tree, flags, cache), _ = jax.lax.scan(kernel_iteration, begin, numbers)
+        (tree, flags, cache), _ = jax.lax.scan(functools.partial(steps.take_by_kernels, kernels), begin, numbers)
         tree = tree_kernel.restore(tree, start[0])
     return _result(seed, tree, flags, config)._replace(cache=cache)
+
+
+class _Iterations(NamedTuple):
+    """The iterations of a search, one at a time."""
+
+    seed: Seed
+    problem: Problem
+    config: SearchConfig
+    horizon: Number
+    longest: int
+    """The most transitions of a path."""
+    limit: Number
+    """As many, or as many as there are steps left."""
+    first: int
+    """The block that the first iteration writes to."""
+
+    def take(self, carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
+        """One iteration: selection, expansion, simulation and backpropagation."""
+        tree, flags, cache = carry
+        block = index + self.first
+        path = select(tree, self.config, self.longest, self.horizon)
+        leaf = _read(tree, path, find_rules(self.config.rules))
+        growth, cache = self.grow(index, block, leaf, path.length <= self.limit, cache)
+        tree = _link(write(tree, block, growth.children), path.leaf, block, growth.grows)
+        path = _extend(path, block * tree.children.shape[1] + growth.place, growth.grows)
+        found = self._estimate(index, path, growth, cache)
+        tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~growth.grows, self.config)
+        return (tree, flags | growth.flags | _found_flags(found), found.cache), None
+
+    def take_by_kernels(
+        self, kernels: tree_kernel.TreeKernels, carry: PyTree, index: Int[Array, ""]
+    ) -> tuple[PyTree, None]:
+        """The same, with everything but the simulation in two kernels."""
+        tree, flags, cache = carry
+        tree, grown = kernels.grow_tree(tree, index, index + self.first)
+        found = self._estimate(index, grown.path, grown, cache)
+        tree = kernels.backpropagate(tree, grown.path, found.value, grown.revisited)
+        return (tree, flags | grown.flags | _found_flags(found), cache), None
+
+    def grow(
+        self, index: Int[Array, ""], block: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], cache: PyTree = None
+    ) -> tuple[Growth, PyTree]:
+        return grow(self.seed, index, block, leaf, room, self.problem, self.config, cache)
+
+    def _estimate(
+        self, index: Int[Array, ""], path: Path, growth: Growth | tree_kernel.Grown, cache: PyTree
+    ) -> Estimate:
+        left = None if self.horizon is None else self.horizon - (path.length - 1)
+        start = Start(self.seed, index, growth.state, growth.over, left)
+        return estimate(start, self.problem, self.config, growth.below, cache)
+
+
+def _found_flags(found: Estimate) -> Int[Array, ""]:
+    return flag_word(found.bad_uncertainty, found.bad_reward)
 
 
 def fill_in(

@@ -26,7 +26,8 @@ def slice_at(params: Params, out: Any, operand: Entries | Table, *starts: Entrie
 def update_at(_: Params, out: Any, operand: Entries | Table, update: Entries | Table, *starts: Entries) -> Entries:
     """`dynamic_update_slice`."""
     operand, update = (value.load() if isinstance(value, Table) else value for value in (operand, update))
-    first = [_clip(start[()], size - width) for start, size, width in zip(starts, operand.shape, update.shape, strict=True)]
+    rooms = [size - width for size, width in zip(operand.shape, update.shape, strict=True)]
+    first = [_clip(start[()], room) for start, room in zip(starts, rooms, strict=True)]
     result = operand.copy()
     for offset in np.ndindex(update.shape):
         _write(result, [_plus(start, step) for start, step in zip(first, offset, strict=True)], update[offset])
@@ -123,7 +124,8 @@ def _write(
     good: Sequence[Any] = (),
 ) -> None:
     """Changes one entry in place; an index that lies outside changes nothing."""
-    ranges = [range(size) if _traced(number) else (int(number),) for number, size in zip(index, result.shape, strict=True)]
+    sizes = zip(index, result.shape, strict=True)
+    ranges = [range(size) if _traced(number) else (int(number),) for number, size in sizes]
     for place in itertools.product(*ranges):
         if any(position < 0 or position >= size for position, size in zip(place, result.shape, strict=True)):
             continue

@@ -1,4 +1,4 @@
-"""Kernels with a lane per thread: what they read, change and return lies in memory, one array per lane or one for all."""
+"""Kernels with a lane per thread: what they read, change and return lies in memory, for each lane or for all."""
 
 from __future__ import annotations
 
@@ -72,9 +72,7 @@ def merge_batches(
         return run_lanes(own, constants, lanes)
 
     @run_all.def_vmap
-    def _merge(
-        size: int, batched: Sequence[list[bool]], constants: Arrays, lanes: Arrays
-    ) -> tuple[Arrays, list[bool]]:
+    def _merge(size: int, batched: Sequence[list[bool]], constants: Arrays, lanes: Arrays) -> tuple[Arrays, list[bool]]:
         number = lanes[0].shape[1 if batched[1][0] else 0]
 
         def spread(leaf: jax.Array, has_batch: bool, has_lanes: bool) -> jax.Array:
@@ -117,39 +115,47 @@ def run(
     Returns:
         `changed` afterwards, and the results, all with an axis over lanes.
     """
+    number = changed[0].shape[0] if number is None else number
+    largest = max([leaf.size for leaf in (*arguments, *changed)] + [number * _size(spec) for spec in program.results])
+    if largest < 2**31 or number == 1:
+        return _launch(program, arguments, own, changed, interpret, number)
+    # Places are numbers of 32 bits: so many lanes take two kernels.
+    halves = []
+    for part in (slice(0, number // 2), slice(number // 2, number)):
+        inputs = [leaf[part] if has else leaf for leaf, has in zip(arguments, own, strict=True)]
+        halves.append(run(program, inputs, own, [leaf[part] for leaf in changed], interpret, part.stop - part.start))
+    after, results = ([jnp.concatenate(pair) for pair in zip(*both, strict=True)] for both in zip(*halves, strict=True))
+    return after, results
+
+
+def _launch(
+    program: Program, arguments: Arrays, own: Sequence[bool], changed: Arrays, interpret: bool, number: int
+) -> tuple[Arrays, Arrays]:
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
-    number = changed[0].shape[0] if number is None else number
-    shapes = [Spec(leaf.shape[has:], leaf.dtype) for leaf, has in zip(arguments, own, strict=True)]
+    specs = [Spec(leaf.shape[has:], leaf.dtype) for leaf, has in zip(arguments, own, strict=True)]
     kept = [Spec(leaf.shape[1:], leaf.dtype) for leaf in changed]
+    sizes = [_size(spec) for spec in program.results]
     block = number if interpret else BLOCK  # emulated, a lane that writes nothing would write what was there before
 
     def kernel(*refs: Any) -> None:
         lane = pl.program_id(0) * block + jnp.arange(block, dtype=jnp.int32)
-        active = lane < number
-        lane = jnp.minimum(lane, number - 1)
-
-        def tables(refs: Sequence[Any], specs: Sequence[Spec], own: Sequence[bool], far: bool = False) -> list[Table]:
-            found = []
-            for ref, spec, has in zip(refs, specs, own, strict=True):
-                size = int(np.prod(spec.shape, dtype=np.int64))
-                start, step = (lane, number) if far else (lane * size, 1)
-                found.append(Table(ref, spec.shape, spec.dtype, start if has else 0, active, step))
-            return found
-
-        inputs = tables(refs[: len(shapes)], shapes, own)
-        written = refs[len(shapes) + len(kept) :]
-        updated = tables(written[: len(kept)], kept, [True] * len(kept))
-        results = tables(written[len(kept) :], program.results, [True] * len(program.results), far=True)
+        here = Here(jnp.minimum(lane, number - 1), lane < number, number)
+        inputs = [here.table(ref, spec, has) for ref, spec, has in zip(refs, specs, own, strict=False)]
+        written = refs[len(specs) + len(kept) :]
+        updated = [here.table(ref, spec) for ref, spec in zip(written, kept, strict=False)]
+        results = [
+            here.table(ref, spec, apart=True) for ref, spec in zip(written[len(kept) :], program.results, strict=True)
+        ]
         program.body([fill((), table.get(0)) if not table.shape else table for table in inputs], updated, results)
 
-    sizes = [int(np.prod(spec.shape, dtype=np.int64)) for spec in program.results]
+    outputs = [(leaf.size, leaf.dtype) for leaf in changed]
+    outputs += [(size * number, storable(spec.dtype)) for size, spec in zip(sizes, program.results, strict=True)]
     after = pl.pallas_call(
         kernel,
         grid=(-(-number // block),),
-        out_shape=[jax.ShapeDtypeStruct((leaf.size,), leaf.dtype) for leaf in changed]
-        + [jax.ShapeDtypeStruct((size * number,), storable(spec.dtype)) for size, spec in zip(sizes, program.results, strict=True)],
+        out_shape=[jax.ShapeDtypeStruct((size,), dtype) for size, dtype in outputs],
         input_output_aliases={len(arguments) + place: place for place in range(len(changed))},
         compiler_params=triton.CompilerParams(num_warps=1, num_stages=1),
         name=program.name,
@@ -161,6 +167,25 @@ def run(
         for leaf, size, spec in zip(after[len(changed) :], sizes, program.results, strict=True)
     ]
     return ends, results
+
+
+class Here(NamedTuple):
+    """The lanes of one block."""
+
+    lane: jax.Array
+    """Their numbers; those that fill up the block stand for the last one."""
+    active: jax.Array
+    count: int
+    """How many lanes there are in all blocks."""
+
+    def table(self, ref: Any, spec: Spec, own: bool = True, apart: bool = False) -> Table:
+        """An array in memory; `apart`: equal places of all lanes lie side by side, instead of all places of a lane."""
+        start, step = (self.lane, self.count) if apart else (self.lane * _size(spec), 1)
+        return Table(ref, spec.shape, spec.dtype, start if own else 0, self.active, step)
+
+
+def _size(spec: Spec) -> int:
+    return int(np.prod(spec.shape, dtype=np.int64))
 
 
 def storable(dtype: Any) -> Any:

@@ -1,15 +1,14 @@
 """Runs an unbatched function in the lanes of a GPU kernel.
 
-Inside a Pallas kernel there are only vectors over lanes, one entry per thread. An unbatched function has small arrays: a
-state, one number per action. `evaluate` walks through its jaxpr and keeps every entry of such an array as a vector over
-lanes of its own, so that `values + rewards` over three actions becomes three additions. Arrays that were indexed by
-something traced become chains of selections, or reads from memory if they are `Table`s.
+Inside a Pallas kernel there are only vectors over lanes, one entry per thread. An unbatched function has small arrays,
+such as a state or one number per action. `evaluate` walks through its jaxpr and keeps every entry of such an array as a
+vector over lanes of its own, so that `values + rewards` over three actions becomes three additions. Arrays that are
+indexed by something traced become chains of selections, or reads from memory if they are `Table`s.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -20,7 +19,8 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from uamcts.mcts.kernels.indexing import gather, scatter, slice_at, update_at
-from uamcts.mcts.kernels.table import Entries, Table, Unsupported, broadcast, entries_of, fill, row_of
+from uamcts.mcts.kernels.structure import STRUCTURE
+from uamcts.mcts.kernels.table import Entries, Table, Unsupported, broadcast, entries_of, map_entries, row_of
 
 Value: TypeAlias = Entries | Table
 Params: TypeAlias = dict[str, Any]
@@ -29,11 +29,14 @@ LONGEST_UNROLLED = 64
 """The longest scan that is written out."""
 
 ELEMENTWISE = frozenset(
-    "abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp clz convert_element_type copy copy_p cos "
-    "cosh div eq erf erf_inv erfc exp exp2 expm1 floor ge gt integer_pow is_finite le log log1p logistic lt max min mul "
-    "ne neg nextafter not or population_count pow reduce_precision rem round rsqrt select_n shift_left "
-    "shift_right_arithmetic shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh xor".split()
+    """
+    abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp clz convert_element_type copy copy_p cos
+    cosh div eq erf erf_inv erfc exp exp2 expm1 floor ge gt integer_pow is_finite le log log1p logistic lt max min mul
+    ne neg nextafter not or population_count pow reduce_precision rem round rsqrt select_n shift_left
+    shift_right_arithmetic shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh xor
+    """.split()  # noqa: SIM905
 )
+"""The primitives that treat every entry alike."""
 INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
 """The parameters under which a call keeps the jaxpr of what it calls."""
 
@@ -65,8 +68,8 @@ def _apply(equation: Any, values: list[Value]) -> list[Value]:
     arrays = [value.load() if isinstance(value, Table) else value for value in values]
     if name in ELEMENTWISE:
         return [_elementwise(equation.primitive, params, *arrays)]
-    if name in _STRUCTURE:
-        found = _STRUCTURE[name](params, equation.outvars[0].aval, *arrays)
+    if name in STRUCTURE:
+        found = STRUCTURE[name](params, equation.outvars[0].aval, *arrays)
         return found if isinstance(found, list) else [found]
     for key in INNER:
         if key in params:
@@ -91,161 +94,9 @@ def _elementwise(primitive: Any, params: Params, *arrays: Entries) -> Entries:
             done[key] = primitive.bind(*broadcast(*entries), **params)
         return done[key]
 
-    return _map(bind, *arrays)
+    return map_entries(bind, *arrays)
 
 
-def _map(function: Callable[..., Any], *arrays: Entries) -> Entries:
-    """`function` of every entry of arrays that are broadcast to one shape."""
-    spread = np.broadcast_arrays(*arrays)
-    result = np.empty(spread[0].shape, object)
-    for place in np.ndindex(result.shape):
-        result[place] = function(*(array[place] for array in spread))
-    return result
-
-
-# What only moves entries about. The rules of this group get the parameters, the type of the result, and the arrays.
-
-
-def _broadcast_in_dim(params: Params, _: Any, array: Entries, *rest: Entries) -> Entries:
-    shape, dimensions = params["shape"], params["broadcast_dimensions"]
-    sizes = [1] * len(shape)
-    for place, dimension in enumerate(dimensions):
-        sizes[dimension] = array.shape[place]
-    return np.broadcast_to(array.reshape(sizes), shape)
-
-
-def _slice(params: Params, _: Any, array: Entries) -> Entries:
-    strides = params["strides"] or (1,) * array.ndim
-    return array[tuple(itertools.starmap(slice, zip(params["start_indices"], params["limit_indices"], strides, strict=True)))]
-
-
-def _pad(params: Params, out: Any, array: Entries, padding: Entries) -> Entries:
-    if any(low < 0 or high < 0 for low, high, _ in params["padding_config"]):
-        raise Unsupported("a kernel cannot pad by less than nothing")
-    result = fill(out.shape, padding[()])
-    places = tuple(
-        slice(low, low + (size - 1) * (inner + 1) + 1 if size else low, inner + 1)
-        for (low, _, inner), size in zip(params["padding_config"], array.shape, strict=True)
-    )
-    result[places] = array
-    return result
-
-
-def _iota(params: Params, out: Any) -> Entries:
-    sizes = [1] * len(out.shape)
-    sizes[params["dimension"]] = out.shape[params["dimension"]]
-    row = entries_of(np.arange(out.shape[params["dimension"]], dtype=out.dtype)).reshape(sizes)
-    return np.broadcast_to(row, out.shape)
-
-
-def _split(params: Params, _: Any, array: Entries) -> list[Value]:
-    ends = np.cumsum(params["sizes"])[:-1]
-    return list(np.split(array, ends, axis=params["axis"]))
-
-
-def _reduce(operation: Callable[[Any, Any], Any]) -> Callable[..., Entries]:
-    """Joins the entries along some axes, from the first on."""
-
-    def rule(params: Params, out: Any, array: Entries) -> Entries:
-        axes = params["axes"]
-        kept = [axis for axis in range(array.ndim) if axis not in axes]
-        rows = array.transpose(*kept, *axes).reshape(*(array.shape[axis] for axis in kept), -1)
-        if not rows.shape[-1]:
-            raise Unsupported("a kernel cannot reduce an empty axis")
-        result = np.empty(out.shape, object)
-        for place in np.ndindex(result.shape):
-            result[place] = functools.reduce(lambda a, b: operation(*broadcast(a, b)), list(rows[place]))
-        return result
-
-    return rule
-
-
-def _arg(better: Callable[[Any, Any], Any]) -> Callable[..., Entries]:
-    """The index of the first of the best entries."""
-
-    def rule(params: Params, out: Any, array: Entries) -> Entries:
-        (axis,) = params["axes"]
-        rows, result = np.moveaxis(array, axis, -1), np.empty(out.shape, object)
-        for place in np.ndindex(result.shape):
-            best, index = rows[place][0], jnp.asarray(0, out.dtype)
-            for number in range(1, rows.shape[-1]):
-                best, other = broadcast(best, rows[place][number])
-                wins = better(other, best)
-                best = jnp.where(wins, other, best)
-                index = jnp.where(wins, jnp.asarray(number, out.dtype), index)
-            result[place] = index
-        return result
-
-    return rule
-
-
-def _greater(a: jax.Array, b: jax.Array) -> jax.Array:
-    """NaN counts as greater than every number."""
-    return (a > b) | ((a != a) & (b == b))
-
-
-def _less(a: jax.Array, b: jax.Array) -> jax.Array:
-    return (a < b) | ((a != a) & (b == b))
-
-
-def _cumulate(operation: Callable[[Any, Any], Any]) -> Callable[..., Entries]:
-    def rule(params: Params, _: Any, array: Entries) -> Entries:
-        rows = np.moveaxis(array, params["axis"], 0)
-        rows = rows[::-1] if params["reverse"] else rows
-        summed = [row_of(rows, 0)]
-        for number in range(1, rows.shape[0]):
-            summed.append(_map(lambda a, b: operation(*broadcast(a, b)), summed[-1], row_of(rows, number)))
-        result = np.stack(summed[::-1] if params["reverse"] else summed)
-        return np.moveaxis(result, 0, params["axis"])
-
-    return rule
-
-
-def _dot(params: Params, out: Any, left: Entries, right: Entries) -> Entries:
-    """A small product of matrices, written out."""
-    (left_axes, right_axes), (left_batch, right_batch) = params["dimension_numbers"]
-
-    def arrange(array: Entries, batch: Sequence[int], axes: Sequence[int]) -> Entries:
-        free = [axis for axis in range(array.ndim) if axis not in (*batch, *axes)]
-        count = [math.prod(array.shape[axis] for axis in group) for group in (batch, free, axes)]
-        return array.transpose(*batch, *free, *axes).reshape(count)
-
-    one, two = arrange(left, left_batch, left_axes), arrange(right, right_batch, right_axes)
-    result = np.empty((one.shape[0], one.shape[1], two.shape[1]), object)
-    for b, i, j in np.ndindex(result.shape):
-        products = [jnp.multiply(*broadcast(x, y)).astype(out.dtype) for x, y in zip(one[b, i], two[b, j], strict=True)]
-        result[b, i, j] = functools.reduce(lambda x, y: jnp.add(*broadcast(x, y)), products)
-    return result.reshape(out.shape)
-
-
-_STRUCTURE: dict[str, Callable[..., Any]] = {
-    "broadcast_in_dim": _broadcast_in_dim,
-    "slice": _slice,
-    "pad": _pad,
-    "iota": _iota,
-    "split": _split,
-    "reshape": lambda params, out, array, *rest: array.reshape(out.shape),
-    "squeeze": lambda params, out, array: array.reshape(out.shape),
-    "expand_dims": lambda params, out, array: array.reshape(out.shape),
-    "transpose": lambda params, out, array: array.transpose(params["permutation"]),
-    "rev": lambda params, out, array: np.flip(array, params["dimensions"]),
-    "concatenate": lambda params, out, *arrays: np.concatenate(arrays, axis=params["dimension"]),
-    "stack": lambda params, out, *arrays: np.stack(arrays, axis=params["axis"] if "axis" in params else params["dimension"]),
-    "reduce_sum": _reduce(jnp.add),
-    "reduce_prod": _reduce(jnp.multiply),
-    "reduce_max": _reduce(jnp.maximum),
-    "reduce_min": _reduce(jnp.minimum),
-    "reduce_and": _reduce(jnp.bitwise_and),
-    "reduce_or": _reduce(jnp.bitwise_or),
-    "reduce_xor": _reduce(jnp.bitwise_xor),
-    "argmax": _arg(_greater),
-    "argmin": _arg(_less),
-    "cumsum": _cumulate(jnp.add),
-    "cumprod": _cumulate(jnp.multiply),
-    "cummax": _cumulate(jnp.maximum),
-    "cummin": _cumulate(jnp.minimum),
-    "dot_general": _dot,
-}
 _ON_TABLES: dict[str, Callable[..., Value]] = {
     "gather": gather,
     "dynamic_slice": slice_at,
@@ -328,8 +179,13 @@ def _cond(params: Params, values: list[Value]) -> list[Value]:
     for number, branch in enumerate(branches[1:], start=1):
         last = number == len(branches) - 1
         chosen = index >= number if last else index == number
-        found = [_map(lambda new, old, c=chosen: jnp.where(c, new, old), *pair) for pair in zip(branch, found, strict=True)]
+        choose = functools.partial(_choose, chosen)
+        found = [map_entries(choose, *pair) for pair in zip(branch, found, strict=True)]
     return list(found)
+
+
+def _choose(condition: Any, new: Any, old: Any) -> Any:
+    return jnp.where(condition, new, old)
 
 
 def _run(closed: ClosedJaxpr, arguments: Sequence[Value]) -> list[Value]:
@@ -342,7 +198,8 @@ def _loaded(value: Value) -> Entries:
 
 def _from_list(shape: tuple[int, ...], entries: list[jax.Array]) -> Entries:
     result = np.empty(len(entries), object)
-    result[:] = entries
+    for place, entry in enumerate(entries):
+        result[place] = entry
     return result.reshape(shape)
 
 

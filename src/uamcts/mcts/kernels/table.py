@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -65,6 +66,15 @@ class Table(NamedTuple):
             result[place] = self.get(place)
         return result.reshape(self.shape)
 
+    def entry(self, place: jax.Array) -> Entries:
+        """The entry of a place, from an array over [blocks, places, ...], in registers."""
+        shape = self.shape[2:]
+        width = int(np.prod(shape, dtype=np.int64))
+        result = np.empty(width, object)
+        for number in range(width):
+            result[number] = self.get(place * width + number)
+        return result.reshape(shape)
+
     def row(self, block: jax.Array) -> Entries:
         """The entries [block, ...], in registers."""
         width = self.size // self.shape[0]
@@ -112,3 +122,12 @@ def broadcast(*entries: Any) -> list[Any]:
     """Entries as vectors over the same lanes, or as numbers if all are the same in all lanes."""
     shape = np.broadcast_shapes(*(np.shape(entry) for entry in entries))
     return [entry if np.shape(entry) == shape else jnp.broadcast_to(entry, shape) for entry in entries]
+
+
+def map_entries(function: Callable[..., Any], *arrays: Entries) -> Entries:
+    """`function` of every entry of arrays that are broadcast to one shape."""
+    spread = np.broadcast_arrays(*arrays)
+    result = np.empty(spread[0].shape, object)
+    for place in np.ndindex(result.shape):
+        result[place] = function(*(array[place] for array in spread))
+    return result
