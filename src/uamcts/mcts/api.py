@@ -15,8 +15,9 @@ from uamcts.arguments import refuse_beyond_memory, search_bytes, short_repr, who
 from uamcts.mcts.config import SETTINGS, STATIC_FIELDS, SearchConfig
 from uamcts.mcts.graph.graph import Graph, graph_bytes
 from uamcts.mcts.graph.search import OTHER_SETTINGS, graph_search
+from uamcts.mcts.growth import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION
 from uamcts.mcts.problem import Problem, make_problem
-from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, tree_search
+from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.mcts.tree import Tree
 from uamcts.types import AnyModel, BatchedUncertainty, Legal, Number, Policy, Prior, PyTree, Uncertainty, Value
 

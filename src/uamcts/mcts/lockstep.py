@@ -7,14 +7,14 @@ one long vector loop, on a GPU one kernel (`lockstep_kernel`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax.custom_batching import custom_vmap
 
 from uamcts.mcts import lockstep_kernel
+from uamcts.mcts.kernels.lanes import merge_batches
 from uamcts.mcts.lockstep_kernel import Loop
 from uamcts.types import PyTree
 
@@ -64,19 +64,13 @@ def run_lockstep(
 def _runner(loop: Loop) -> Callable[[Arrays, Arrays], Arrays]:
     """A function of constants and lanes that runs the loop, and that merges the axes of vmaps around it."""
 
-    @custom_vmap
-    def run(constants: Arrays, lanes: Arrays) -> Arrays:
-        if lockstep_kernel.usable(loop, constants, lanes):
-            return lockstep_kernel.run(loop, constants, lanes)
-        return _run_vectorized(loop, constants, lanes)
+    def run_lanes(own: tuple[bool, ...], constants: Arrays, lanes: Arrays) -> Arrays:
+        merged = loop._replace(per_lane=own)
+        if lockstep_kernel.usable(merged, constants, lanes):
+            return lockstep_kernel.run(merged, constants, lanes)
+        return _run_vectorized(merged, constants, lanes)
 
-    @run.def_vmap
-    def _run_flat(
-        size: int, batched: Sequence[list[bool]], constants: Arrays, lanes: Arrays
-    ) -> tuple[Arrays, list[bool]]:
-        return _merge_axes(loop, size, batched, constants, lanes)
-
-    return run
+    return merge_batches(run_lanes, loop.per_lane)
 
 
 def _run_vectorized(loop: Loop, constants: Arrays, lanes: Arrays) -> Arrays:
@@ -108,26 +102,3 @@ def _run_vectorized(loop: Loop, constants: Arrays, lanes: Arrays) -> Arrays:
 
     _, lanes, records = jax.lax.while_loop(goes_on, body, (jnp.int32(0), lanes, records))
     return lanes + records
-
-
-def _merge_axes(
-    loop: Loop, size: int, batched: Sequence[list[bool]], constants: Arrays, lanes: Arrays
-) -> tuple[Arrays, list[bool]]:
-    """The rule for `vmap`: `size` times as many lanes, and constants of their own where these are batched."""
-    number = lanes[0].shape[1 if batched[1][0] else 0]
-
-    def spread(leaf: jax.Array, is_batched: bool, own: bool) -> jax.Array:
-        """One entry per lane: an axis for the batch and one for the lanes, then both as one."""
-        leaf = leaf if is_batched else leaf[None]
-        leaf = leaf if own else leaf[:, None]
-        shape = leaf.shape[2:]
-        return jnp.broadcast_to(leaf, (size, number, *shape)).reshape(size * number, *shape)
-
-    owned = tuple(own or is_batched for own, is_batched in zip(loop.per_lane, batched[0], strict=True))
-    constants = [
-        spread(constant, is_batched, own) if now else constant
-        for constant, is_batched, own, now in zip(constants, batched[0], loop.per_lane, owned, strict=True)
-    ]
-    lanes = [spread(leaf, is_batched, True) for leaf, is_batched in zip(lanes, batched[1], strict=True)]
-    after = _runner(loop._replace(per_lane=owned))(constants, lanes)
-    return [leaf.reshape(size, number, *leaf.shape[1:]) for leaf in after], [True] * len(after)

@@ -1,7 +1,7 @@
-"""The loop over lanes as one GPU kernel: a block of lanes stays in registers from the first step to the last.
+"""The loop over lanes as one GPU kernel: a lane stays in the registers of its thread from the first step to the last.
 
-An acceleration behind `lockstep.run_lockstep` that gives the same numbers. It serves lanes whose leaves are plain
-numbers, for steps that Pallas can lower; everything else takes the compiler's own loop.
+An acceleration behind `lockstep.run_lockstep` that gives the same numbers. It serves steps that can be written out
+entry by entry (`scalarize`) and that Pallas can lower; everything else takes the compiler's own loop.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
-BLOCK = 32
-"""Lanes in one block: one warp, which stops as soon as its own lanes are over."""
+from uamcts.mcts.kernels import lanes as kernel_lanes
+from uamcts.mcts.kernels.lanes import Program, Spec
+from uamcts.mcts.kernels.scalarize import Value, any_lane, evaluate
+from uamcts.mcts.kernels.table import Entries, Table, fill
 
 Arrays: TypeAlias = list[jax.Array]
-DType: TypeAlias = Any
-"""Whatever NumPy takes for a dtype."""
+
+SMALL = 16
+"""Constants of at most so many numbers are read once; larger ones stay in memory."""
+MOST_NUMBERS = 256
+"""The most numbers in a lane: more do not fit into the registers of a thread."""
 
 
 class Loop(NamedTuple):
@@ -48,25 +54,30 @@ class Loop(NamedTuple):
 
 
 def usable(loop: Loop, constants: Arrays, lanes: Arrays) -> bool:
-    """Whether the loop can run as a kernel here: on a GPU, with numbers only, and with a step that can be lowered."""
+    """Whether the loop can run as a kernel here: on a GPU, with few numbers in a lane, and with a step that lowers."""
     if jax.default_backend() != "gpu":
         return False
-    plain = all(leaf.ndim == 1 for leaf in lanes) and all(
-        constant.ndim == (1 if own else 0) for constant, own in zip(constants, loop.per_lane, strict=True)
-    )
-    plain = plain and all(out.ndim == 0 for out in loop.record_types(len(lanes)))
-    return plain and _lowers(loop, tuple(leaf.dtype for leaf in (*constants, *lanes)))
+    specs = tuple(Spec(leaf.shape[own:], leaf.dtype) for leaf, own in zip(constants, loop.per_lane, strict=True))
+    lane = tuple(Spec(leaf.shape[1:], leaf.dtype) for leaf in lanes)
+    plain = all(jnp.issubdtype(spec.dtype, jnp.number) or spec.dtype == bool for spec in (*specs, *lane))
+    return plain and sum(map(_size, lane)) <= MOST_NUMBERS and _lowers(loop, specs, lane)
+
+
+def _size(spec: Spec) -> int:
+    return int(np.prod(spec.shape, dtype=np.int64))
 
 
 @functools.lru_cache(maxsize=256)
-def _lowers(loop: Loop, dtypes: tuple[DType, ...]) -> bool:
+def _lowers(loop: Loop, constants: tuple[Spec, ...], lane: tuple[Spec, ...]) -> bool:
     """Tries it once on a single block. To compile it as well would wait for whatever the GPU is doing."""
+    number = kernel_lanes.BLOCK
     shapes = [
-        jax.ShapeDtypeStruct((BLOCK,) if own else (), dtype) for own, dtype in zip(loop.per_lane, dtypes, strict=False)
+        jax.ShapeDtypeStruct((number, *spec.shape) if own else spec.shape, spec.dtype)
+        for spec, own in zip(constants, loop.per_lane, strict=True)
     ]
-    lanes = [jax.ShapeDtypeStruct((BLOCK,), dtype) for dtype in dtypes[len(loop.per_lane) :]]
+    lanes = [jax.ShapeDtypeStruct((number, *spec.shape), spec.dtype) for spec in lane]
     try:
-        jax.jit(functools.partial(run, loop)).lower(shapes, lanes)
+        jax.jit(functools.partial(run, loop)).trace(shapes, lanes).lower(lowering_platforms=("cuda",))
     except Exception:  # whatever stops the lowering, the plain loop does the same work
         return False
     return True
@@ -77,78 +88,68 @@ def run(loop: Loop, constants: Arrays, lanes: Arrays, interpret: bool = False) -
 
     Args:
         loop: the step and how often to take it.
-        constants: the constants of the step, [n] if they differ from lane to lane.
-        lanes: the leaves of the lanes, [n].
+        constants: the constants of the step, with an axis [n] if they differ from lane to lane.
+        lanes: the leaves of the lanes, [n, ...].
         interpret: emulate the kernel, slowly and on any device.
 
     Returns:
-        The leaves of the lanes after the last step, [n], and after them the leaves of the records, [n, steps].
+        The leaves of the lanes after the last step, [n, ...], and after them those of the records, [n, steps, ...].
     """
-    from jax.experimental import pallas as pl
-    from jax.experimental.pallas import triton
+    lane = tuple(Spec(leaf.shape[1:], leaf.dtype) for leaf in lanes)
+    records = tuple(Spec((loop.steps, *out.shape), out.dtype) for out in loop.record_types(len(lanes)))
 
-    number = lanes[0].shape[0]
-    padded = -(-number // BLOCK) * BLOCK
-    records = loop.record_types(len(lanes))
-    block = pl.BlockSpec((BLOCK,), lambda i: (i,))
-    shared = pl.BlockSpec((1,), lambda i: (0,))
-    rows = pl.BlockSpec((loop.steps, BLOCK), lambda i: (0, i))
-    owned = (*loop.per_lane, *(True,) * len(lanes))
-    leaves = [*constants, *lanes]
-    arguments = [_store(leaf, own, padded) for leaf, own in zip(leaves, owned, strict=True)]
-    after = pl.pallas_call(
-        functools.partial(_kernel, loop, owned, [leaf.dtype for leaf in leaves]),
-        grid=(padded // BLOCK,),
-        in_specs=[block if own else shared for own in owned],
-        out_specs=[block] * len(lanes) + [rows] * len(records),
-        out_shape=[jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in arguments[len(constants) :]]
-        + [jax.ShapeDtypeStruct((loop.steps, padded), _storable(record.dtype)) for record in records],
-        compiler_params=triton.CompilerParams(num_warps=1, num_stages=1),
-        name="uamcts_lanes",
-        interpret=interpret,
-    )(*arguments)
-    ends = [leaf[:number].astype(lane.dtype) for leaf, lane in zip(after, lanes, strict=False)]
-    recorded = zip(after[len(lanes) :], records, strict=True)
-    return ends + [leaf[:, :number].T.astype(record.dtype) for leaf, record in recorded]
+    def body(arguments: list[Value], changed: list[Table], results: list[Table]) -> None:
+        del changed
+        _run_lane(loop, arguments[: len(constants)], arguments[len(constants) :], results)
+
+    program = Program(body, lane + records, "uamcts_lanes")
+    own = (*loop.per_lane, *(True,) * len(lanes))
+    return kernel_lanes.run(program, [*constants, *lanes], own, [], interpret, lanes[0].shape[0])[1]
 
 
-def _kernel(loop: Loop, owned: tuple[bool, ...], dtypes: list[DType], *refs: Any) -> None:
-    """One block. `refs` are the inputs (constants, then lanes) and the outputs (lanes, then records)."""
-    constant_count, lane_count = len(loop.per_lane), len(dtypes) - len(loop.per_lane)
-    inputs, outputs, records = refs[: len(dtypes)], refs[len(dtypes) :][:lane_count], refs[len(dtypes) + lane_count :]
-    values = [
-        (ref[...] if own else ref[0]).astype(dtype) for ref, own, dtype in zip(inputs, owned, dtypes, strict=True)
-    ]
-    constants, lanes = values[:constant_count], values[constant_count:]
-    step = loop.step_lanes()
+def _run_lane(loop: Loop, constants: list[Value], lane: list[Value], results: list[Table]) -> None:
+    """All steps of one lane: `results` are its leaves at the end, and the records."""
+    ends, records = results[: len(lane)], results[len(lane) :]
+    shape = ends[0].lanes
+    start = [leaf.load() if isinstance(leaf, Table) else leaf for leaf in lane]
+    shapes = [leaf.shape for leaf in start]
+    small = [value.load() if isinstance(value, Table) and value.size <= SMALL else value for value in constants]
 
-    def goes_on(carry: tuple[jax.Array, Arrays]) -> jax.Array:
-        return (carry[0] < loop.steps) & (jnp.min(carry[1][loop.over].astype(jnp.int32)) == 0)
+    def pack(arrays: list[Any]) -> list[jax.Array]:
+        return [jnp.broadcast_to(entry, shape) for array in arrays for entry in array.ravel()]
 
-    def advance(carry: tuple[jax.Array, Arrays]) -> tuple[jax.Array, Arrays]:
-        after = step(constants, *carry)
-        for ref, row in zip(records, after[lane_count:], strict=True):
-            ref[carry[0], :] = row.astype(ref.dtype)
-        return carry[0] + 1, after[:lane_count]
+    def unpack(flat: list[jax.Array]) -> list[Entries]:
+        remaining, arrays = iter(flat), []
+        for size in shapes:
+            array = fill(size, None)
+            for place in np.ndindex(size):
+                array[place] = next(remaining)
+            arrays.append(array)
+        return arrays
+
+    def goes_on(carry: tuple[jax.Array, list[jax.Array]]) -> jax.Array:
+        over = unpack(carry[1])[loop.over][()]
+        return (carry[0] < loop.steps) & any_lane(~over)
+
+    def advance(carry: tuple[jax.Array, list[jax.Array]]) -> tuple[jax.Array, list[jax.Array]]:
+        k, flat = carry
+        after = evaluate(loop.jaxpr, small, [fill((), k), *unpack(flat)])
+        arrays = [value.load() if isinstance(value, Table) else value for value in after]
+        for table, row in zip(records, arrays[len(lane) :], strict=True):
+            for place, entry in enumerate(row.ravel()):
+                table.put(k * row.size + place, entry)
+        return k + 1, pack(arrays[: len(lane)])
 
     def leave_empty(k: jax.Array) -> jax.Array:
-        for ref in records:
-            ref[k, :] = jnp.zeros(BLOCK, ref.dtype)
+        for table in records:
+            width = table.size // loop.steps
+            for place in range(width):
+                table.put(k * width + place, jnp.zeros((), table.ref.dtype))
         return k + 1
 
-    taken, lanes = jax.lax.while_loop(goes_on, advance, (jnp.int32(0), lanes))
+    taken, flat = jax.lax.while_loop(goes_on, advance, (jnp.int32(0), pack(start)))
     if records:
         jax.lax.while_loop(lambda k: k < loop.steps, leave_empty, taken)
-    for ref, leaf in zip(outputs, lanes, strict=True):
-        ref[...] = leaf.astype(ref.dtype)
-
-
-def _store(leaf: jax.Array, own: bool, padded: int) -> jax.Array:
-    """Conditions as integers, shared numbers as vectors of one, and whole blocks."""
-    leaf = leaf.astype(_storable(leaf.dtype))
-    return jnp.pad(leaf, (0, padded - leaf.size), mode="edge") if own else leaf.reshape(1)
-
-
-def _storable(dtype: DType) -> DType:
-    """Conditions travel as integers."""
-    return jnp.int32 if dtype == jnp.bool_ else dtype
+    for table, array in zip(ends, unpack(flat), strict=True):
+        for place, entry in enumerate(array.ravel()):
+            table.put(place, entry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,21 +14,20 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.expand import Children, expand, write
+from uamcts.mcts.expand import expand, write
 from uamcts.mcts.explain import explain
-from uamcts.mcts.leaf import estimate
+from uamcts.mcts.growth import NO_ACTION, Growth, Leaf, children_flags, flag_word, grow
+from uamcts.mcts.kernels import tree_kernel
+from uamcts.mcts.leaf import Estimate, estimate
 from uamcts.mcts.loops import read_once
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.reuse import move_root, set_root_visits
 from uamcts.mcts.rules import Rules, find_rules
 from uamcts.mcts.select import Path, child_values, select
-from uamcts.mcts.simulate import Start, nan_if_invalid, worst_return
+from uamcts.mcts.simulate import Start, worst_return
 from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
-from uamcts.randomness import CHILD, TIE, Seed, draw, pick, seed_of
+from uamcts.randomness import TIE, Seed, draw, pick, seed_of
 from uamcts.types import BatchedUncertainty, Number, PyTree
-
-BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION, BAD_PROBABILITY = 1, 2, 4, 8
-"""Flags of a result: what only shows while the search runs."""
 
 
 class SearchResult(NamedTuple):
@@ -103,34 +103,74 @@ def tree_search(
     longest = longest_path(replace(config, iterations=grown), problem.num_actions, masked)
     config, cache = fill_in(seed, state, problem, config, longest, cache)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
-
-    def iteration(carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
-        tree, flags, cache = carry
-        block = index + (first_block(rules) + grown - config.iterations)
-        path = select(tree, config, longest, horizon)
-        leaf = _read(tree, path, rules)
-
-        ripe = (leaf.place_visits > 0) & ~leaf.terminal & (path.length <= limit)
-        below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
-        children, cache = expand(seed, block, leaf.state, problem, below, cache=cache, wanted=ripe)
-        grows = ripe & jnp.any(children.exists)
-        tree = _link(write(tree, block, children), path.leaf, block, grows)
-        first = _first(seed, index, children, rules)
-        place = _first_place(children, first)
-        begin, over = _rollout_start(children, place, leaf, grows)
-        if rules.follows_doubt:
-            below = rules.below_doubt(below, grows & (children.keep[first] < 1.0))
-        path = _extend(path, block * children.terminal.size + place.astype(jnp.int32), grows)
-        left = None if horizon is None else horizon - (path.length - 1)
-        found = estimate(Start(seed, index, begin, over, left), problem, config, below, cache)
-        tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~grows, config)
-        flags = flags | jnp.where(grows, _flags(children), 0)
-        flags = flags | _flag_word(found.bad_uncertainty, found.bad_reward)
-        return (tree, flags, found.cache), None
-
+    first = first_block(rules) + grown - config.iterations
+    steps = _Iterations(seed, problem, config, horizon, longest, limit, first)
     start = _plant(seed, state, problem, config, cache, previous)
-    (tree, flags, cache), _ = jax.lax.scan(iteration, start, jnp.arange(config.iterations, dtype=jnp.int32))
+    kernels = None
+    if cache is None:
+        kernels = tree_kernel.find(start[0], config, lambda *leaf: steps.grow(*leaf)[0], longest, limit, problem)
+    numbers = jnp.arange(config.iterations, dtype=jnp.int32)
+    if kernels is None:
+        (tree, flags, cache), _ = jax.lax.scan(steps.take, start, numbers)
+    else:
+        begin = (tree_kernel.store(start[0]), *start[1:])
+        (tree, flags, cache), _ = jax.lax.scan(functools.partial(steps.take_by_kernels, kernels), begin, numbers)
+        tree = tree_kernel.restore(tree, start[0])
     return _result(seed, tree, flags, config)._replace(cache=cache)
+
+
+class _Iterations(NamedTuple):
+    """The iterations of a search, one at a time."""
+
+    seed: Seed
+    problem: Problem
+    config: SearchConfig
+    horizon: Number
+    longest: int
+    """The most transitions of a path."""
+    limit: Number
+    """As many, or as many as there are steps left."""
+    first: int
+    """The block that the first iteration writes to."""
+
+    def take(self, carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
+        """One iteration: selection, expansion, simulation and backpropagation."""
+        tree, flags, cache = carry
+        block = index + self.first
+        path = select(tree, self.config, self.longest, self.horizon)
+        leaf = _read(tree, path, find_rules(self.config.rules))
+        growth, cache = self.grow(index, block, leaf, path.length <= self.limit, cache)
+        tree = _link(write(tree, block, growth.children), path.leaf, block, growth.grows)
+        path = _extend(path, block * tree.children.shape[1] + growth.place, growth.grows)
+        found = self._estimate(index, path, growth, cache)
+        tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~growth.grows, self.config)
+        return (tree, flags | growth.flags | _found_flags(found), found.cache), None
+
+    def take_by_kernels(
+        self, kernels: tree_kernel.TreeKernels, carry: PyTree, index: Int[Array, ""]
+    ) -> tuple[PyTree, None]:
+        """The same, with everything but the simulation in two kernels."""
+        tree, flags, cache = carry
+        tree, grown = kernels.grow_tree(tree, index, index + self.first)
+        found = self._estimate(index, grown.path, grown, cache)
+        tree = kernels.backpropagate(tree, grown.path, found.value, grown.revisited)
+        return (tree, flags | grown.flags | _found_flags(found), cache), None
+
+    def grow(
+        self, index: Int[Array, ""], block: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], cache: PyTree = None
+    ) -> tuple[Growth, PyTree]:
+        return grow(self.seed, index, block, leaf, room, self.problem, self.config, cache)
+
+    def _estimate(
+        self, index: Int[Array, ""], path: Path, growth: Growth | tree_kernel.Grown, cache: PyTree
+    ) -> Estimate:
+        left = None if self.horizon is None else self.horizon - (path.length - 1)
+        start = Start(self.seed, index, growth.state, growth.over, left)
+        return estimate(start, self.problem, self.config, growth.below, cache)
+
+
+def _found_flags(found: Estimate) -> Int[Array, ""]:
+    return flag_word(found.bad_uncertainty, found.bad_reward)
 
 
 def fill_in(
@@ -147,31 +187,6 @@ def fill_in(
 def first_block(rules: Rules) -> int:
     """The block that the first iteration writes to. Block 1 holds the root's children if the root is expanded first."""
     return 2 if rules.expands_root else 1
-
-
-def _first(seed: Seed, index: Int[Array, ""], children: Children, rules: Rules) -> Int[Array, ""]:
-    """Which of the new children is rolled out."""
-    if rules.picks_at_random:
-        return pick(draw(seed, CHILD, index), children.exists)
-    return jnp.argmax(rules.first_choice(children.exists, children.bias))
-
-
-def _first_place(children: Children, first: Int[Array, ""]) -> Int[Array, ""]:
-    """Which of its outcomes: the most likely one."""
-    if children.probability is None:
-        return first
-    slots = children.probability.size // children.exists.size
-    return first * slots + jnp.argmax(children.probability.reshape(-1, slots)[first])
-
-
-def _rollout_start(
-    children: Children, place: Int[Array, ""], leaf: _Leaf, grows: Bool[Array, ""]
-) -> tuple[PyTree, Bool[Array, ""]]:
-    """The state that is rolled out, and whether the episode is over there: the new child's, or the leaf's own."""
-    child = jax.tree.map(lambda row: row[place], children.state)
-    pairs = (child, children.terminal[place]), (leaf.state, leaf.terminal)
-    begin, over = jax.tree.map(lambda new, old: jnp.where(grows, new, old), *pairs)
-    return begin, over
 
 
 def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
@@ -198,33 +213,16 @@ def _plant(
         children, cache = expand(seed, jnp.int32(1), state, problem, config, cache=cache)
         tree = _link(write(tree, jnp.int32(1), children), jnp.int32(ROOT), jnp.int32(1), jnp.bool_(True))
         tree = set_root_visits(tree, config.root_visits)
-        flags = _flags(children)
+        flags = children_flags(children)
     if previous is not None:
         tree = move_root(previous, tree, state, config.iterations, rules.follows_doubt)
     return tree, flags, cache
 
 
-class _Leaf(NamedTuple):
-    """What an iteration needs to know of the leaf that it selected."""
-
-    state: PyTree
-    terminal: Bool[Array, ""]
-    visits: Float[Array, ""]
-    """N of its node."""
-    outcome_visits: Float[Array, ""] | None
-    """N of its place, if the model is random."""
-    doubted: Bool[Array, ""]
-    """Whether a transition on the way to it keeps less than all of a value. Only if a rule set follows doubt."""
-
-    @property
-    def place_visits(self) -> Float[Array, ""]:
-        return self.visits if self.outcome_visits is None else self.outcome_visits
-
-
-def _read(tree: Tree, path: Path, rules: Rules) -> _Leaf:
+def _read(tree: Tree, path: Path, rules: Rules) -> Leaf:
     """The leaf of a path, read before the tree is written to."""
 
-    def look() -> _Leaf:
+    def look() -> Leaf:
         places = (tree.state, tree.terminal, None if tree.chance is None else tree.chance.visits)
         state, terminal, visits = jax.tree.map(lambda leaf: tree.entry(leaf, path.leaf), places)
         stats = tree.entry(tree.stats, tree.node_of(path.leaf))
@@ -232,7 +230,7 @@ def _read(tree: Tree, path: Path, rules: Rules) -> _Leaf:
         if rules.follows_doubt:
             keep = tree.keep.reshape(-1).at[tree.node_of(path.places)].get(mode="fill", fill_value=1.0)
             doubted = jnp.any(keep < 1.0)
-        return _Leaf(state, terminal, stats[VISITS], visits, doubted)
+        return Leaf(state, terminal, stats[VISITS], visits, doubted)
 
     return read_once(look, path.leaf >= 0)
 
@@ -248,20 +246,6 @@ def _extend(path: Path, child: Int[Array, ""], grows: Bool[Array, ""]) -> Path:
     """The path with one more place at its end, if the tree grew there."""
     places = jnp.where(grows & (jnp.arange(path.places.size) == path.length), child, path.places)
     return Path(places, path.length + grows, jnp.where(grows, child, path.leaf))
-
-
-def _flags(children: Children) -> Int[Array, ""]:
-    """What is wrong with new children."""
-    doubtful = jnp.any(jnp.isnan(nan_if_invalid(children.uncertainty)))
-    flags = _flag_word(doubtful, jnp.any(~jnp.isfinite(children.reward)))
-    for numbers in (children.probability, children.prior):
-        if numbers is not None:
-            flags = flags | BAD_PROBABILITY * jnp.any(jnp.isnan(numbers)).astype(jnp.int32)
-    return flags
-
-
-def _flag_word(uncertainty: Bool[Array, ""], reward: Bool[Array, ""]) -> Int[Array, ""]:
-    return BAD_UNCERTAINTY * uncertainty.astype(jnp.int32) + BAD_REWARD * reward.astype(jnp.int32)
 
 
 def _result(seed: Seed, tree: Tree, flags: Int[Array, ""], config: SearchConfig) -> SearchResult:

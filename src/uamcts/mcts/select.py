@@ -48,20 +48,40 @@ def select(tree: Tree, config: SearchConfig, longest: int, horizon: Number = Non
     return jax.lax.while_loop(has_children, descend, Path(places, jnp.int32(1), root))
 
 
+class Family(NamedTuple):
+    """The children of a place: their rows of the tree, with the meaning they have there."""
+
+    exists: Bool[Array, " actions"]
+    stats: Float[Array, "actions 3"]
+    reward: Float[Array, " actions"]
+    bias: Float[Array, " actions"]
+    keep: Float[Array, " actions"]
+    prior: Float[Array, " actions"] | None = None
+
+
 def best_child(tree: Tree, place: Int[Array, ""], config: SearchConfig) -> Int[Array, ""]:
     """The child with the best score, or the first one never visited; ties go to the first in action order."""
-    rules = find_rules(config.rules)
     block = tree.entry(tree.children, place)
-    exists, stats, bias = tree.exists[block], tree.stats[block], tree.bias[block]
-    values = child_values(stats, tree.rewards(block), tree.keep[block], config)
-    visits, prior = stats[:, VISITS], None if tree.prior is None else tree.prior[block]
-    score = scores(Siblings(exists, visits_of(tree, place), visits, values, bias, prior), config)
+    prior = None if tree.prior is None else tree.prior[block]
+    family = Family(
+        tree.exists[block], tree.stats[block], tree.rewards(block), tree.bias[block], tree.keep[block], prior
+    )
+    return block * tree.num_actions + choose_child(family, visits_of(tree, place), config)
+
+
+def choose_child(family: Family, parent_visits: Float[Array, ""], config: SearchConfig) -> Int[Array, ""]:
+    """The action of that child."""
+    rules = find_rules(config.rules)
+    exists, stats, reward, bias, keep, prior = family
+    values = child_values(stats, reward, keep, config)
+    visits = stats[:, VISITS]
+    score = scores(Siblings(exists, parent_visits, visits, values, bias, prior), config)
     allowed = exists
     if prior is None:
         unvisited = rules.first_choice(exists & (visits == 0), bias)
         allowed = unvisited | rules.candidates(exists, values, bias)
         score = jnp.where(unvisited, jnp.inf, score)
-    return block * tree.num_actions + unrolled_argmax(jnp.where(allowed, score, -jnp.inf))
+    return unrolled_argmax(jnp.where(allowed, score, -jnp.inf))
 
 
 def visits_of(tree: Tree, place: Int[Array, ""]) -> Float[Array, ""]:

@@ -23,9 +23,10 @@ from uamcts.mcts.graph.graph import ROOT, UNEXPANDED, Graph, empty_graph
 from uamcts.mcts.graph.reuse import move_root, same_settings
 from uamcts.mcts.graph.sweep import look_ahead, settle
 from uamcts.mcts.graph.table import enter, key_words
+from uamcts.mcts.growth import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION
 from uamcts.mcts.loops import masked_while, read_once
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.search import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, SearchResult, fill_in
+from uamcts.mcts.search import SearchResult, fill_in
 from uamcts.randomness import TIE, draw, pick, seed_of
 from uamcts.types import Number, PyTree
 
