@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from uamcts.errors import SimulatorError
     from uamcts.mcts.api import raise_flags, search
     from uamcts.mcts.config import SearchConfig
+    from uamcts.mcts.many import search_many
     from uamcts.mcts.search import SearchResult
+    from uamcts.runtime.jax_setup import configure
     from uamcts.types import Model, Transition, Uncertainty
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
     from uamcts.uncertainty.schedule import Schedule
@@ -46,10 +48,12 @@ _HOMES = {
     "bandits": "uamcts.bandits",
     "baselines": "uamcts.baselines",
     "check_domain": "uamcts.domains.check",
+    "configure": "uamcts.runtime.jax_setup",
     "make": "uamcts.domains",
     "raise_flags": "uamcts.mcts.api",
     "reference": "uamcts.reference",
     "search": "uamcts.mcts.api",
+    "search_many": "uamcts.mcts.many",
     "true_uncertainty": "uamcts.uncertainty",
 }
 
@@ -73,10 +77,12 @@ __all__ = [
     "bandits",
     "baselines",
     "check_domain",
+    "configure",
     "make",
     "raise_flags",
     "reference",
     "search",
+    "search_many",
     "true_uncertainty",
 ]
 

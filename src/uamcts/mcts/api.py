@@ -21,7 +21,7 @@ from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.mcts.tree import Tree
 from uamcts.types import AnyModel, BatchedUncertainty, Legal, Number, Policy, Prior, PyTree, Uncertainty, Value
 
-_Fixed: TypeAlias = tuple[tuple[str, Any], ...]
+Fixed: TypeAlias = tuple[tuple[str, Any], ...]
 """The settings that are built into a program."""
 
 
@@ -90,9 +90,9 @@ def search(
         _check_previous(previous, state, problem, config)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config, horizon, previous))):
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
-    _check_size(state, problem, config)
-    fixed, free = _partition(config)
-    result = _find_program(problem, fixed)(key, state, free, horizon, previous)
+    check_size(state, problem, config)
+    fixed, free = partition(config)
+    result = find_program(_program, problem, fixed)(key, state, free, horizon, previous)
     if not isinstance(result.flags, jax.core.Tracer):  # else the model or the uncertainty is being transformed
         raise_flags(result)
     return result
@@ -140,7 +140,7 @@ def raise_flags(result: PyTree) -> None:
         )
 
 
-def _partition(config: SearchConfig) -> tuple[_Fixed, dict[str, Any]]:
+def partition(config: SearchConfig) -> tuple[Fixed, dict[str, Any]]:
     """Settings that decide how the program is built, and those that are its arguments.
 
     Plain booleans, a discount of 1 and a full `value_weight` are built in: the program then leaves out what they switch
@@ -191,27 +191,29 @@ def _check_previous(previous: PyTree, state: PyTree, problem: Problem, config: S
         )
 
 
-def _check_size(state: PyTree, problem: Problem, config: SearchConfig) -> None:
-    """Refuses a search that needs more memory than the machine has."""
+def check_size(state: PyTree, problem: Problem, config: SearchConfig, count: int = 1) -> None:
+    """Refuses `count` searches that need more memory than the machine has."""
     if config.graph:
         needed = graph_bytes(state, config, problem.num_actions, problem.slots(state))
     else:
         slots = problem.slots(state) if problem.is_random else 1
         needed = search_bytes(state, config, problem.num_actions * slots)
     what = f"a search of {config.iterations} iterations with {config.rollouts} rollouts each"
-    refuse_beyond_memory(needed, what, "give fewer iterations or rollouts")
+    what = what if count == 1 else f"{count} times {what}"
+    refuse_beyond_memory(needed * count, what, "give fewer iterations or rollouts")
 
 
-def _find_program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult]:
+def find_program(make: Any, problem: Problem, fixed: Fixed) -> Callable[..., SearchResult]:
     """The program, cached if the functions of the problem can be hashed, and compiled for this call otherwise."""
     try:
-        return _program(problem, fixed)
+        program: Callable[..., SearchResult] = make(problem, fixed)
     except TypeError:
-        return _program.__wrapped__(problem, fixed)
+        program = make.__wrapped__(problem, fixed)
+    return program
 
 
 @functools.lru_cache(maxsize=64)
-def _program(problem: Problem, fixed: _Fixed) -> Callable[..., SearchResult]:
+def _program(problem: Problem, fixed: Fixed) -> Callable[..., SearchResult]:
     """The compiled program of one problem and set of built-in settings."""
 
     def program(

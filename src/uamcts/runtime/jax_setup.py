@@ -1,10 +1,11 @@
-"""Environment variables that the command line sets before JAX is loaded."""
+"""How JAX is set up for searches: by the command line, and by `uamcts.configure` in other programs."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import sys
+import warnings
 
 from uamcts.runtime.compile_cache import cache_folder
 
@@ -21,6 +22,52 @@ CPU_FLAGS = (
 )
 
 
+def configure() -> bool:
+    """Sets JAX up for searches, as the `uamcts` command does: call it first, before JAX computes anything.
+
+    Every core becomes a device of its own, which computes with one thread: a search is a sequence of short vector
+    loops, which several threads only slow down, and `uamcts.search_many` spreads a batch over the devices. Compiled
+    programs are kept in a folder of the user, so that the next start compiles nothing. On a GPU, loops run as CUDA
+    graphs. Variables of the environment that are set already stay as they are.
+
+    Returns:
+        Whether the settings take effect. False, with a warning, if JAX has computed something already.
+
+    Example:
+        ```python
+        import uamcts
+
+        uamcts.configure()
+        ```
+    """
+    if _has_started():
+        warnings.warn(
+            "JAX has computed something already, so that uamcts.configure() has no effect; call it first in your "
+            "program, or first after restarting a notebook's kernel",
+            stacklevel=2,
+        )
+        return False
+    _set_environment(device_a_core=True)
+    if "jax" in sys.modules:  # what JAX has read from the environment when it was imported
+        import jax
+
+        if folder := os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+            jax.config.update("jax_compilation_cache_dir", folder)
+            seconds = float(os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"])
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", seconds)
+        jax.config.update("jax_num_cpu_devices", int(os.environ["JAX_NUM_CPU_DEVICES"]))
+    return True
+
+
+def _has_started() -> bool:
+    """Whether JAX has started its devices, after which their number and flags stay as they are."""
+    if "jax" not in sys.modules:
+        return False
+    from jax._src import xla_bridge  # JAX has no public way to ask
+
+    return bool(xla_bridge.backends_are_initialized())
+
+
 def prepare_jax(all_cores: bool = False, device_a_core: bool = False) -> None:
     """Enables the cache of compiled programs and sets XLA's flags. Does nothing if JAX is loaded already.
 
@@ -29,8 +76,11 @@ def prepare_jax(all_cores: bool = False, device_a_core: bool = False) -> None:
             way, so one thread is the default.
         device_a_core: Make every core a device, for work that is spread over devices.
     """
-    if "jax" in sys.modules:
-        return
+    if "jax" not in sys.modules:
+        _set_environment(all_cores, device_a_core)
+
+
+def _set_environment(all_cores: bool = False, device_a_core: bool = False) -> None:
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ and (cache := cache_folder()):
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache)
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")

@@ -1,0 +1,75 @@
+"""Many searches on all devices, and how a program sets JAX up for them."""
+
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import uamcts
+from uamcts.types import Transition
+
+CONFIG = uamcts.SearchConfig(iterations=6, rollouts=2, depth=4)
+
+
+class Line:
+    num_actions = 2
+
+    def __call__(self, place, action):
+        place = jnp.clip(place + 2 * action - 1, 0, 9)
+        return Transition(place, jnp.where(place == 9, 1.0, 0.0), place == 9)
+
+
+def test_many_searches_are_single_ones():
+    keys, states = jax.random.split(jax.random.key(0), 3), jnp.array([2, 7, 8])
+    many = uamcts.search_many(keys, states, Line(), None, CONFIG, horizon=5)
+    for place in range(3):
+        single = uamcts.search(keys[place], states[place], Line(), None, CONFIG, horizon=5)
+        for ours, theirs in zip(jax.tree.leaves(many), jax.tree.leaves(single), strict=True):
+            np.testing.assert_allclose(ours[place], theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("states", [jnp.zeros(2, int), jnp.int32(1), ()])
+def test_keys_and_states_must_match(states):
+    with pytest.raises(ValueError, match="first axis has n entries"):
+        uamcts.search_many(jax.random.split(jax.random.key(0), 3), states, Line(), None, CONFIG)
+
+
+def test_errors_of_any_search_are_raised():
+    def endless(place, action):
+        return Transition(place, jnp.where(place == 1, jnp.inf, 0.0), jnp.bool_(False))
+
+    keys = jax.random.split(jax.random.key(0), 2)
+    with pytest.raises(ValueError, match="not a finite number"):
+        uamcts.search_many(keys, jnp.arange(2), endless, None, CONFIG, num_actions=2)
+
+
+PROGRAM = """
+import jax
+import uamcts
+first = uamcts.configure()
+keys = jax.random.split(jax.random.key(0), 3)
+import jax.numpy as jnp
+def step(place, action):
+    return uamcts.Transition(place + action, 1.0 * action, place > 3)
+config = uamcts.SearchConfig(iterations=4, rollouts=1, depth=2)
+found = uamcts.search_many(keys, jnp.arange(3), step, None, config, num_actions=2)
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    again = uamcts.configure()
+print(first, len(jax.devices()), len(found.action.sharding.device_set) >= 1, again, len(caught))
+"""
+
+
+def test_a_program_configures_jax_first(tmp_path):
+    """Every core is a device, also if JAX was imported before; afterwards it is too late, and it says so."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_", "PJRT_"))}
+    environment |= {"JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
+    cores = len(os.sched_getaffinity(0))
+    assert done.stdout.split() == ["True", str(cores), "True", "False", "1"], done.stderr
+    assert any(tmp_path.iterdir()), "nothing was kept in the cache of compiled programs"
