@@ -47,7 +47,7 @@ def _plan(key, state, table, free, fixed):
 
 def plan(key, state: int, table: Chances, config: uamcts.SearchConfig):
     """A search in a table. The table is an argument of the program, so that tables of one shape share it."""
-    fixed, free = api._partition(config)
+    fixed, free = api.partition(config)
     found = _plan(key, jnp.int32(state), arrays(table), free, fixed)
     uamcts.raise_flags(found)
     return found

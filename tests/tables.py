@@ -54,7 +54,7 @@ def find(key, table: Table, config: uamcts.SearchConfig):
     """A search from state 0. The table is an argument of the program, so that tables of one shape share it."""
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, table, config))):
         return _search(key, table, config)
-    fixed, free = api._partition(config)
+    fixed, free = api.partition(config)
     found = _compiled(key, table, free, fixed)
     uamcts.raise_flags(found)
     return found
