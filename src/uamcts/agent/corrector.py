@@ -28,8 +28,8 @@ FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
 FIRST_FIT, GROWTH = 5, 1.4
 """Fits come after so many transitions, then whenever there are so many times as many."""
-LONGEST_WAIT, LIFETIMES = 400, 20
-"""At the latest, one comes after so many, or a twentieth of all that were seen in this world, whichever is more."""
+LONGEST_WAIT, LIFETIMES = 400, 5
+"""At the latest, one comes after so many, or a fifth of all that were seen in this world, whichever is more."""
 SURPRISES, SURPRISING = 6, 2.5
 """One comes earlier after so many transitions that were predicted worse than usual, by so many nats."""
 LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16

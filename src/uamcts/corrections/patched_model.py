@@ -244,7 +244,9 @@ class PatchedModel:
 
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
-        planned = None if self.glance.excludes(state) else self.plans_with(state, action)
+        if self.glance.excludes(state):
+            return self.model.step(state, action)  # type: ignore[no-any-return]
+        planned = self.plans_with(state, action)
         if isinstance(planned, Mixture):
             return self.facts[self._place(state, action)].most_frequent()
         return self.model.step(state, action) if planned is None else planned  # type: ignore[no-any-return]
