@@ -199,8 +199,9 @@ class PatchedModel:
         self.model, self._planned = model, {}
         if self.kind == "step":
             for place, fact in list(self.facts.items())[-CHECKED:]:
-                after, reward, over = fact.most_frequent()
-                agrees = holds_possible(model, fact.state, place[1], (self.key(after), over, reward), self.key)
+                kind: Any = fact.most_frequent_kind
+                outcome = (*kind, fact.outcomes[kind].reward)
+                agrees = holds_possible(model, fact.state, place[1], outcome, self.key)
                 if agrees != fact.agrees:
                     self._store(place, replace(fact, agrees=agrees))
 

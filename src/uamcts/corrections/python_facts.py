@@ -92,8 +92,13 @@ class Fact:
 
     def most_frequent(self) -> tuple[State, float, bool]:
         """The most frequent outcome, the latest of equally frequent ones."""
-        best = max(reversed(self.outcomes.values()), key=lambda count: count.times)
+        best = self.outcomes[self.most_frequent_kind]
         return best.following, best.reward, best.terminal
+
+    @property
+    def most_frequent_kind(self) -> Any:
+        """Its place among the outcomes: the key of the next state and whether that is the end."""
+        return max(reversed(self.outcomes), key=lambda kind: self.outcomes[kind].times)
 
 
 class Glance:
