@@ -184,7 +184,7 @@ class RandomModel:
 
     def _look_up(self, state: State, action: int) -> Mixture | Outcome | None:
         planned: Mixture | Outcome | None = self._plans_with(state, action)
-        parts = {int} if type(state) is int else set(map(type, state))
+        parts: set[type] = {type(part) for part in (state if type(state) is tuple else (state,))}
         if planned is None and parts <= WHOLE:
             planned = self._step(state, action)
         if parts <= WHOLE | {float}:

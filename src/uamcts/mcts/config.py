@@ -107,7 +107,7 @@ class SearchConfig:
         self.__dict__["unset"] = {name: getattr(self, name) for name in self.__dict__["unset"]}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restores a copy or an unpickled config; `replace` recognises settings that were not given by their objects."""
+        """Restores a copy or a pickled config. `replace` knows settings that were not given by their objects."""
         self.__dict__.update(state)
         if "unset" in state:
             self.__dict__["unset"] = {name: getattr(self, name) for name in state["unset"]}
