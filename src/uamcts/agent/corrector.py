@@ -65,7 +65,7 @@ class Corrector(CorrectorFiles):
         """When it may have changed, as long as nothing explains that."""
         self._unexplained, self._bearable = 0, SURPRISES
         """Transitions that the corrected model has predicted unusually badly since the last fit, and how many of them
-        call for the next one: twice as many every time, until everything is explained again."""
+        call for the next one: twice as many after every fit that was of no use."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
@@ -143,10 +143,10 @@ class Corrector(CorrectorFiles):
         self.in_use = self._choose()
         self._confirm_change(step)
         changed = bool(self._model() != before)
-        if fits and surprised:
-            self._bearable = min(2 * self._bearable, LONGEST_WAIT)
-        elif self._bearable > SURPRISES and self._explained():
+        if changed:
             self._bearable = SURPRISES
+        elif fits and surprised:
+            self._bearable = min(2 * self._bearable, LONGEST_WAIT)
         self._scores = () if changed else self._scores  # those of another model say nothing about this one
         return changed
 
