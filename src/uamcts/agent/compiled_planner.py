@@ -83,6 +83,10 @@ class CompiledPlanner(CompiledModel):
                 facts.judge(place, (words.tobytes(), float(reward), bool(over)))
         self._variant, self._loaded = variant, False
 
+    def follow(self, variant: Prepared) -> None:
+        """Plans in a variant that differs little from the one before, so that facts need not be compared with it."""
+        self._variant, self._loaded = variant, False
+
     def trials(
         self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
     ) -> CompiledTrials:

@@ -43,6 +43,8 @@ class CompiledTrials:
         times: How often each was seen; by default once.
     """
 
+    small_step = STEP
+
     def __init__(
         self,
         compiled: Programs,
@@ -72,6 +74,10 @@ class CompiledTrials:
     def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Differences for one set of values, [rows, parts]."""
         return np.asarray(self._parts(names, np.asarray(values, float)[None])[0][rows])
+
+    def paths(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Differences where every row has its own values, [rows, parts]."""
+        return np.asarray(self._parts(names, values)[np.arange(len(rows)), rows])
 
     def jacobian(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray, units: np.ndarray) -> np.ndarray:
         """Derivatives of the differences, [rows, parts, names], by central differences.

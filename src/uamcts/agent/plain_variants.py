@@ -66,6 +66,12 @@ class PlainVariants:
         if self.patched is not None:
             self.patched.set_model(variant)
 
+    def follow(self, variant: Any) -> None:
+        """Plans in a variant that differs little from the one before, so that facts need not be compared with it."""
+        self._variant = variant
+        if self.patched is not None:
+            self.patched.follow(variant)
+
     def trials(
         self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
     ) -> PlainTrials:
@@ -114,8 +120,12 @@ class PlainVariants:
         return float(reward), bool(over)
 
     def feature_names(self, state: Any) -> list[str]:
-        """What the features of a state are called; nothing if the user computes them."""
-        return number_names(state) if self.simulator.plain_features else []
+        """What the features of a state are called: by the simulator, or by their places; nothing if they are computed."""
+        own, features = tuple(getattr(self.simulator.owner, "feature_names", ())), self.features(state)
+        if own and len(own) == features.size:
+            return [str(name) for name in own]
+        plain = self.simulator.plain_features or (isinstance(state, tuple) and features.tolist() == list(state))
+        return number_names(state) if plain else []
 
     def predict_rows(self, raw: Sequence[Any], variant: Any, measure: Measure) -> list[tuple[Outcome, float] | None]:
         """What a variant predicts for transitions, and the user's own measure of its errors."""

@@ -177,6 +177,9 @@ class SimulatorBackend(Comparing):
         if self.corrector.update(self.experience, self.measure):
             self._use_corrections()
             self.stale_doubt = True
+        elif self.corrector.in_use == "drift":
+            self.planner.follow(self.corrector.variant())
+            self._previous = None
 
     def _speaks_about_doubt(self, row: Row) -> bool:
         """Whether doubt may be another one after a transition: it was wrong, or right where doubt was expected."""
@@ -191,6 +194,8 @@ class SimulatorBackend(Comparing):
         self._previous = None
         try:
             self.planner.use(variant)
+            if self.corrector.in_use == "drift":  # what was seen before was seen in another world
+                return
             predicted = self.planner.predict_rows(self.experience.raw[: self.experience.count], variant, self.measure)
         except SimulatorError:
             if not self._withdraw_corrections():
@@ -231,7 +236,7 @@ class SimulatorBackend(Comparing):
             return
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
-        since, facts = self.corrector.since, self.planner.patched
+        since, facts = self.corrector.known_since, self.planner.patched
         if facts is not None and facts.changes:  # by the steps of this agent
             since = max(since, rows.steps - (facts.clock - facts.changes[-1].when) - 1)
         if self.chosen is None:
@@ -261,7 +266,7 @@ class SimulatorBackend(Comparing):
     def report(self, most: int) -> Report:
         known = self.steps, self.action_names, self.planner.recurrence()
         said = [*describe_changes(self.changes, self.action_names), *self.corrector.sentences()]
-        return build_report(self.experience, self.measure, self._predict, most, *known, said, self.corrector.since)
+        return build_report(self.experience, self.measure, self._predict, most, *known, said, self.corrector.known_since)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
         if self.uncertainty is None:

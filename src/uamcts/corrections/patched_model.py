@@ -196,13 +196,17 @@ class PatchedModel:
 
     def set_model(self, model: Any) -> None:
         """Corrects another model from now on, which is of the same kind."""
-        self.model, self._planned = model, {}
+        self.follow(model)
         if self.kind == "step":
             for place, fact in list(self.facts.items())[-CHECKED:]:
                 after, reward, over = fact.most_frequent()
                 agrees = holds_possible(model, fact.state, place[1], (self.key(after), over, reward), self.key)
                 if agrees != fact.agrees:
                     self._store(place, replace(fact, agrees=agrees))
+
+    def follow(self, model: Any) -> None:
+        """Corrects a model that has changed a little; which facts agree with it is not compared anew."""
+        self.model, self._planned = model, {}
 
     def _plan(self, place: tuple[Hashable, int]) -> Any:
         """Works out what is planned with instead of the model, and keeps it; None without a fact."""
