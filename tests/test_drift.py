@@ -195,3 +195,49 @@ def test_a_mass_that_others_were_computed_from_is_one_parameter():
 
     report = str(live(uamcts.Agent(Pole(), **SETTINGS), heavy, 30).report(0))
     assert "pole with total is about 0.9, not 0.3: corrected" in report
+
+
+class Coin:
+    """A step to the right succeeds with probability p; else nothing happens. A state is a place."""
+
+    num_actions = 2
+
+    def __init__(self, p=0.9):
+        self.p = p
+
+    def outcomes(self, state, action):
+        return [(self.p, ((state + action) % 5, float(action), False)), (1 - self.p, (state, 0.0, False))]
+
+
+@pytest.mark.parametrize("named", [None, ["p"]])
+def test_a_probability_that_drifts_is_followed(named):
+    agent, generator, state = uamcts.Agent(Coin(), parameters=named, **SETTINGS), np.random.default_rng(2), 0
+    for step in range(400):
+        p = 0.9 - 0.002 * step
+        after = (state + 1) % 5 if generator.random() < p else state
+        agent.preload([(state, 1, after, float(after != state), False)])
+        state = after
+    assert agent.backend.corrector.in_use == "drift"
+    assert agent.backend.corrector.drift.values["p"] == pytest.approx(0.1, abs=0.12)
+    chances = {outcome[0]: chance for chance, outcome in agent.backend.planner.patched.outcomes(state, 1)}
+    assert chances[(state + 1) % 5] == pytest.approx(0.1, abs=0.12), "facts of another time do not count"
+
+
+def test_a_probability_that_does_not_drift_is_estimated_from_all_that_was_seen():
+    agent, generator, state = uamcts.Agent(Coin(), **SETTINGS), np.random.default_rng(3), 0
+    for _ in range(400):
+        after = (state + 1) % 5 if generator.random() < 0.4 else state
+        agent.preload([(state, 1, after, float(after != state), False)])
+        state = after
+    assert agent.backend.corrector.in_use == "parameters"
+    assert agent.backend.corrector.fit.values["p"] == pytest.approx(0.4, abs=0.06)
+
+
+def test_a_simulator_without_parameters_has_nothing_that_drifts():
+    def step(state, action):
+        return (state[0] + action,), 0.0, False
+
+    agent = uamcts.Agent(step, num_actions=2, **SETTINGS)
+    for number in range(30):
+        agent.preload([((float(number),), 1, (number + 1.5 + 0.1 * number,), 0.0, False)])
+    assert agent.backend.corrector.drift is None

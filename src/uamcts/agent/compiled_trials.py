@@ -154,3 +154,17 @@ def unstack(states: PyTree) -> list[PyTree]:
     """States out of a pytree with a leading axis."""
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, states))
     return [jax.tree.unflatten(structure, [leaf[row] for leaf in leaves]) for row in range(len(leaves[0]))]
+
+
+def all_seen(planner: Any, raw: Any, latest: Outcome, times: int) -> list[tuple[Any, Outcome, int]]:
+    """All outcomes of a transition that facts tell of, and how often each was seen, the latest one included."""
+    state, action, _ = raw
+    fact = None if planner.patched is None else planner.patched.facts.get((planner.key(state), action))
+    if fact is None:
+        return [(raw, latest, 1)]
+    found = []
+    for seen in fact.outcomes.values():
+        outcome = Outcome(planner.features(seen.following), None if seen.varied else seen.reward, seen.terminal)
+        found.append(((state, action, seen.following), outcome, seen.times))
+    missing = times - sum(one[2] for one in found)  # a fit comes before the latest transition becomes a fact
+    return [*found, (raw, latest, missing)] if missing > 0 else found

@@ -67,7 +67,7 @@ class CorrectorFiles(Follower):
             "names": list(self.feature_names), "suspected": self._suspected, "unexplained": self._unexplained,
             "bearable": self._bearable, "refused": [list(self.refused[0]), self.refused[1]],
             "drift": None if self.drift is None else list(self.drift),
-            "drifting": [self.drifts_since, self.now, self._begun, self._inexact],
+            "drifting": [self.drifts_since, self.now, self._begun, self._inexact], "likely": list(self._likelihoods),
         }  # fmt: skip
         parts = {
             f"{name}.{part}": array for name, one in self.residuals.items() for part, array in one.arrays().items()
@@ -92,6 +92,7 @@ class CorrectorFiles(Follower):
             fit = Fit(values, ranges, tuple(map(str, fit[2])))
         drift = None if words["drift"] is None else self._parse_drift(*words["drift"])
         drifting = [whole("drifting", number, 0) for number in words["drifting"]]
+        likely = tuple(real("likelihood", number) for number in words["likely"])
         residuals = {
             name: Residual.of(
                 {part.removeprefix(f"{name}."): array for part, array in arrays.items() if part.startswith(f"{name}.")}
@@ -115,6 +116,7 @@ class CorrectorFiles(Follower):
         floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
         self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
+        self._likelihoods = likely
         self.drift, (self.drifts_since, self.now, self._begun, self._inexact) = drift, drifting
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
         self.choice, self.allowed = self._full

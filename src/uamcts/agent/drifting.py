@@ -17,6 +17,8 @@ from uamcts.corrections.trials import Fit, Trials
 ON_TRIAL, BETWEEN = 2 * WINDOW, 4
 """A drift that is not in use so many transitions after it was proposed is given up; one that predicts inexactly is
 fitted anew after so many."""
+POINTS, MEMORY = 16, 40.0
+"""Values of a probability that are compared, and the transitions that their likelihoods remember."""
 STEADY = 1e-4
 """A parameter that changes by less than this share of its size in a step is said to stay where it is."""
 
@@ -42,6 +44,8 @@ class Follower:
     """When the drift was proposed."""
     _inexact: int = 0
     """Transitions that it has predicted inexactly since it was fitted."""
+    _likelihoods: tuple[float, ...] = ()
+    """The discounted log-likelihoods of some values of a probability."""
 
     @property
     def known_since(self) -> int:
@@ -58,6 +62,8 @@ class Follower:
 
     def _propose_drift(self, experience: Experience, measure: Measure) -> None:
         """Looks for a drift that explains the latest transitions better than what is there."""
+        if not self.choice.believed:
+            return
         trials, steps = self._latest_trials(experience, measure)
         if trials is None or trials.random or self.in_use == "drift":
             return
@@ -68,20 +74,46 @@ class Follower:
             self.referee.clear("drift")
         self.drift, self._begun, self._inexact = found, self.now, 0
 
+    def _follow_probability(self, experience: Experience, measure: Measure) -> None:
+        """Estimates a probability from the latest transitions alone: older ones count less and less."""
+        if self.fit is None or len(self.fit.values) != 1:
+            return
+        (name,) = self.fit.values
+        low, high = self.choice.bounds(name)
+        row = experience.latest(1)
+        if not np.isfinite([low, high]).all() or experience.raw[row[0]] is None:
+            return
+        if self.drift is None or name not in self.drift.values:
+            self.drift, self._likelihoods = None, (0.0,) * POINTS
+            self.referee.clear("drift")
+        edge = 0.5 * (high - low) / POINTS
+        grid = np.linspace(low + edge, high - edge, POINTS)
+        trials = self.planner.trials([experience.raw[row[0]]], experience, row.tolist(), measure, self.floor, True)
+        if trials is None or getattr(trials, "draws", False):  # too many draws for every step
+            return
+        nats = trials.losses([name], grid[:, None], np.array([len(trials.seen) - 1]))[:, 0]
+        likelihoods = (1.0 - 1.0 / MEMORY) * np.array(self._likelihoods) - nats
+        weights = np.exp(likelihoods - likelihoods.max())
+        self._likelihoods = tuple((likelihoods - likelihoods.max()).tolist())
+        self.drift = Drift({name: float(grid @ weights / weights.sum())}, {name: 0.0}, self.now + 1)
+
     def _follow_drift(self, experience: Experience, measure: Measure, score: float | None) -> None:
         """Fits the drift anew where it was inexact, or gives it up."""
+        if not self.planner.deterministic:
+            return self._follow_probability(experience, measure)
         if self.drift is None:
-            return
+            return None
         if self.in_use != "drift" and self.now > self._begun + ON_TRIAL:
             self.drift = None
             self.referee.clear("drift")
-            return
+            return None
         self._inexact += score is not None and score > math.log(10.0 * self.floor)
         if self._inexact >= BETWEEN:
             trials, steps = self._latest_trials(experience, measure)
             if trials is not None and len(steps) >= SHORTEST:
                 self.drift = follow_drift(trials, self.choice, steps, self.now + 1, self.drift)
             self._inexact = 0
+        return None
 
     def _describe_drift(self) -> list[str]:
         """What drifts, in plain words."""
@@ -93,5 +125,7 @@ class Follower:
             if abs(rate) <= STEADY * abs(value):
                 said.append(f"{name} is about {value:.4g} now, not {believed}: corrected")
             else:
-                said.append(f"{name} is drifting: about {value:.3g} now, {believed} believed, {rate:+.2g} a step: corrected")
+                said.append(
+                    f"{name} is drifting: about {value:.3g} now, {believed} believed, {rate:+.2g} a step: corrected"
+                )
         return said

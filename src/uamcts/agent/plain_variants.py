@@ -60,24 +60,19 @@ class PlainVariants:
         simulator = self.simulator.with_parameters(values)
         return simulator if residual is None else ResidualSimulator(simulator, residual)
 
-    def use(self, variant: Any) -> None:
-        """Plans in this variant of the simulator from now on."""
+    def use(self, variant: Any, drifting: bool = False) -> None:
+        """Plans in this variant of the simulator from now on; `drifting` if it follows a world that changes."""
         self._variant = variant
         if self.patched is not None:
-            self.patched.set_model(variant)
-
-    def follow(self, variant: Any) -> None:
-        """Plans in a variant that differs little from the one before, so that facts need not be compared with it."""
-        self._variant = variant
-        if self.patched is not None:
-            self.patched.follow(variant)
+            self.patched.set_model(variant, drifting)
 
     def trials(
-        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
-    ) -> PlainTrials:
-        """What was seen, for fits of parameters."""
-        if self.deterministic or self.patched is None:
-            times, sure = experience.column("times"), self.deterministic
+        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float,
+        latest: bool = False,
+    ) -> PlainTrials:  # fmt: skip
+        """What was seen, for fits of parameters; `latest`: of random outcomes only the latest one of each row."""
+        if self.deterministic or latest or self.patched is None:
+            times, sure = experience.column("times"), self.deterministic or latest
             seen = [
                 Sighting(one[0], one[1], one[2], experience.outcome("real", row), 1 if sure else int(times[row]))
                 for one, row in zip(raw, rows, strict=True)
@@ -120,7 +115,7 @@ class PlainVariants:
         return float(reward), bool(over)
 
     def feature_names(self, state: Any) -> list[str]:
-        """What the features of a state are called: by the simulator, or by their places; nothing if they are computed."""
+        """What the features of a state are called, by the simulator or by place; nothing if the user computes them."""
         own, features = tuple(getattr(self.simulator.owner, "feature_names", ())), self.features(state)
         if own and len(own) == features.size:
             return [str(name) for name in own]

@@ -49,7 +49,9 @@ class _Path(NamedTuple):
     rates: dict[str, float]
 
 
-def fit_drift(trials: Trials, choice: Choice, steps: np.ndarray, next_step: int, start: dict[str, float]) -> Drift | None:
+def fit_drift(
+    trials: Trials, choice: Choice, steps: np.ndarray, next_step: int, start: dict[str, float]
+) -> Drift | None:
     """Fits drifting parameters; None if they explain no more than the constant values `start`.
 
     Args:
