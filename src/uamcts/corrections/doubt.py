@@ -30,12 +30,13 @@ FACTOR, DEVIATIONS = 12.0, 3.0
 """An error is above the usual one if it exceeds the median so many times, and by so many deviations of logarithms."""
 NEIGHBOURS, REACH = 5, 1.0
 """How many of the nearest transitions, and how far away, must agree that one is doubtful."""
-SCATTERED, MOSTLY = 0.5, 0.75
-"""Errors are scattered if fewer of their nearest neighbours are wrong as well; one then counts where so many are."""
+SCATTERED, AROUND = 0.5, 16
+"""Errors are scattered if fewer of their nearest neighbours are wrong as well. One then counts where more of so many
+around it are wrong than chance explains."""
 MOST_LEVELS = 5000
 """Places whose doubt is kept, so that states that recur are looked up."""
-FEWEST = 6
-"""Transitions from which one can tell what is usual."""
+FEWEST, FEWEST_SCATTERED = 6, 3
+"""Transitions from which one can tell what is usual, and errors from which one can tell whether they are scattered."""
 MOST_DOUBTFUL = 0.5
 """Where a larger share of transitions is doubtful, doubt has nothing to choose between."""
 SMALLEST_OF_STATE, SMALLEST_OF_REST = 1e-4, 1e-3
@@ -88,13 +89,10 @@ def doubtful(seen: Evidence, slips: float) -> np.ndarray:
     if max(usual) > 0.0 and found.any():
         found &= _supported(seen, points, found, 0.5)
     once = found & (seen.times == 1)
-    if once.sum() >= FEWEST and _is_scattered(seen, points, found, once):
-        found &= ~once | _supported(seen, points, found, MOSTLY)
+    if once.sum() >= FEWEST_SCATTERED and _is_scattered(seen, points, found, once):
+        found &= ~once | _is_concentrated(seen, points, found, once)
     if slips > 0.0:
-        share = np.clip(seen.deviations / np.maximum(seen.times, 1), 1e-9, 1 - 1e-9)
-        slips = min(slips, 0.5)
-        distance = share * np.log(share / slips) + (1 - share) * np.log((1 - share) / (1 - slips))
-        found &= (share > slips) & (seen.times * distance > -math.log(ALONE))  # Chernoff's bound on the binomial tail
+        found &= _exceeds(seen.deviations, seen.times, min(slips, 0.5), ALONE)
     if len(found) >= 20 and found.mean() > MOST_DOUBTFUL:
         return np.zeros(len(found), bool)
     return found
@@ -108,11 +106,21 @@ def _supported(seen: Evidence, points: np.ndarray, found: np.ndarray, share: flo
         like = same[found[same]]
         close = _squares(points, like, like) <= REACH**2
         rows = like[close.sum(axis=1) >= 2]  # the others stand alone
-        apart = _squares(points, rows, same)
-        apart[apart > REACH**2] = np.inf
-        nearest = np.argsort(apart, axis=1, kind="stable")[:, :NEIGHBOURS]
-        near = np.take_along_axis(apart, nearest, axis=1) < np.inf
-        answer[rows] = (near & found[same[nearest]]).sum(axis=1) >= np.maximum(2, share * near.sum(axis=1))
+        nearest, near = _nearest(points, rows, same, NEIGHBOURS)
+        answer[rows] = (near & found[nearest]).sum(axis=1) >= np.maximum(2, share * near.sum(axis=1))
+    return answer
+
+
+def _is_concentrated(seen: Evidence, points: np.ndarray, found: np.ndarray, once: np.ndarray) -> np.ndarray:
+    """Which transitions lie where more are wrong than elsewhere, by more than chance explains for so many."""
+    answer = np.zeros(len(found), bool)
+    for action in np.unique(seen.actions[once]):
+        same = np.flatnonzero(seen.actions == action)
+        rows = same[once[same]][-COMPARED:]
+        nearest, near = _nearest(points, rows, same, AROUND + 1)
+        wrong = (near & found[nearest])[:, 1:].sum(axis=1)  # the first is itself
+        rate = float(np.clip(found[same].mean(), 1e-3, 1 - 1e-3))
+        answer[rows] = _exceeds(wrong, near[:, 1:].sum(axis=1), rate, ALONE / len(rows))
     return answer
 
 
@@ -128,7 +136,21 @@ def _is_scattered(seen: Evidence, points: np.ndarray, found: np.ndarray, once: n
             apart = _squares(points, rows, same)
             apart[same == rows[:, None]] = np.inf
             wrong = np.append(wrong, found[same[np.argmin(apart, axis=1)]])
-    return len(wrong) >= FEWEST and float(np.mean(wrong)) < SCATTERED
+    return len(wrong) >= FEWEST_SCATTERED and float(np.mean(wrong)) < SCATTERED
+
+
+def _exceeds(hits: np.ndarray, times: np.ndarray, rate: float, level: float) -> np.ndarray:
+    """Whether there are more hits than a rate explains: Chernoff's bound on the binomial tail is below a level."""
+    share = np.clip(hits / np.maximum(times, 1), 1e-9, 1 - 1e-9)
+    distance = share * np.log(share / rate) + (1 - share) * np.log((1 - share) / (1 - rate))
+    return np.asarray((share > rate) & (times * distance > -math.log(level)))
+
+
+def _nearest(points: np.ndarray, rows: np.ndarray, same: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The transitions nearest to each of some, itself first, [rows, count], and whether they are within reach."""
+    apart = _squares(points, rows, same)
+    order = np.argsort(np.where(same == rows[:, None], -1.0, apart), axis=1, kind="stable")[:, :count]
+    return same[order], np.take_along_axis(apart, order, axis=1) <= REACH**2
 
 
 def _squares(points: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
