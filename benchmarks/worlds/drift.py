@@ -53,19 +53,15 @@ def pendulum_mass_changes() -> Setting:
 
 
 class Drifting(World):
-    """A world whose simulator changes at every step of an episode; the planner that is told plans in it as it is now.
+    """A world whose simulator changes at every step; the planner that is told plans in it as it is now.
 
-    `change` is a function of the simulator and of the steps since the start of the episode.
+    `change` is a function of the simulator and of the steps since the beginning.
     """
 
     def __init__(self, simulator: Any, start: Any, change: Callable[[Any, int], None]) -> None:
         super().__init__(simulator, start)
         self.change, self.steps = change, 0
-
-    def reset(self, seed: int) -> Any:
-        self.steps = 0
-        self.change(self.simulator, 0)
-        return super().reset(seed)
+        change(simulator, 0)
 
     def step(self, action: int) -> Any:
         found = super().step(action)
@@ -75,7 +71,7 @@ class Drifting(World):
 
 
 def drifting(make: Callable[[], Any], start: Any, change: Callable[[Any, int], None]) -> Setting:
-    """The setting of a simulator that is right at the start of every episode."""
+    """The setting of a simulator that is right at the beginning."""
     world = Drifting(make(), start, change)
     return Setting(make(), [world.simulator], [world])
 
@@ -90,11 +86,12 @@ def lose_force(pole: CartPole, steps: int) -> None:
 
 
 def gain_current(boat: Boat, steps: int) -> None:
-    boat.current_x, boat.current_y = -0.01 * steps, 0.02 * steps
+    share = min(steps / 120, 1.0)
+    boat.current_x, boat.current_y = -0.2 * share, 0.25 * share
 
 
 def become_slippery(lake: Lake, steps: int) -> None:
-    lake.p = max(0.95 - 0.01 * steps, 0.35)
+    lake.p = max(0.95 - 0.002 * steps, 0.35)
 
 
 ONE_LIFE = {**BALANCE, "episodes": 1, "longest": 400}
@@ -110,7 +107,7 @@ def pole_force_drifts() -> Setting:
     return drifting(CartPole, upright, lose_force)
 
 
-@world("current_drifts", "a current that grows at every step of an episode, from 0", **SAIL)
+@world("current_drifts", "a current that grows at every step, from 0", **SAIL)
 def current_drifts() -> Setting:
     return drifting(Boat, quay, gain_current)
 
