@@ -1,4 +1,4 @@
-"""What residuals are fitted to: the latest transitions beside what the simulator predicts, parameters fitted or not."""
+"""What residuals are fitted to: the latest transitions beside what the simulator predicts of them."""
 
 from __future__ import annotations
 
