@@ -91,7 +91,7 @@ def gain_current(boat: Boat, steps: int) -> None:
 
 
 def become_slippery(lake: Lake, steps: int) -> None:
-    lake.p = max(0.95 - 0.002 * steps, 0.35)
+    lake.p = max(0.95 - 0.01 * steps, 0.35)
 
 
 ONE_LIFE = {**BALANCE, "episodes": 1, "longest": 400}
