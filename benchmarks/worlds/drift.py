@@ -8,7 +8,6 @@ from typing import Any
 from boat import Boat
 from closing_street import CLOSED, START, Streets
 from heavy_pendulum import Pendulum
-from slippery_lake import Lake
 from worlds_apart import World
 
 from worlds.pendulums import BUDGET as SWING
@@ -90,10 +89,6 @@ def gain_current(boat: Boat, steps: int) -> None:
     boat.current_x, boat.current_y = -0.2 * share, 0.25 * share
 
 
-def become_slippery(lake: Lake, steps: int) -> None:
-    lake.p = max(0.95 - 0.01 * steps, 0.35)
-
-
 ONE_LIFE = {**BALANCE, "episodes": 1, "longest": 400}
 
 
@@ -110,9 +105,3 @@ def pole_force_drifts() -> Setting:
 @world("current_drifts", "a current that grows at every step, from 0", **SAIL)
 def current_drifts() -> Setting:
     return drifting(Boat, quay, gain_current)
-
-
-@world("slip_drifts", "a lake that becomes more slippery at every step", episodes=12, iterations=100, rollouts=1,
-       depth=50, gamma=0.98, longest=100)  # fmt: skip
-def slip_drifts() -> Setting:
-    return drifting(lambda: Lake(0.95), (0, 0), become_slippery)
