@@ -75,6 +75,7 @@ class Corrector(CorrectorFiles):
         self.feature_names: tuple[str, ...] = ()
         """What the numbers of a state are called in reports."""
         self._variants: dict[str, Any] = {}
+        self._drift_score: float | None = None
 
     def copy(self, planner: CorrectedPlanner) -> Corrector:
         """A copy that goes on by itself."""
@@ -92,12 +93,16 @@ class Corrector(CorrectorFiles):
         name = self.in_use if name is None else name
         if name not in self._variants:
             values = self.fit.values if self.fit is not None and name in ("parameters", "both") else {}
+            if name == "drift" and self.drift is not None:
+                values = self.drift.at_step(self.now + 1)
             self._variants[name] = self.planner.variant(values, self.residuals.get(name))
         return self._variants[name]
 
     def withdraw(self) -> None:
         """Gives up the corrections in use for good: the simulator fails with them."""
         names = self.fit.values if self.in_use in ("parameters", "both") and self.fit is not None else ()
+        if self.in_use == "drift" and self.drift is not None:
+            names, self.drift = self.drift.values, None
         self.refuse(names, self.in_use in ("residual", "both"))
         self.fit = None if names else self.fit
         self.residuals = (
@@ -116,6 +121,7 @@ class Corrector(CorrectorFiles):
                 state, action, real, outcome, self.variant(name), measure, scales, self.floor
             )
         self.referee.add(scores, errors)
+        self._drift_score = scores.get("drift")
         if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
             self._unexplained += 1
         self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]
@@ -125,6 +131,8 @@ class Corrector(CorrectorFiles):
         if not self.active:
             return False
         step, before = experience.steps, self._model()
+        self.now = step
+        self._variants.pop("drift", None)
         suspected = self._suspects_change(step)
         surprised = self._unexplained >= self._bearable and self.planner.deterministic
         fits = suspected or ((step >= self._next or surprised) and not self._explained())
@@ -134,7 +142,10 @@ class Corrector(CorrectorFiles):
             wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
             self._next = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
             self._fit(experience, measure)
+        self._follow_drift(experience, measure, self._drift_score)
         self.in_use = self._choose()
+        if self.in_use == "drift" and before[0] != "drift":
+            self.drifts_since = step
         self._confirm_change(step)
         changed = bool(self._model() != before)
         if fits and surprised:
@@ -222,6 +233,8 @@ class Corrector(CorrectorFiles):
                     vector = np.array([list(self.fit.values.values())])
                     losses = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen)))
                     exact = bool(np.mean(losses <= math.log(10 * self.floor)) > 0.9)
+        if not exact and self.planner.deterministic:
+            self._propose_drift(experience, measure)
         if not exact and not self._suspected:
             self._fit_residuals(experience)
         self._variants = {}
@@ -275,6 +288,8 @@ class Corrector(CorrectorFiles):
                 around = f" ({low:.3g} to {high:.3g})" if high - low > 5e-3 * max(abs(value), 1e-9) else ""
                 also = f"; {' or '.join(self.fit.instead)} would explain the same" if self.fit.instead else ""
                 said.append(f"{name} is about {value:.4g}{around}, not {self.choice.believed[name]:g}: corrected{also}")
+        if self.in_use == "drift":
+            said += self._describe_drift()
         if self.in_use in ("residual", "both"):
             residual = self.residuals[self.in_use]
             words = residual.describe(self.feature_names)

@@ -37,9 +37,9 @@ class FittedDoubt(NamedTuple):
 
 def fit_doubt(experience: Experience, measure: Measure, since: int) -> FittedDoubt:
     """Balls around the transitions that are doubtful, as the world is since its last change."""
-    if not experience.count:
-        return FittedDoubt(None)
     order = experience.latest(experience.count, since)
+    if not order.size:
+        return FittedDoubt(None)
     evidence = experience.evidence(measure, order)
     wrong = doubtful(evidence, experience.slips)
     inputs, actions = (experience.column(name)[order] for name in ("inputs", "action"))
@@ -49,9 +49,8 @@ def fit_doubt(experience: Experience, measure: Measure, since: int) -> FittedDou
 
 def doubtful_errors(experience: Experience, measure: Measure, since: int) -> np.ndarray:
     """The observed U of every transition that is doubtful, 0 for the others."""
-    errors = np.zeros(experience.count)
-    if experience.count:
-        order = experience.latest(experience.count, since)
+    errors, order = np.zeros(experience.count), experience.latest(experience.count, since)
+    if order.size:
         found = order[doubtful(experience.evidence(measure, order), experience.slips)]
         errors[found] = experience.uncertainties(measure)[found]
     return errors

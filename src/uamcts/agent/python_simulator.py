@@ -25,6 +25,7 @@ import numpy as np
 from uamcts.agent.identity import Identity
 from uamcts.agent.state_vectors import flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
+from uamcts.corrections.links import WITH, resolve
 from uamcts.corrections.mixture import KINDS, model_kind
 from uamcts.corrections.parameters import find_parameters, with_values
 from uamcts.errors import SimulatorError
@@ -85,6 +86,7 @@ class PythonSimulator:
         for argument, given in {**offered, "accept": self._accept}.items():
             function(argument, given, "of a state")
         self.whole, self._normalises = Identity(), False
+        self._parameters: dict[str, float] | None = None
         legal = getattr(owner, "legal_actions", None)
         function("legal_actions", legal, "of a state")
         if legal is not None:
@@ -93,12 +95,16 @@ class PythonSimulator:
     @property
     def parameters(self) -> dict[str, float]:
         """The numbers in the simulator that may be off, and their believed values."""
-        return {} if self.owner is None else find_parameters(self.owner)
+        if self._parameters is None:
+            self._parameters = {} if self.owner is None else find_parameters(self.owner)
+        return self._parameters
 
     def with_parameters(self, values: Mapping[str, float], laboratory: Any = None) -> PythonSimulator:
         """This simulator with other values of parameters; trials use a `laboratory`, a copy of the user's object."""
         if not values and laboratory is None:
             return self
+        if any(WITH in name for name in values):
+            values = resolve(values, self.parameters)
         owner = with_values(self.owner if laboratory is None else laboratory, values)
         twin = copy.copy(self)
         twin.call, twin._normalises = getattr(owner, self.kind), bool(values)

@@ -16,6 +16,7 @@ from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, mix, model_kind, predicted_outcomes
 from uamcts.corrections.python_facts import (
     DETERMINISTIC,
+    DRIFTING,
     MOST_FACTS,
     MOST_UNMET,
     NOISY,
@@ -70,6 +71,7 @@ class PatchedModel:
         self.model: Any = model
         self.num_actions = model.num_actions
         self.key = key if key is not None else lambda state: state
+        self.drifting = False
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
         self.most = most
         self.facts: dict[tuple[Hashable, int], Fact] = {}
@@ -194,10 +196,10 @@ class PatchedModel:
         else:
             self.journal.put(self._contradicting, place, fact.due)
 
-    def set_model(self, model: Any) -> None:
-        """Corrects another model from now on, which is of the same kind."""
-        self.model, self._planned = model, {}
-        if self.kind == "step":
+    def set_model(self, model: Any, drifting: bool = False) -> None:
+        """Corrects another model from now on, which is of the same kind; `drifting` if it changes at every step."""
+        self.model, self._planned, self.drifting = model, {}, drifting
+        if self.kind == "step" and not drifting:
             for place, fact in list(self.facts.items())[-CHECKED:]:
                 after, reward, over = fact.most_frequent()
                 agrees = holds_possible(model, fact.state, place[1], (self.key(after), over, reward), self.key)
@@ -217,7 +219,7 @@ class PatchedModel:
         """What the model predicts and what was seen."""
         believed, counts = predicted_outcomes(self.model, fact.state, action), list(fact.outcomes.values())
         if self.kind != "step":
-            return mix(believed, counts, self.key, self.kind, self.prior_weight)
+            return mix(believed, counts, self.key, self.kind, self.prior_weight * (DRIFTING if self.drifting else 1.0))
         total = sum(count.times for count in counts)
         known = {(self.key(state), bool(over)) for _, (state, _, over) in believed}
         chance = self.noisy or (self.pays_by_chance and known == fact.outcomes.keys())

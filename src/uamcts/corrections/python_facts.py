@@ -19,6 +19,8 @@ PATIENCE = 1000
 """After how many transitions a fact that contradicts the model is tried again; twice as many every time it holds."""
 CHANGE = 0.02
 """A transition has changed if its latest outcomes are less probable than this as chance."""
+DRIFTING = 100.0
+"""A random model that follows a drift is worth so many times as much: most facts were seen in another world."""
 DETERMINISTIC = 0.2
 """The share that a deterministic model keeps where what was seen once contradicts it, raised to the power of how often
 it was seen. So a way that is lost by a single slip is tried again if nothing else leads on, and else avoided."""
