@@ -100,8 +100,8 @@ class CompiledFacts(PatchedModel):
     def judge(self, place: Place, predicted: tuple[Hashable, float, bool]) -> None:
         """Takes note of whether a fact is what another model predicts."""
         fact = self.facts[place]
-        after, reward, over = fact.most_frequent()
-        agrees = (self.key(after), reward, over) == predicted
+        key, over = kind = fact.most_frequent_kind
+        agrees = (key, fact.outcomes[kind].reward, over) == predicted
         if agrees == fact.agrees:
             return
         fact = replace(fact, agrees=agrees)

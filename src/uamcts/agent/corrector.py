@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
 from collections.abc import Sequence
@@ -12,15 +11,16 @@ import numpy as np
 
 from uamcts.agent.corrected_planner import CorrectedPlanner
 from uamcts.agent.corrector_files import CANDIDATES, CorrectorFiles
-from uamcts.agent.experience import Experience
-from uamcts.agent.measure import Measure, Outcome
+from uamcts.agent.experience import Experience, Row
+from uamcts.agent.measure import Measure
+from uamcts.agent.plain_trials import WORST
+from uamcts.agent.residual_rows import fit_residuals
 from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import MEMORY, RANDOM_MEMORY, Referee
-from uamcts.corrections.residual import Residual, wrap_differences
+from uamcts.corrections.residual import Residual
 from uamcts.corrections.trials import Fit
-from uamcts.errors import SimulatorError
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
@@ -28,8 +28,8 @@ FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
 FIRST_FIT, GROWTH = 5, 1.4
 """Fits come after so many transitions, then whenever there are so many times as many."""
-LONGEST_WAIT, LIFETIMES = 400, 20
-"""At the latest, one comes after so many, or a twentieth of all that were seen in this world, whichever is more."""
+LONGEST_WAIT, LIFETIMES = 400, 5
+"""At the latest, one comes after so many, or a fifth of all that were seen in this world, whichever is more."""
 SURPRISES, SURPRISING = 6, 2.5
 """One comes earlier after so many transitions that were predicted worse than usual, by so many nats."""
 LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
@@ -111,15 +111,21 @@ class Corrector(CorrectorFiles):
         self.referee.clear()
         self.in_use, self._variants, self._scores, self._suspected = "none", {}, (), 0
 
-    def judge(self, state: Any, action: Any, real: Any, outcome: Outcome, measure: Measure, scales: Any) -> None:
+    def judge(self, row: Row, real: Any, measure: Measure, scales: Any) -> None:
         """Lets every candidate predict a transition that none has learned from."""
         if not self.active:
             return
         scores, errors = {}, {}
+        known = {"none": (row.believed, row.own[0]), self.in_use: (row.used, row.own[1])}
         for name in self.candidates:
-            scores[name], errors[name] = self.planner.score(
-                state, action, real, outcome, self.variant(name), measure, scales, self.floor
-            )
+            if name in known and self.planner.deterministic:
+                predicted, own = known[name]
+                errors[name] = measure.error(row.real, predicted, scales, own)
+                scores[name] = math.log(min(errors[name], WORST) + self.floor)
+            else:
+                scores[name], errors[name] = self.planner.score(
+                    row.state, row.action, real, row.real, self.variant(name), measure, scales, self.floor
+                )
         self.referee.add(scores, errors)
         self._drift_score = scores.get("drift")
         if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
@@ -259,25 +265,8 @@ class Corrector(CorrectorFiles):
         if "residual" not in self.allowed or len(rows) < 8 or not self.planner.can_shift:
             return
         self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
-        columns = {name: experience.column(name)[rows] for name in ("features", "action", "real_features")}
-        believed = {"residual": [experience.column(f"believed_{name}")[rows] for name in ("features", "reward")]}
-        if self.fit is not None:
-            raw = [experience.raw[row] for row in rows]
-            with contextlib.suppress(SimulatorError):  # it may fail with these values
-                believed["both"] = list(self.planner.predict_next(raw, self.planner.variant(self.fit.values, None)))
-        real_rewards = experience.column("real_reward")[rows]
-        for name, (predicted, rewards) in believed.items():
-            apart = wrap_differences(
-                columns["real_features"] - predicted, columns["features"], columns["real_features"]
-            )
-            paid = np.zeros(len(rows))
-            if not self.planner.judges_rewards:
-                paid = np.nan_to_num(real_rewards - rewards)
-                paid[np.abs(paid) <= 1e-6 * np.abs(rewards)] = 0.0  # rounding
-            differences = np.column_stack([apart, paid])
-            found = Residual.fit(columns["features"], columns["action"], differences, self.planner.num_actions)
-            if found is not None:  # else the one before stays, as long as the referee likes it
-                self.residuals = {**self.residuals, name: found}
+        found = fit_residuals(self.planner, experience, rows, None if self.fit is None else self.fit.values)
+        self.residuals = {**self.residuals, **found}  # without a new one, the one before stays, if the referee likes it
 
     def sentences(self) -> list[str]:
         """What is corrected and why, in plain words."""

@@ -41,10 +41,11 @@ def fit_doubt(experience: Experience, measure: Measure, since: int) -> FittedDou
     if not order.size:
         return FittedDoubt(None)
     evidence = experience.evidence(measure, order)
-    wrong = doubtful(evidence, experience.slips)
+    usual = evidence.usual_errors
+    wrong = doubtful(evidence, experience.slips, usual)
     inputs, actions = (experience.column(name)[order] for name in ("inputs", "action"))
     found = Doubt.fit(inputs, actions, experience.uncertainties(measure)[order], wrong)
-    return FittedDoubt(found, evidence.usual_errors, None if found is None else found.table())
+    return FittedDoubt(found, usual, None if found is None else found.table())
 
 
 def doubtful_errors(experience: Experience, measure: Measure, since: int) -> np.ndarray:

@@ -16,6 +16,7 @@ such as an observation.
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeAlias
@@ -90,7 +91,8 @@ class PythonSimulator:
         legal = getattr(owner, "legal_actions", None)
         function("legal_actions", legal, "of a state")
         if legal is not None:
-            self.legal_actions = lambda state: self._legal(legal, state)
+            self.legal_actions = functools.partial(self._legal, legal)
+            self.legal_actions.checked = True  # type: ignore[attr-defined]
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -167,7 +167,7 @@ class SimulatorBackend(Comparing):
         explained = known or not self.corrector.allowed
         error = 0.0 if explained else self.measure.error(row.real, row.used, scales, row.own[1])
         self.alarm = self.alarm.add(error)
-        self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
+        self.corrector.judge(row, sample.actual, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
         self.paced = min(self.paced + 1, PACED) if known or self.paced >= PACED else 0  # once paced, always suspected
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):

@@ -75,14 +75,15 @@ class Evidence(NamedTuple):
         return usual_error(self.state_errors), usual_error(self.other_errors)
 
 
-def doubtful(seen: Evidence, slips: float) -> np.ndarray:
+def doubtful(seen: Evidence, slips: float, usual: tuple[float, float] | None = None) -> np.ndarray:
     """Which transitions are wrong beyond what is usual in this world, bool [transitions].
 
     In a world that is predicted exactly, one error is proof. Where small errors are usual, a large one counts only
     together with others near it: at the edge of what is predicted, noise decides whether an episode ends. In a random
     world, a transition counts if it deviates more often than by chance; `slips` is how often transitions deviate.
+    `usual` are `seen.usual_errors`, where they are known already.
     """
-    usual, (points, _, _) = seen.usual_errors, standardise(seen.points)
+    usual, (points, _, _) = usual or seen.usual_errors, standardise(seen.points)
     found = seen.state_errors > max(usual[0], SMALLEST_OF_STATE)
     found |= seen.other_errors > max(usual[1], SMALLEST_OF_REST)
     if max(usual) > 0.0 and found.any():

@@ -201,8 +201,9 @@ class PatchedModel:
         self.model, self._planned, self.drifting = model, {}, drifting
         if self.kind == "step" and not drifting:
             for place, fact in list(self.facts.items())[-CHECKED:]:
-                after, reward, over = fact.most_frequent()
-                agrees = holds_possible(model, fact.state, place[1], (self.key(after), over, reward), self.key)
+                kind: Any = fact.most_frequent_kind
+                outcome = (*kind, fact.outcomes[kind].reward)
+                agrees = holds_possible(model, fact.state, place[1], outcome, self.key)
                 if agrees != fact.agrees:
                     self._store(place, replace(fact, agrees=agrees))
 
@@ -246,7 +247,9 @@ class PatchedModel:
 
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
-        planned = None if self.glance.excludes(state) else self.plans_with(state, action)
+        if self.glance.excludes(state):
+            return self.model.step(state, action)  # type: ignore[no-any-return]
+        planned = self.plans_with(state, action)
         if isinstance(planned, Mixture):
             return self.facts[self._place(state, action)].most_frequent()
         return self.model.step(state, action) if planned is None else planned  # type: ignore[no-any-return]
