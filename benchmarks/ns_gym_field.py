@@ -57,7 +57,7 @@ def make_world(name, level, steps):
     return wrappers.NSClassicControlWrapper(env, {"masspole": gain}, **options)
 
 
-WORLDS = {"FrozenLake": 100, "CliffWalking": 100, "Bridge": 50, "CartPole": 300}
+WORLDS = {"FrozenLake": 100, "Bridge": 50, "CartPole": 300, "CliffWalking": 60}
 """The time limit of each world."""
 
 
@@ -188,8 +188,8 @@ def main():
     parser.add_argument("--worlds", nargs="+", default=list(WORLDS), choices=WORLDS)
     parser.add_argument("--agents", nargs="+", default=["uamcts.Agent", "NS-Gym's MCTS"])
     parser.add_argument("--levels", nargs="+", default=list(LEVELS), choices=LEVELS)
-    parser.add_argument("--episodes", type=int, default=10)
-    parser.add_argument("--simulations", type=int, default=50, help="for a move")
+    parser.add_argument("--episodes", type=int, default=8)
+    parser.add_argument("--simulations", type=int, default=25, help="for a move")
     parser.add_argument("--steps", type=int, help="the time limit, if it is less than the world's")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()

@@ -131,25 +131,27 @@ class PolePlanner(eqx.Module):
         iterations: Of a search.
         depth: Moves of a rollout, at most.
         gamma: The discount of the search.
-        c: How much it explores; values are steps, and not scaled.
+        c: How much it explores; values are steps, and not scaled. None: our own search, with its defaults.
         alpha: The weight of the stale plan: 0 is MCTS, 1 the plan alone.
-        stale: That plan, and the pole it was computed for.
+        stale: That plan.
     """
 
     iterations: int = eqx.field(default=100, static=True)
     depth: int = eqx.field(default=50, static=True)
     gamma: float | jax.Array = 0.999
-    c: float | jax.Array = 15.0
+    c: float | jax.Array | None = 15.0
     alpha: float | jax.Array = 0.0
     stale: StalePlan | None = None
 
     def act(self, key: jax.Array, state: jax.Array, believed: Pole) -> jax.Array:
         """The action it takes, if it believes the pole to be this one."""
+        plain: dict[str, Any] = {"rules": "trust"} if self.c is None else {"rules": "pseudocode", "c": self.c, **OFF}
         config = SearchConfig(
-            rules="pseudocode", iterations=self.iterations, rollouts=1, depth=self.depth, tree_depth=64, c=self.c,
-            gamma=self.gamma, **OFF,
-        )  # fmt: skip
+            iterations=self.iterations, rollouts=1, depth=self.depth, tree_depth=64, gamma=self.gamma, **plain
+        )
         found = search(key, state, lambda state, action: push(state, action, believed), None, config, num_actions=2)
+        if self.c is None:
+            return found.action
         values = jnp.where(found.visits > 0, found.values, -jnp.inf)
         if self.stale is not None:
             values = self.alpha * self.stale.values(state, Pole()) + (1 - self.alpha) * values

@@ -22,9 +22,9 @@ class FieldExperiment(Experiment):
     """Episodes that choose a planner's setting."""
     learner_episodes: int = 500
     """Episodes of planners that learn, which search at every move."""
-    agent_episodes: int = 500
+    agent_episodes: int = 150
     """Episodes of `uamcts.Agent`, which are played one after the other."""
-    agent_block: int = 100
+    agent_block: int = 25
     """How many of them are a unit."""
 
 
@@ -64,13 +64,15 @@ def _cells(
     )  # fmt: skip
 
 
-def _pole_cells(family: str, title: str, cells: dict[float, tuple[PoleWorld, int]]) -> tuple[FieldExperiment, ...]:
-    """Cells of cart poles, by level: worlds and iterations."""
+def _pole_cells(
+    family: str, title: str, cells: dict[float, tuple[PoleWorld, int]], *more: str
+) -> tuple[FieldExperiment, ...]:
+    """Cells of cart poles, by level: worlds and iterations; `more` are further planners."""
     return tuple(
         FieldExperiment(
             f"{family}_{level:g}".replace(".", ""), title, "cart_pole", family=family, level=level, world=world,
-            iterations=iterations, planners=POLE_PLANNERS, episodes=100, tuning_episodes=20, agent_episodes=40,
-            agent_block=5,
+            iterations=iterations, planners=(*POLE_PLANNERS, *more), episodes=100, tuning_episodes=20,
+            agent_episodes=40, agent_block=5,
         )
         for level, (world, iterations) in cells.items()
     )  # fmt: skip
@@ -91,7 +93,7 @@ OLD = "Planners believe p = 0.7 and live for one episode of at most 100 steps."
 ROBUST = "Robust-Power-UCT (Dam et al., ICML 2025), Table 4: 4,000 rollouts a move"
 LAKE = GridWorld("4x4", 0.7, 0.7, 0.998)
 SLIPPERY = GridWorld("4x4", 0.1, 0.1, 0.99, "anywhere", (1.0, 0.0, 0.0), share=True)
-FEW = {"learner_episodes": 150}
+FEW = {"learner_episodes": 150, "agent_episodes": 50}
 GRAVITIES, SIMULATIONS = (9.8, 20.0, 50.0, 500.0), (50.0, 100.0, 300.0)
 POLE = (
     "Steps until the pole falls, at most 1,000. Planners believe CartPole-v1's own numbers, and search with random "
@@ -167,7 +169,8 @@ FIELD: dict[str, FieldFamily] = {
         "Cart pole that gains mass", f"The pole gains 0.1 of mass in every step, from 0.1. {POLE}", "simulations",
         "NS-Gym (Keplinger et al., NeurIPS 2025)",
         _columns(SIMULATIONS, MCTS_knows="758 694 657", MCTS_stale="148 150 149"),
-        _pole_cells("cartpole_mass", "Cart pole", {one: (PoleWorld(gain=0.1), int(one)) for one in SIMULATIONS}),
+        _pole_cells("cartpole_mass", "Cart pole", {one: (PoleWorld(gain=0.1), int(one)) for one in SIMULATIONS},
+                    "graph_told"),
     ),
 }  # fmt: skip
 """By name."""

@@ -32,11 +32,11 @@ NEARLY = "Plan, old model"
 """The lines that are computed and not measured, in worlds of a table and on cart poles."""
 STARTS = 200
 """Episodes of the plan for the old cart pole, whose steps are averaged."""
-BOLD = {"agent": "#d55e00", "ada_mcts": "#0072b2", "rats": "#009e73", "mcts": "#8a8a8a", "graph_told": "#cc79a7",
-        "bamcp": "#e69f00", "wasserstein": "#56b4e9", "mcts_told": "#cc79a7", "pa_mcts": "#e69f00"}  # fmt: skip
-"""Planners that a figure shows in colour; the others are in the table."""
-NOT_ON_GRIDS = ("mcts_told", "pa_mcts")
-"""Those that only figures of cart poles show."""
+GRID_COLOURS = {"agent": "#d55e00", "ada_mcts": "#0072b2", "rats": "#009e73", "mcts": "#8a8a8a",
+                "graph_told": "#cc79a7", "bamcp": "#e69f00", "wasserstein": "#56b4e9"}  # fmt: skip
+POLE_COLOURS = {"agent": "#d55e00", "mcts": "#8a8a8a", "mcts_told": "#0072b2", "graph_told": "#cc79a7",
+                "pa_mcts": "#e69f00"}  # fmt: skip
+"""Planners that a figure shows, and their colours; the others are in the table."""
 NOTE = (
     "Mean of the episodes and 95% interval. A planner that chooses a setting chose it for this cell, on other seeds. "
     "The exact plans know the time limit, and so do the agent and the exact learner."
@@ -190,21 +190,21 @@ def against_parameter(name: str, cells: Cells) -> Figure:
         axes.minorticks_off()
     for (title, values), dash in zip(bounds.items(), ("-", (0, (4, 2)))[-len(bounds) :], strict=True):
         axes.plot(levels, values, color=style.INK, linewidth=2.0, linestyle=dash, label=title)
-    shown = [key for key in BOLD if family.is_exact == (key not in NOT_ON_GRIDS) or key in ("agent", "mcts")]
-    for key in shown:
+    colours = GRID_COLOURS if family.is_exact else POLE_COLOURS
+    for key, colour in colours.items():
         rows = {_level(cell): cells[cell][key] for cell in cells if key in cells[cell]}
         if rows:
             mean = [row["mean"] for row in rows.values()]
             lengths = np.array([style.error_lengths(row) for row in rows.values()])[:, :, 0].T
             strong = {"linewidth": 2.6, "zorder": 4} if key == "agent" else {"linewidth": 1.4}
             style.draw_band(
-                axes, list(rows), mean, mean - lengths[0], mean + lengths[1], color=BOLD[key], marker="o", markersize=5,
+                axes, list(rows), mean, mean - lengths[0], mean + lengths[1], color=colour, marker="o", markersize=5,
                 label=PLANNERS[key].title, **strong,
             )  # fmt: skip
     for title, column in family.published.items():
-        for key in (key for key in shown if PLANNERS[key].published == title):
+        for key in (key for key in colours if PLANNERS[key].published == title):
             axes.plot(
-                list(column), list(column.values()), color=BOLD[key], marker="x", linestyle="none",
+                list(column), list(column.values()), color=colours[key], marker="x", linestyle="none",
                 label=f"{title}, published",
             )  # fmt: skip
     style.legend_below(axes, 3)

@@ -89,9 +89,10 @@ def _play_pole(unit: FieldUnit, world: PoleWorld, setting: float, progress: Call
         return play_pole_agent(
             starts, change, world.steps, unit.iterations, world.depth, world.gamma, seed + unit.first, progress
         )
-    c, alpha = (world.usual("mcts"), setting) if unit.planner == "pa_mcts" else (setting, 0.0)
-    stale = StalePlan.of(Pole()) if unit.planner == "pa_mcts" else None
-    planner = PolePlanner(unit.iterations, world.depth, world.gamma, c, alpha, stale)
+    mixed = unit.planner == "pa_mcts"
+    c = world.usual("mcts") if mixed else None if unit.planner == "graph_told" else setting
+    stale = StalePlan.of(Pole()) if mixed else None
+    planner = PolePlanner(unit.iterations, world.depth, world.gamma, c, setting if mixed else 0.0, stale)
     keys = jax.random.split(jax.random.key(seed), unit.episodes)
     return play_pole(keys, starts, planner, change, world.steps, PLANNERS[unit.planner].told)
 
