@@ -127,12 +127,12 @@ class Bridge(gymnasium.Env):
 
 def test_an_environment_with_a_table_of_its_own_is_planned_in_by_that_table():
     """Told nothing, the agent sees that moves go the other way round, and turns round."""
-    agent = uamcts.gym.NsGymAgent(iterations=60, gamma=0.9)
+    agent = uamcts.gym.NsGymAgent(iterations=60, gamma=0.9, parameters=["success_rate"])
     table = bare_environment(Bridge(0.9))
     table.reset(seed=0)
     assert table.step(1)[0] == 2
     assert agent.act({"state": 1, "relative_time": 0}, Bridge(0.9)) == 1
-    for time in range(1, 30):
+    for time in range(1, 10):
         agent.act({"state": 1, "relative_time": 2 * time}, Bridge(0.9))
         agent.finish({"state": 0}, -1.0, True) if agent._last[1] == 1 else agent.finish({"state": 2}, 0.0, False)
     assert agent.act({"state": 1, "relative_time": 99}, Bridge(0.9)) == 0
