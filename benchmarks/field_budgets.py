@@ -154,9 +154,8 @@ def _words(row, timed):
 
 
 def draw(rows, folder):
-    """Scores against iterations of ADA-MCTS, and of all planners in equal time."""
+    """Scores against iterations of ADA-MCTS, where all cells were measured, and of all planners in equal time."""
     from uamcts.lab.experiments.field import FIELD
-    from uamcts.lab.experiments.field_worlds import PLANNERS
     from uamcts.lab.report import style
 
     iterated = [row for row in rows if " " not in row["budget"] and row["planner"] == "ada_mcts"]
@@ -164,12 +163,11 @@ def draw(rows, folder):
     figure, axes = style.new_axes("ADA-MCTS against its iterations", "iterations", words, (6.2, 4.2))
     for family, colour in (("lake", "#0072b2"), ("cliff", "#d55e00")):
         own = [row for row in iterated if row["cell"].startswith(family)]
-        every = set.intersection(
-            *({row["cell"] for row in own if row["budget"] == b} for b in {r["budget"] for r in own})
-        )
+        every = {row["cell"] for row in own}
         budgets = sorted({row["budget"] for row in own}, key=in_order)
-        means = [statistics.fmean(score(r) for r in own if r["budget"] == b and r["cell"] in every) for b in budgets]
-        axes.plot([int(b) for b in budgets], means, color=colour, marker="o", label=f"{family}, ours")
+        budgets = [one for one in budgets if {row["cell"] for row in own if row["budget"] == one} == every]
+        means = [statistics.fmean(score(row) for row in own if row["budget"] == one) for one in budgets]
+        axes.plot(list(map(int, budgets)), means, color=colour, marker="o", label=f"{family}, ours")
         published = FIELD[family].published["ADA-MCTS"]
         known = [score({"cell": name, "mean": published[find_cell(name).level]}) for name in every]
         axes.plot([30_000], [statistics.fmean(known)], color=colour, marker="x", linestyle="none",
@@ -177,17 +175,27 @@ def draw(rows, folder):
     axes.set_xscale("log")
     style.legend_below(axes, 2)
     style.save(figure, folder, "field_iterations")
-    timed = [row for row in rows if " " in row["budget"]]
-    figure, axes = style.new_axes("Equal time for a decision", "", words, (6.2, 4.2))
-    budgets = sorted({row["budget"] for row in timed}, key=in_order)
-    names = [name for name in PLANNERS if any(row["planner"] == name for row in timed)]
+    draw_times([row for row in rows if " " in row["budget"]], folder)
+
+
+def draw_times(rows, folder):
+    """Scores in equal time, of planners that were measured in all cells."""
+    from uamcts.lab.experiments.field_worlds import PLANNERS
+    from uamcts.lab.report import style
+
+    figure, axes = style.new_axes("Equal time for a decision", "score: 1 is the optimum", "", (6.2, 3.6))
+    budgets = sorted({row["budget"] for row in rows}, key=in_order)
+    found = {}
+    for row in rows:
+        found.setdefault((row["planner"], row["budget"]), []).append(score(row))
+    cells = len({row["cell"] for row in rows})
+    names = [name for name in reversed(PLANNERS) if len(found.get((name, budgets[0]), [])) == cells]
+    wide = 0.8 / len(budgets)
     for place, budget in enumerate(budgets):
-        own = [[score(r) for r in timed if r["planner"] == n and r["budget"] == budget] for n in names]
-        heights = [statistics.fmean(one) if one else float("nan") for one in own]
-        axes.bar([x + 0.4 * place - 0.2 for x in range(len(names))], heights, 0.38, label=f"{budget} of CPU time",
-                 color=("#9ecae1", "#08519c")[place % 2])  # fmt: skip
-    axes.set_xticks(range(len(names)), [PLANNERS[name].title.replace(", ", ",\n") for name in names], rotation=40,
-                    ha="right", fontsize=8)  # fmt: skip
+        means = [statistics.fmean(found.get((name, budget), [float("nan")])) for name in names]
+        places = [y - 0.4 + wide * (place + 0.5) for y in range(len(names))]
+        axes.barh(places, means, 0.9 * wide, label=f"{budget} of CPU time", color=("#56a0d3", "#08519c")[place % 2])
+    axes.set_yticks(range(len(names)), [PLANNERS[name].title for name in names])
     style.legend_below(axes, 2)
     style.save(figure, folder, "field_times")
 

@@ -67,12 +67,12 @@ def _cells(
 def _pole_cells(
     family: str, title: str, cells: dict[float, tuple[PoleWorld, int]], *more: str
 ) -> tuple[FieldExperiment, ...]:
-    """Cells of cart poles, by level: worlds and iterations; `more` are further planners."""
+    """Cells of cart poles, by level: worlds and iterations; `more` are further planners, where a search is small."""
     return tuple(
         FieldExperiment(
             f"{family}_{level:g}".replace(".", ""), title, "cart_pole", family=family, level=level, world=world,
-            iterations=iterations, planners=(*POLE_PLANNERS, *more), episodes=100, tuning_episodes=20,
-            agent_episodes=40, agent_block=5,
+            iterations=iterations, planners=(*POLE_PLANNERS, *(more if iterations <= 100 else ())), episodes=100,
+            tuning_episodes=20, agent_episodes=40, agent_block=5,
         )
         for level, (world, iterations) in cells.items()
     )  # fmt: skip

@@ -148,8 +148,9 @@ def _scores(found: Summary) -> dict[str, dict[str, float]]:
         cells = _cells(found.rows, name, set(found.declarations()))
         if cells:
             for line in field_table(name, cells)[1]:
-                if isinstance(line[-1].value, float) and not line[0].text.startswith("published"):
-                    scores.setdefault(line[0].text, {})[name] = line[-1].value
+                title = EXACT["stale"] if line[0].text == NEARLY else line[0].text
+                if isinstance(line[-1].value, float) and not title.startswith("published"):
+                    scores.setdefault(title, {})[name] = line[-1].value
     return scores
 
 
