@@ -241,3 +241,20 @@ def test_a_simulator_without_parameters_has_nothing_that_drifts():
     for number in range(30):
         agent.preload([((float(number),), 1, (number + 1.5 + 0.1 * number,), 0.0, False)])
     assert agent.backend.corrector.drift is None
+
+
+def test_numbers_of_known_environments_have_their_names():
+    import gymnasium
+
+    simulator = uamcts.Agent(gymnasium.make("CartPole-v1"), **SETTINGS).backend.planner
+    assert simulator.feature_names((0.0, 0.1, 0.2, 0.3)) == ["x", "x_dot", "theta", "theta_dot"]
+
+
+def test_features_of_a_jax_state_are_called_by_the_numbers_that_they_are():
+    def step(state, action):
+        return uamcts.Transition({**state, "x": state["x"] + 1.0}, jnp.float32(0.0), jnp.bool_(False))
+
+    example = {"clock": jnp.int32(0), "x": jnp.float32(0.0), "y": jnp.float32(0.0)}
+    simulator = uamcts.JaxSimulator(step, 2, example, features=lambda state: jnp.stack([state["y"], state["x"]]))
+    planner = uamcts.Agent(simulator, **SETTINGS).backend.planner
+    assert planner.feature_names(example) == ["state['y']", "state['x']"]

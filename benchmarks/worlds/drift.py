@@ -8,7 +8,6 @@ from typing import Any
 from boat import Boat
 from closing_street import CLOSED, START, Streets
 from heavy_pendulum import Pendulum
-from slippery_lake import Lake
 from worlds_apart import World
 
 from worlds.pendulums import BUDGET as SWING
@@ -53,19 +52,15 @@ def pendulum_mass_changes() -> Setting:
 
 
 class Drifting(World):
-    """A world whose simulator changes at every step of an episode; the planner that is told plans in it as it is now.
+    """A world whose simulator changes at every step; the planner that is told plans in it as it is now.
 
-    `change` is a function of the simulator and of the steps since the start of the episode.
+    `change` is a function of the simulator and of the steps since the beginning.
     """
 
     def __init__(self, simulator: Any, start: Any, change: Callable[[Any, int], None]) -> None:
         super().__init__(simulator, start)
         self.change, self.steps = change, 0
-
-    def reset(self, seed: int) -> Any:
-        self.steps = 0
-        self.change(self.simulator, 0)
-        return super().reset(seed)
+        change(simulator, 0)
 
     def step(self, action: int) -> Any:
         found = super().step(action)
@@ -75,7 +70,7 @@ class Drifting(World):
 
 
 def drifting(make: Callable[[], Any], start: Any, change: Callable[[Any, int], None]) -> Setting:
-    """The setting of a simulator that is right at the start of every episode."""
+    """The setting of a simulator that is right at the beginning."""
     world = Drifting(make(), start, change)
     return Setting(make(), [world.simulator], [world])
 
@@ -90,11 +85,8 @@ def lose_force(pole: CartPole, steps: int) -> None:
 
 
 def gain_current(boat: Boat, steps: int) -> None:
-    boat.current_x, boat.current_y = -0.01 * steps, 0.02 * steps
-
-
-def become_slippery(lake: Lake, steps: int) -> None:
-    lake.p = max(0.95 - 0.01 * steps, 0.35)
+    share = min(steps / 120, 1.0)
+    boat.current_x, boat.current_y = -0.2 * share, 0.25 * share
 
 
 ONE_LIFE = {**BALANCE, "episodes": 1, "longest": 400}
@@ -110,12 +102,6 @@ def pole_force_drifts() -> Setting:
     return drifting(CartPole, upright, lose_force)
 
 
-@world("current_drifts", "a current that grows at every step of an episode, from 0", **SAIL)
+@world("current_drifts", "a current that grows at every step, from 0", **SAIL)
 def current_drifts() -> Setting:
     return drifting(Boat, quay, gain_current)
-
-
-@world("slip_drifts", "a lake that becomes more slippery at every step", episodes=12, iterations=100, rollouts=1,
-       depth=50, gamma=0.98, longest=100)  # fmt: skip
-def slip_drifts() -> Setting:
-    return drifting(lambda: Lake(0.95), (0, 0), become_slippery)

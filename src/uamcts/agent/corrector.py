@@ -30,7 +30,7 @@ FIRST_FIT, GROWTH = 5, 1.4
 """Fits come after so many transitions, then whenever there are so many times as many."""
 LONGEST_WAIT, LIFETIMES = 400, 5
 """At the latest, one comes after so many, or a fifth of all that were seen in this world, whichever is more."""
-SURPRISES, SURPRISING = 6, 2.5
+SURPRISES, SURPRISING = 3, 2.5
 """One comes earlier after so many transitions that were predicted worse than usual, by so many nats."""
 LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
 """A change of the world is suspected if so many of the latest transitions are wrong, unlike those before them, of which
@@ -241,7 +241,7 @@ class Corrector(CorrectorFiles):
                     exact = bool(np.mean(losses <= math.log(10 * self.floor)) > 0.9)
         if not exact and self.planner.deterministic:
             self._propose_drift(experience, measure)
-        if not exact and not self._suspected:
+        if not exact:
             self._fit_residuals(experience)
         self._variants = {}
 

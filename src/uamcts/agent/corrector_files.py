@@ -128,5 +128,5 @@ class CorrectorFiles(Follower):
     def _parse_drift(self, values: dict[str, Any], rates: dict[str, Any], at: Any) -> Drift:
         if values.keys() != rates.keys() or not values.keys() <= self.choice.believed.keys():
             raise ValueError("its drift is of parameters that the simulator does not have")
-        numbers = ({name: real(name, number) for name, number in part.items()} for part in (values, rates))
-        return Drift(*numbers, whole("drift", at, 0))
+        here, speeds = ({name: real(name, number) for name, number in part.items()} for part in (values, rates))
+        return Drift(here, speeds, whole("drift", at, 0))

@@ -10,7 +10,8 @@ import numpy as np
 
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure, Scales
-from uamcts.corrections.doubt import Doubt, DoubtTable, doubtful
+from uamcts.corrections.doubt import Doubt, DoubtTable
+from uamcts.corrections.evidence import doubtful
 
 
 class FittedDoubt(NamedTuple):

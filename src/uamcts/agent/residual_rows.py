@@ -1,4 +1,4 @@
-"""What residuals are fitted to: the latest transitions beside what the simulator predicts, with and without parameters."""
+"""What residuals are fitted to: the latest transitions beside what the simulator predicts of them."""
 
 from __future__ import annotations
 

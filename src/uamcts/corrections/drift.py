@@ -133,7 +133,7 @@ class _DriftFit:
     def _along(self, names: list[str], values: np.ndarray, rates: np.ndarray) -> np.ndarray:
         """The values at every transition, [rows, names], within their bounds."""
         low, high = self._bounds(names, values)
-        return np.clip(values + self.ages[:, None] * rates, low, high).reshape(len(self.rows), len(names))
+        return np.asarray(np.clip(values + self.ages[:, None] * rates, low, high).reshape(len(self.rows), len(names)))
 
     def _bounds(self, names: list[str], values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of the user, or wide ones around where a parameter is now: a drift may lead anywhere."""

@@ -71,9 +71,8 @@ class PatchedModel:
         self.model: Any = model
         self.num_actions = model.num_actions
         self.key = key if key is not None else lambda state: state
-        self.drifting = False
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
-        self.most = most
+        self.most, self.drifting = most, False
         self.facts: dict[tuple[Hashable, int], Fact] = {}
         self.glance = Glance(key is None if own_keys is None else own_keys)
         self.journal = Journal()
@@ -202,8 +201,7 @@ class PatchedModel:
         if self.kind == "step" and not drifting:
             for place, fact in list(self.facts.items())[-CHECKED:]:
                 kind: Any = fact.most_frequent_kind
-                outcome = (*kind, fact.outcomes[kind].reward)
-                agrees = holds_possible(model, fact.state, place[1], outcome, self.key)
+                agrees = holds_possible(model, fact.state, place[1], (*kind, fact.outcomes[kind].reward), self.key)
                 if agrees != fact.agrees:
                     self._store(place, replace(fact, agrees=agrees))
 
