@@ -41,8 +41,11 @@ class Board(NamedTuple):
         return Board(top, names, colours.things(names), np.zeros(top.shape, bool) if wrong is None else wrong)
 
     def legend(self) -> list[tuple[str, str]]:
-        """The things on this board, by name and colour; things of one colour once, under their last name."""
-        seen = {self.colours[thing]: self.names[thing] for thing in np.unique(self.top[self.top >= 0])}
+        """The things on this board, by name and colour; things of one colour once, under their shortest name."""
+        seen: dict[str, str] = {}
+        for thing in np.unique(self.top[self.top >= 0]):
+            names = (self.names[thing], seen.get(self.colours[thing], self.names[thing]))
+            seen[self.colours[thing]] = min(names, key=len)
         return [(name.replace("_", " "), colour) for colour, name in seen.items()]
 
 

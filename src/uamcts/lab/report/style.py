@@ -19,7 +19,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from uamcts.colours import INK, LINE, OTHERS, PAPER, PLANNERS
+from uamcts.colours import INK, LINE, PAPER, PLANNERS
 from uamcts.lab.analysis.forms import Entry
 from uamcts.lab.analysis.selection import is_number
 from uamcts.lab.experiments.paper import IN_WORDS
