@@ -20,7 +20,8 @@ from uamcts.lab.report.style import (
     DASHES,
     MARKERS,
     SIZE,
-    add_tip,
+    add_points,
+    add_tips,
     describe_row,
     draw_band,
     dress,
@@ -28,7 +29,6 @@ from uamcts.lab.report.style import (
     exploration,
     legend_below,
     new_axes,
-    point_at,
     possible,
     use_log_scale,
 )
@@ -47,7 +47,7 @@ def offline(rows: Sequence[Entry], title: str, rules: str) -> Figure:
     for place, one in enumerate(chosen):
         colour, mean = PLANNERS.get(one.algorithm, OTHERS[3]), one.row["mean"]
         (bar,) = axes.bar(place, mean, width=0.66, color=colour)
-        add_tip(bar, f"{one.title}: {describe_row(one.row)}")
+        add_tips(bar, [f"{one.title}: {describe_row(one.row)}"])
         lengths = error_lengths(one.row)
         axes.errorbar(place, mean, yerr=lengths, color=INK, capsize=4, linewidth=1.2)
         above = max(mean + lengths[1][0], one.sweep["mean"] if one.sweep else mean)
@@ -94,8 +94,7 @@ def against_c(rows: Sequence[Entry], title: str, rules: str) -> Figure:
         x, y = zip(*sorted({(row["c"], row["mean"]) for row in same}), strict=True)
         number = dashes[one.algorithm] = dashes.get(one.algorithm, -1) + 1
         strong = one.algorithm == "combined" and number == 0
-        for point in zip(x, y, strict=True):
-            point_at(axes, *point, f"{one.title}: {point[1]:.2f} at c {exploration(point[0])}")
+        add_points(axes, x, y, [f"{one.title}: {mean:.2f} at c {exploration(c)}" for c, mean in zip(x, y, strict=True)])
         axes.plot(
             x, y, color=PLANNERS.get(one.algorithm, OTHERS[3]), marker=MARKERS.get(one.algorithm, "o"), label=one.title,
             linestyle=(0, (5, 2)) if one.algorithm in names.PLAIN else DASHES[number % len(DASHES)],

@@ -79,9 +79,9 @@ def possible(domain: str, quantity: str = "reward") -> tuple[float, float]:
     return (REWARDS if quantity == "reward" else STEPS).get(domain, (-math.inf, math.inf))
 
 
-def add_tip(artist: Artist, text: str) -> None:
-    """Makes an SVG show a text where a reader points at the artist."""
-    artist.set_gid(f"tip-{quote(text)}")
+def add_tips(artist: Artist, texts: Sequence[str]) -> None:
+    """Makes an SVG show texts where a reader points at an artist: one for a bar, one for each point of a scatter."""
+    artist.set_gid(f"tips-{quote(chr(10).join(texts))}")
 
 
 def save(figure: Figure, folder: Path, stem: str) -> str:
@@ -93,18 +93,26 @@ def save(figure: Figure, folder: Path, stem: str) -> str:
             nothing = ("Software",) if kind == "png" else ("Date", "Creator", "Format", "Type")
             figure.savefig(buffer, format=kind, dpi=DPI, metadata=dict.fromkeys(nothing))
             drawn[kind] = buffer.getvalue()
-    drawn["svg"] = _TIP.sub(_write_tip, drawn["svg"].decode()).encode()
+    drawn["svg"] = _write_tips(drawn["svg"].decode()).encode()
     folder.mkdir(parents=True, exist_ok=True)
     for kind, content in drawn.items():
         write_whole(folder / f"{stem}.{kind}", content)
     return drawn["svg"].decode()
 
 
-_TIP = re.compile(r'<g id="tip-([^"]*)">')
-
-
-def _write_tip(found: re.Match[str]) -> str:
-    return f'<g class="tip"><title>{escape(unquote(found[1]))}</title>'
+def _write_tips(svg: str) -> str:
+    """Turns the names that `add_tips` gives into titles of the shapes that follow."""
+    start, *parts = re.split(r'<g id="tips-([^"]*)">', svg)
+    for texts, rest in zip(parts[::2], parts[1::2], strict=True):
+        tips = iter(f'<g class="tip"><title>{escape(text)}</title>' for text in unquote(texts).split("\n"))
+        if "<use" in rest.partition("</g>")[0]:
+            count = unquote(texts).count("\n") + 1
+            start += "<g>" + re.sub(
+                "<use [^>]*/>", lambda use, tips=tips: f"{next(tips)}{use[0]}</g>", rest, count=count
+            )
+        else:
+            start += next(tips) + rest
+    return start
 
 
 def new_axes(title: str, xlabel: str, ylabel: str, size: tuple[float, float] = SIZE) -> tuple[Figure, Axes]:
@@ -170,15 +178,19 @@ def draw_band(axes: Axes, x: Curve, middle: Curve, low: Curve, high: Curve, **li
     x, middle, low, high = (np.asarray(part, np.float64)[every] for part in (x, middle, low, high))
     axes.plot(x, middle, **{"linewidth": 1.8, **line})
     axes.fill_between(x, low, high, color=line["color"], alpha=0.18, linewidth=0)
-    for place in np.unique(np.linspace(0, max(len(x) - 1, 0), min(len(x), TIPS)).astype(int)):
-        words = f"{line.get('label', '')}: {middle[place]:.4g} [{low[place]:.4g}, {high[place]:.4g}] at {x[place]:,.6g}"
-        point_at(axes, x[place], middle[place], words)
+    places = np.unique(np.linspace(0, max(len(x) - 1, 0), min(len(x), TIPS)).astype(int))
+    label = line.get("label", "")
+    words = [f"{label}: {middle[n]:.4g} [{low[n]:.4g}, {high[n]:.4g}] at {x[n]:,.6g}" for n in places]
+    add_points(axes, x[places], middle[places], words)
 
 
-def point_at(axes: Axes, x: float, y: float, text: str) -> None:
-    """Puts an invisible mark on a figure that shows a text where a reader points at it."""
-    if math.isfinite(x) and math.isfinite(y):
-        add_tip(axes.scatter([x], [y], s=90, alpha=0.0, linewidths=0), text)
+def add_points(axes: Axes, x: Curve, y: Curve, texts: Sequence[str]) -> None:
+    """Puts invisible marks on a figure that show texts where a reader points at them."""
+    known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if len(known):
+        marks = axes.scatter(np.asarray(x)[known], np.asarray(y)[known], s=90, alpha=0.0, linewidths=0)
+        marks.set_in_layout(False)
+        add_tips(marks, [texts[place] for place in known.tolist()])
 
 
 def use_log_scale(axis: Axis) -> None:
