@@ -67,13 +67,7 @@ def head(found: Summary, out: Path) -> Iterator[Block]:
     if "interrupted" in found.provenance:
         yield Paragraph(f"This report is not complete: {found.provenance['interrupted']}.", "lead")
     if tiles := list(_tiles(found))[:MOST_TILES]:
-        field = families_of(found).keys() & FIELD.keys()
-        what = (
-            "Score; 1 is the exact optimum."
-            if field
-            else ("Mean reward of MCTS in the wrong model, of UA-MCTS in the same model, and of MCTS in the true one.")
-        )
-        yield Tiles(what, tiles)
+        yield Tiles(_caption(found, tiles), tiles)
     runs = [row["runs"] for row in found.rows if is_number(row["runs"])]
     if runs and min(runs) < FEW:
         yield Paragraph(
@@ -84,6 +78,16 @@ def head(found: Summary, out: Path) -> Iterator[Block]:
         files = [("All numbers as CSV", "summary.csv")]
         files += [("summary.json", "summary.json")] if (out / "summary.json").exists() else []
         yield Files(files)
+
+
+def _caption(found: Summary, tiles: list[tuple[str, list[Bar]]]) -> str:
+    if families_of(found).keys() & FIELD.keys():
+        return "Score; 1 is the exact optimum."
+    words = ["of MCTS in the wrong model", "of UA-MCTS in the same model", "of MCTS in the true one"]
+    shown = {bar.name.partition(" (")[0] for _, bars in tiles for bar in bars}
+    return (
+        f"Mean reward {join_words([part for part, name in zip(words, FLOW.values(), strict=True) if name in shown])}."
+    )
 
 
 def as_csv(rows: list[Entry]) -> str:
