@@ -88,7 +88,10 @@ class PythonSimulator:
             function(argument, given, "of a state")
         self.whole, self._normalises = Identity(), False
         self._parameters: dict[str, float] | None = None
-        legal = getattr(owner, "legal_actions", None)
+        self._take_legal(getattr(owner, "legal_actions", None))
+
+    def _take_legal(self, legal: Callable[[Any], Any] | None) -> None:
+        """Checks what the model says is legal, if it says so."""
         function("legal_actions", legal, "of a state")
         if legal is not None:
             self.legal_actions = functools.partial(self._legal, legal)
