@@ -20,6 +20,7 @@ from uamcts import names
 from uamcts.domains import make
 from uamcts.episodes.offline import Move, moves
 from uamcts.lab.console import boards
+from uamcts.lab.console.inspected import Pages
 from uamcts.presets import planning_domain, search_config
 from uamcts.uncertainty.true import true_uncertainty
 
@@ -41,6 +42,7 @@ class Player:
             self.title, planned = names.title(names.algorithm_key(algorithm)), planning_domain(self.domain, algorithm)
             given = {name: value for name, value in settings.items() if value is not None and name != "steps_left"}
             config = search_config(self.domain, algorithm, **given)
+        self.planned, self.config = planned, config
         self.moves = moves(jax.random.key(seed), planned, config, steps, settings.get("steps_left", False))
         known = true_uncertainty(planned)
         self._uncertainty = jax.jit(jax.vmap(known, (None, 0)))
@@ -118,12 +120,15 @@ def watch(
     gif: Path | None,
     delay: float,
     quiet: bool,
+    pages: Pages = Pages(),  # noqa: B008 (frozen)
 ) -> None:
-    """Plays an episode with each algorithm, prints it, and writes a GIF if asked."""
+    """Plays an episode with each algorithm, prints it, and writes a GIF and the inspector's files if asked."""
     if gif is not None:
         check_gif(gif)
+    pages.check()
     console = Console(file=sys.stdout, highlight=False)
     players = [Player(name, algorithm, seed, steps, settings) for algorithm in algorithms]
+    record = pages.recorder(players, seed, steps, settings.get("steps_left", False))
     marks = players[0].domain.wrong_cells() is not None
     frames = []
     with screen(console) as show_page:
@@ -131,6 +136,8 @@ def watch(
             advanced = [player.advance() for player in players]
             if not any(advanced):
                 break
+            if record is not None:
+                record.add(advanced)
             if gif is not None:
                 frames.append(boards.frame(players[0].domain, [player.move.following for player in players]))
             if not quiet:
@@ -142,3 +149,5 @@ def watch(
     if gif is not None:
         boards.write_gif(gif, frames)
         print(f"{gif}: {len(frames)} frames")
+    if record is not None:
+        pages.write(record)
