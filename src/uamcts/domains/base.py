@@ -73,8 +73,6 @@ class Domain:
     channel_names: ClassVar[tuple[str, ...]] = ()
     one_hot: ClassVar[dict[int, tuple[int, int]]] = {}
     """Features that a network gets one-hot: the index of the feature -> its least value and its number of values."""
-    mover: ClassVar[tuple[str, tuple[int, ...]] | None] = None
-    """What the actions move: its channel, and the features that say where it is."""
     glyphs: ClassVar[dict[str, str]] = {}
     """The characters of the text board: those of later channels are drawn over those of earlier ones."""
 

@@ -46,7 +46,6 @@ class Breakout(Domain):
     summary = "clear 30 bricks with a paddle that has holes: in columns 2 and 4 it does not stop the ball"
     action_names = ("none", "left", "right")
     channel_names = ("paddle", "ball", "trail", "brick")
-    mover = ("paddle", (3,))
     one_hot = {0: (0, 10), 1: (0, 10), 2: (0, 4), 3: (0, 10), 5: (0, 10), 6: (0, 10)}
     glyphs = {"brick": "▒", "trail": "'", "ball": "o", "paddle": "═"}
 

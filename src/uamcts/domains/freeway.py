@@ -72,7 +72,6 @@ class Freeway(Domain):
     summary = "cross eight lanes of cars once; in rows 1, 2, 3, 5, 6 and 7 doing nothing moves the player up"
     action_names = ("none", "up", "down")
     channel_names = ("chicken", "car", "speed1", "speed2", "speed3", "speed4", "speed5")
-    mover = ("chicken", (32,))
     one_hot = {place: (-5, 11) if place % 4 == 3 and place < 32 else (0, 10) for place in range(34)}
     glyphs = {"speed1": "1", "speed2": "2", "speed3": "3", "speed4": "4", "speed5": "5", "car": "█", "chicken": "@"}
 

@@ -66,7 +66,6 @@ class SlipperyGrid(Domain):
     random = True
     time_limit = 100
     channel_names: ClassVar[tuple[str, ...]] = ("goal", "hole", "start", "agent")
-    mover = ("agent", (0, 1))
     glyphs = {"goal": "G", "hole": "O", "start": "S", "agent": "@"}
 
     @property

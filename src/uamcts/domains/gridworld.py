@@ -47,7 +47,6 @@ class GridWorld(Domain):
     action_names = ("right", "down", "left", "up")
     time_limit = 50
     channel_names = ("goal", "wall", "unknown_wall", "ice", "agent")
-    mover = ("agent", (0, 1))
     one_hot = {0: (0, ROWS), 1: (0, COLUMNS)}
     glyphs = {"goal": "G", "wall": "█", "unknown_wall": "▓", "ice": "~", "agent": "@"}
 

@@ -52,7 +52,6 @@ class RandomGrid(Domain):
 
     action_names = ("right", "down", "left", "up")
     channel_names: ClassVar[tuple[str, ...]] = ("goal", "unknown_wall", "ice", "agent")
-    mover = ("agent", (0, 1))
     glyphs = {"goal": "G", "unknown_wall": "▓", "ice": "~", "agent": "@"}
 
     @property

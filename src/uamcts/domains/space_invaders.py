@@ -119,7 +119,6 @@ class SpaceInvaders(Domain):
     action_names = ("none", "left", "right", "fire")
     time_limit = 300
     channel_names = ("cannon", "alien", "alien_left", "alien_right", "friendly_bullet", "enemy_bullet")
-    mover = ("cannon", (300,))
     one_hot = {300: (0, 10), 305: (0, 5)}
     glyphs = {"alien_left": "«", "alien_right": "»", "friendly_bullet": "|", "enemy_bullet": "!", "cannon": "▲"}
 
