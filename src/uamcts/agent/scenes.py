@@ -52,13 +52,13 @@ class PaperScene(DomainScene):
         super().__init__(backend.domain, self._learned)
         self._backend = backend
 
-    def _learned(self, vectors: np.ndarray, action: int) -> np.ndarray:
-        estimator = self._backend._planning_estimator
+    def _learned(self, vectors: np.ndarray) -> jax.Array:
+        estimator, actions = self._backend._planning_estimator, jnp.arange(self.domain.num_actions)
 
         def learned(vector: jax.Array) -> jax.Array:
-            return estimator.predict(self.domain.from_features(vector), jnp.int32(action))
+            return jax.vmap(estimator.predict, (None, 0))(self.domain.from_features(vector), actions)
 
-        return np.asarray(jax.vmap(learned)(jnp.asarray(vectors)))
+        return jax.vmap(learned)(jnp.asarray(vectors))
 
     def accept(self, state: State) -> State:
         return state
@@ -86,11 +86,12 @@ class DomainAgentScene(DomainScene):
         super().__init__(domain, self._learned)
         self._backend = backend
 
-    def _learned(self, vectors: np.ndarray, action: int) -> np.ndarray:
-        fitted = self._backend.uncertainty
+    def _learned(self, vectors: np.ndarray) -> np.ndarray | jax.Array:
+        fitted, count = self._backend.uncertainty, self.domain.num_actions
         if fitted is None:
-            return np.zeros(len(vectors))
-        return np.asarray(jax.vmap(lambda one: fitted(one, jnp.int32(action)))(jnp.asarray(vectors, jnp.float32)))
+            return np.zeros((len(vectors), count))
+        each = jax.vmap(fitted, (None, 0))
+        return jax.vmap(each, (0, None))(jnp.asarray(vectors, jnp.float32), jnp.arange(count))
 
     def accept(self, state: State) -> State:
         return self._backend.planner.accept(state, "next_state")
@@ -133,9 +134,6 @@ class SimulatorScene:
         outcomes = [Outcome(self.vector(state), None, None) for state in (real, believed)]
         own = backend.measure.own_error(real, believed)
         return backend.measure.error(*outcomes, backend.experience.scales, own)
-
-    def is_wrong(self, state: State, action: object) -> bool:
-        return False
 
     def heat(self, state: State, action: object) -> list[list[float]]:
         return []

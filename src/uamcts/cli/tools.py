@@ -39,7 +39,8 @@ def play(
     tau: Annotated[float, typer.Option(help="Uncertainty factor.")] = 0.1,
     graph: options.Graph = False,
     steps_left: options.StepsLeft = False,
-    gif: Annotated[Path | None, typer.Option(help="Write an animated GIF to this file.")] = None,
+    gif: Annotated[Path | None, typer.Option(help="Write a film of the episode to this file, a GIF.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="The same as an animated SVG.")] = None,
     html: Annotated[
         Path | None, typer.Option(help="Write a page that shows every plan and what came of it: see docs/inspector.md.")
     ] = None,
@@ -58,7 +59,7 @@ def play(
         from uamcts.lab.console.play import watch
 
         settings = {"rules": rules, "tau": tau, "c": c, "graph": graph or None, "steps_left": steps_left}
-        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet, Pages(html, trace))
+        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet, svg, Pages(html, trace))
 
 
 @app.command()

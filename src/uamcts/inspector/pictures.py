@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import itertools
-import re
 import struct
 import zlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from uamcts import colours
 from uamcts.arguments import short_repr
 from uamcts.inspector.schema import COLOUR
 from uamcts.inspector.trace import Record
@@ -19,9 +18,6 @@ from uamcts.types import PyTree
 MOST_PIXELS = 160
 """Larger images are thinned out to so many pixels a side."""
 LONGEST_TEXT, MOST_SIDE, MOST_THINGS = 20000, 256, 256
-EMPTY = "#11151b"
-COLOURS = ("#ffd43b", "#5b9df0", "#63d297", "#ff6b9a", "#d19cff", "#8fd8ff", "#f2a65a", "#9aa5b4", "#4cc3b5", "#ffffff")
-"""Of things that have no colour of their own, one after another; the first thing is the ground."""
 REMEDY = (
     "return a text, a 2-D array of whole numbers or names, one a cell, or an image [rows, columns, 3] of bytes or of "
     "numbers from 0 to 1"
@@ -82,18 +78,18 @@ class Artist:
 
 
 def board_record(
-    shape: Sequence[int], things: Sequence[str], colours: Sequence[str], broken: Sequence[int]
+    shape: Sequence[int], things: Sequence[str], tints: Sequence[str], broken: Sequence[int]
 ) -> Record:
     """A board: its size, what its cells may hold, and the cells in which simulator and world differ.
 
-    `colours` are those of the things; without them, a thing that is named like `#ffd43b` has that colour.
+    `tints` are the colours of the things. Without them the first thing is the ground, and one that is named like a
+    colour, `#ffd43b`, has that colour.
     """
-    free = itertools.cycle(COLOURS)
-    if not colours:
-        colours = [name.lower() if re.fullmatch(COLOUR, name.lower()) else "" for name in things]
-        colours = [colour or (EMPTY if place == 0 else next(free)) for place, colour in enumerate(colours)]
     rows, columns = (int(size) for size in shape)
-    named = [{"name": name, "colour": colour} for name, colour in zip(things, colours, strict=True)]
+    if not tints:
+        tints = [colours.BOARD, *colours.things(things[1:])]
+        tints = [name.lower() if COLOUR.fullmatch(name.lower()) else own for name, own in zip(things, tints, strict=True)]
+    named = [{"name": name, "colour": colour} for name, colour in zip(things, tints, strict=True)]
     return {"rows": rows, "columns": columns, "things": named, "broken": list(broken)}
 
 

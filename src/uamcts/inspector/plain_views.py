@@ -45,8 +45,8 @@ class PlainTreeView:
         self.root: Hashable = self._root
         self.visits = float(self._root.visits)
         self._born: dict[int, int] = {}
-        planted = self._rules.expands_root and list(result.expanded[:1]) == [self._root]  # before the first iteration
-        for number, node in enumerate(result.expanded, 0 if planted else 1):
+        self.iterations = len(result.expanded) if self._continuous else result.iterations
+        for number, node in result.expanded:
             self._born.setdefault(id(node), number)
 
     def branches(self, handle: Hashable) -> Sequence[Branch]:
@@ -62,7 +62,8 @@ class PlainTreeView:
     def _branch(self, place: int, node: Node) -> Branch:
         value = math.nan
         if node.visits:
-            value = node.reward + self._config.gamma * self._rules.value(node.visits, node.total, node.weight)
+            value = self._rules.value(node.visits, node.total, node.weight)
+            value = self._rules.child_value(value, node.reward, node.keep, self._config)
         branch = Branch(place if self._continuous else node.action, node.visits, value, node.uncertainty, node.keep)
         if node.outcomes is None:
             branch.below, branch.ends = node, node.terminal
@@ -103,6 +104,7 @@ class PlainGraphView:
         self.root: Hashable = graph.root
         self.visits = float(sum(edge.visits for edge in graph.root.edges or ()))
         before = max(0, len(graph.expanded) - result.iterations)
+        self.iterations = len(graph.expanded) - before
         self._born = {id(node): max(0, number - before) for number, node in enumerate(graph.expanded, 1)}
 
     def branches(self, handle: Hashable) -> Sequence[Branch]:

@@ -55,7 +55,7 @@ def plan_record(
         "notes": said.notes,
         "words": "\n".join(part for part in (said.head, said.tail, note) if part),
         "kind": view.kind,
-        **_Pruned(view, nodes).record(),
+        **_Pruned(view, nodes, np.asarray(result.values).tolist()).record(),
     }
 
 
@@ -73,6 +73,8 @@ class _Pruned:
 
     view: View
     most: int
+    values: Sequence[float]
+    """Those of the actions at the root, as the search itself compared them."""
     parent: list[int] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
     more: list[int] = field(default_factory=list)
@@ -108,6 +110,8 @@ class _Pruned:
         self.shown[handle] = node
         found = sorted(self.view.branches(handle), key=lambda branch: (branch.deleted, -branch.visits))
         wanted = [one for one in found if one.visits or one.deleted or node == 0]
+        for branch in wanted if node == 0 else ():
+            branch.value = self.values[branch.action]
         room = MOST_CHILDREN if self.level[node] < MOST_LEVELS else 0
         room = min(room, self.most - len(self.parent))
         self.more[node] = len(wanted) - len(wanted[:room])
@@ -131,7 +135,8 @@ class _Pruned:
             if number > 0:
                 found[number] = node
             waiting += [(branch.below, node) for branch in branches if not branch.ends]
-        return [found.get(number, -1) for number in range(1, max(found, default=0) + 1)]
+        last = min(self.view.iterations, MOST_REPLAYED) if found else 0
+        return [found.get(number, -1) for number in range(1, last + 1)]
 
     def record(self) -> Record:
         """The columns."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -51,10 +51,6 @@ class Scene(Protocol):
 
     def difference(self, real: PyTree, believed: PyTree) -> float:
         """How far apart two next states are; 0 if they are equal."""
-        ...
-
-    def is_wrong(self, state: PyTree, action: object) -> bool:
-        """Whether the model is known to be wrong about a step, whatever came of it."""
         ...
 
     def heat(self, state: PyTree, action: object) -> list[list[float]]:
@@ -171,12 +167,11 @@ def _chance_of_real(scene: Scene, step: Step) -> float | None:
 def _judge(
     scene: Scene, step: Step, likeliest: BelievedOutcome | None, chance: float | None
 ) -> tuple[float | None, bool]:
-    """How surprising a move was, and whether the model was really wrong about it."""
+    """How surprising a move was, and whether the model was wrong: about the step, or, if random, held it impossible."""
     if step.real is None or likeliest is None:
         return None, False
     if chance is not None:
-        wrong = chance <= 0 or scene.is_wrong(step.state, step.action)
-        return -math.log2(max(chance, IMPOSSIBLE)) + 0.0, wrong
+        return -math.log2(max(chance, IMPOSSIBLE)) + 0.0, chance <= 0
     apart = 0.0 if likeliest.state is None else scene.difference(step.real, likeliest.state)
     ends = step.terminal is not None and bool(step.terminal) != bool(likeliest.terminal)
     pays = step.reward is not None and abs(step.reward - likeliest.reward) > SLIGHT * max(1.0, abs(step.reward))
@@ -213,6 +208,3 @@ def record_plan(
     more = {} if nodes is None else {"nodes": nodes}
     return plan_record(plan, scene.actions, config, note[:3000], **more)  # type: ignore[arg-type]
 
-
-Doubts = Callable[[np.ndarray, int], np.ndarray]
-"""U of an action in states that are given by their features, [places, features] -> [places]."""

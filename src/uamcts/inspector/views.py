@@ -62,13 +62,15 @@ class View(Protocol):
     root: Hashable
     visits: float
     """Those of the root."""
+    iterations: int
+    """How many there were; on a graph and with continuous actions, how many expansions."""
 
     def branches(self, handle: Hashable) -> Sequence[Branch]:
         """What can be done at a place; nothing where it is not expanded."""
         ...
 
     def born(self, handle: Hashable) -> int:
-        """The number of the expansion, from 1 on, that gave a place its branches; 0 if it had them before."""
+        """The iteration, from 1 on, that gave a place its branches; 0 if it had them before the first."""
         ...
 
     def state(self) -> PyTree:
@@ -106,7 +108,7 @@ class CompiledTreeView:
             counts, each = (part.reshape(*visits.shape, -1) for part in (np.asarray(chance.visits), rewards))
             rewards = (counts * each).sum(-1) / np.maximum(counts.sum(-1), 1.0)
         self._lists = {
-            "visits": visits.tolist(), "value": (rewards + float(config.gamma) * values).tolist(),
+            "visits": visits.tolist(), "value": self._values(values, rewards, arrays.keep).tolist(),
             "exists": arrays.exists.tolist(), "doubt": arrays.uncertainty.tolist(), "keep": arrays.keep.tolist(),
         }  # fmt: skip
         self._children, self._ends = arrays.children.tolist(), arrays.terminal.tolist()
@@ -116,8 +118,14 @@ class CompiledTreeView:
         first = 2 if rules.expands_root else 1
         grown = visits.shape[0] - first
         kept = grown - config.iterations if grown == 2 * config.iterations else 0
+        self.iterations = grown - kept
         self._before = first + kept - 1
         """Blocks up to this one were there before the first iteration."""
+
+    def _values(self, values: np.ndarray, rewards: np.ndarray, keep: np.ndarray) -> np.ndarray:
+        """r + gamma value, with what a rule set takes off. V_min of trust counts as 0 where the settings leave it out."""
+        pieces = find_rules(self._config.rules).pieces(rewards, np.asarray(keep, np.float64), self._config)
+        return np.asarray(np.min([slope * values + offset for slope, offset in pieces], axis=0))
 
     def branches(self, handle: Hashable) -> Sequence[Branch]:
         assert isinstance(handle, tuple)  # noqa: S101 (it is one of this view)
@@ -191,6 +199,7 @@ class CompiledGraphView:
         self.visits = float(np.sum(arrays.visits[0]))
         iterations = arrays.owner.size // 2 if arrays.owner.size == 2 * config.iterations else arrays.owner.size
         self._before = max(0, int(arrays.rows) - iterations)
+        self.iterations = int(arrays.rows) - self._before
 
     def branches(self, handle: Hashable) -> Sequence[Branch]:
         if isinstance(handle, tuple):

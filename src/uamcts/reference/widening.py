@@ -128,7 +128,7 @@ class WideningSearch(TreeSearch):
         for outcome in child.outcomes or ():
             outcome.doubted = child.doubted
         node.children.append(child)
-        self.expanded.append(node)
+        self.expanded.append((len(self.expanded) + 1, node))
         return child
 
     def result(self, root: Node, iterations: int) -> Result:

@@ -1,37 +1,40 @@
 // What was believed and what really came: boards, texts, images, and numbers.
-const SIDE_OF_CELL = 20;
+const ACROSS = 200; // units of a board's longer side: lines and hatching look alike on all boards
 
-// A board of cells. `options`: broken cells, heat (a map from cell to share and number), other cells to compare with.
+// A board of cells. `options`: heat (a map from cell to share and number), other cells to compare with.
 function drawBoard(board, cells, options) {
-  const { rows, columns, things } = board;
-  const parts = [];
+  const { rows, columns, things } = board, size = ACROSS / Math.max(rows, columns), parts = [];
+  const x = (cell) => (cell % columns) * size, y = (cell) => Math.floor(cell / columns) * size;
   for (let cell = 0; cell < rows * columns; cell += 1) {
-    const x = (cell % columns) * SIDE_OF_CELL, y = Math.floor(cell / columns) * SIDE_OF_CELL, size = SIDE_OF_CELL;
     const thing = things[cells[cell]], other = options.other ? things[options.other[cell]] : thing;
-    const same = thing === other;
-    const name = same ? thing.name : `believed ${thing.name}, really ${other.name}`;
-    const title = svg("title", {}, `row ${Math.floor(cell / columns)}, column ${cell % columns}: ${name}${options.heat && options.heat.has(cell) ? `, U ${words(options.heat.get(cell).u)}` : ""}`);
-    if (same) {
+    const warm = options.heat && options.heat.get(cell);
+    const name = thing === other ? thing.name : `believed ${thing.name}, really ${other.name}`;
+    const title = svg("title", {}, `row ${Math.floor(cell / columns)}, column ${cell % columns}: ${name}${warm ? `, U ${words(warm.u)}` : ""}`);
+    if (thing === other) {
       const faint = options.other ? " faint" : "";
-      parts.push(svg("rect", { class: `cell${faint}`, x, y, width: size, height: size, fill: thing.colour }, title));
+      parts.push(svg("rect", { class: `cell${faint}`, x: x(cell), y: y(cell), width: size, height: size, fill: thing.colour }, title));
     } else {
-      parts.push(svg("path", { class: "cell", d: `M${x} ${y}h${size}L${x} ${y + size}z`, fill: thing.colour }, title));
-      parts.push(svg("path", { class: "cell", d: `M${x + size} ${y + size}h${-size}L${x + size} ${y}z`, fill: other.colour }));
-      parts.push(svg("rect", { class: "outline", x: x + 1, y: y + 1, width: size - 2, height: size - 2 }));
+      parts.push(svg("path", { class: "cell", d: `M${x(cell)} ${y(cell)}h${size}l${-size} ${size}z`, fill: thing.colour }, title));
+      parts.push(svg("path", { class: "cell", d: `M${x(cell) + size} ${y(cell) + size}h${-size}l${size} ${-size}z`, fill: other.colour }));
+      parts.push(svg("rect", { class: "outline", x: x(cell) + 1, y: y(cell) + 1, width: size - 2, height: size - 2 }));
     }
   }
   for (const cell of board.broken) {
-    const x = (cell % columns) * SIDE_OF_CELL, y = Math.floor(cell / columns) * SIDE_OF_CELL;
-    parts.push(svg("rect", { class: "broken", x, y, width: SIDE_OF_CELL, height: SIDE_OF_CELL }));
+    const ground = cells[cell] === 0 && !(options.other && options.other[cell]);
+    if (ground) parts.push(svg("rect", { class: "broken", x: x(cell), y: y(cell), width: size, height: size }));
+    else parts.push(svg("path", { class: "broken", "fill-rule": "evenodd", d: frame(x(cell), y(cell), size, size / 6) }));
   }
   for (const [cell, { u, share }] of options.heat || []) {
-    const x = (cell % columns) * SIDE_OF_CELL, y = Math.floor(cell / columns) * SIDE_OF_CELL;
-    parts.push(svg("rect", { class: "heat", x, y, width: SIDE_OF_CELL, height: SIDE_OF_CELL, opacity: 0.2 + 0.6 * share }));
-    if (columns <= 12) parts.push(svg("text", { class: "u", x: x + SIDE_OF_CELL / 2, y: y + 12.5 }, words(u, 2)));
+    const opacity = 0.2 + 0.65 * share;
+    if (cells[cell] === 0) parts.push(svg("rect", { class: "heat", x: x(cell), y: y(cell), width: size, height: size, opacity }));
+    else parts.push(svg("path", { class: "heat", "fill-rule": "evenodd", d: frame(x(cell), y(cell), size, size / 6), opacity: 0.5 + 0.5 * share }));
+    if (size > 16) parts.push(svg("text", { class: "u", x: x(cell) + size / 2, y: y(cell) + size / 2 + 2.5, "font-size": Math.min(11, size * 0.36) }, words(u, 2)));
   }
-  const box = `0 0 ${columns * SIDE_OF_CELL} ${rows * SIDE_OF_CELL}`;
-  return svg("svg", { class: "board", viewBox: box, role: "img", "aria-label": options.label }, parts);
+  return svg("svg", { class: "board", viewBox: `0 0 ${columns * size} ${rows * size}`, role: "img", "aria-label": options.label }, parts);
 }
+
+// A square with a hole: what lies in its middle stays visible.
+const frame = (x, y, size, edge) => `M${x} ${y}h${size}v${size}h${-size}zM${x + edge} ${y + edge}v${size - 2 * edge}h${size - 2 * edge}v${2 * edge - size}z`;
 
 function drawText(text, other) {
   if (other === undefined) return html("pre", { class: "board text", tabindex: 0 }, text);
@@ -97,7 +100,8 @@ function boardsCard(trace, move, showHeat, toggle) {
 }
 
 function boardLegend(trace, most, showHeat) {
-  const things = trace.board.things.map(({ name, colour }) => html("li", {}, svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("rect", { width: 16, height: 16, fill: colour })), name));
+  const used = new Set(trace.episodes.flatMap((episode) => episode.moves.flatMap((move) => [move.now, move.real].flatMap((one) => (one && one.cells) || []))));
+  const things = trace.board.things.filter((_, number) => used.has(number)).map(({ name, colour }) => html("li", {}, svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("rect", { width: 16, height: 16, fill: colour })), name));
   if (trace.board.broken.length) {
     things.push(html("li", {}, svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("rect", { width: 16, height: 16, fill: "#11151b" }), svg("rect", { width: 16, height: 16, fill: "url(#hatch-board)" })), "broken: world and model differ"));
   }

@@ -54,7 +54,7 @@ class Icicle {
     const swatch = (...inside) => svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, inside);
     const ground = (fill) => svg("rect", { width: 16, height: 16, fill });
     const items = [html("li", {}, "width: visits")];
-    if (Number.isFinite(this.low)) items.push(html("li", {}, html("span", {}, words(this.low)), html("span", { class: "ramp value" }), html("span", {}, `${words(this.high)} value`)));
+    if (this.low < this.high) items.push(html("li", {}, html("span", {}, words(this.low)), html("span", { class: "ramp value" }), html("span", {}, `${words(this.high)} value`)));
     if (!this.graph) items.push(html("li", {}, swatch(ground("var(--shade)")), `under ${FEW} visits: value hidden`));
     const any = (which) => this.plan.nodes.flags.some((flags) => flags & which);
     if (any(DOUBTFUL)) items.push(html("li", {}, swatch(ground("var(--low)"), ground("url(#hatch-tree)")), "doubtful: U above 0"));
@@ -162,7 +162,8 @@ class Icicle {
       node === this.zoom ? html("strong", {}, this.name(node)) : html("button", { type: "button", class: "plain", onclick: () => this.enter(node) }, this.name(node)),
     ]).filter(Boolean), this.zoom ? html("button", { type: "button", class: "plain out", onclick: () => this.out() }, "zoom out") : html("span", { class: "small" }, "click a box to zoom in"));
     const last = this.plan.expansions.length;
-    this.output.textContent = this.step === null ? `all ${plural(last, "iteration")}` : `iteration ${this.step} of ${last}`;
+    const noun = this.graph || this.plan.labels.length ? "expansion" : "iteration";
+    this.output.textContent = this.step === null ? `all ${plural(last, noun)}` : `${noun} ${this.step} of ${last}`;
   }
 
   select(node) {

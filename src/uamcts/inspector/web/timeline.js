@@ -30,8 +30,9 @@ class Timeline {
     const lanes = [this.rewards(), this.planValues(), this.surprises()];
     const marks = apart.some(Boolean) ? [this.disagreements(apart)] : [];
     const height = lanes.length * (LANE + GAP) + marks.length * GAP + 16;
+    const band = Math.min(26, Math.max(2, this.step()));
     const bands = moves.map((move, place) => move.mistake && svg("rect", {
-      class: "band", x: this.x(place) - this.step() / 2, width: Math.max(2, this.step()), y: 0, height: height - 16,
+      class: "band", x: this.x(place) - band / 2, width: band, y: 0, height: height - 16,
     }));
     const axis = this.axis(height);
     // The cursor leaves the labels free: a piece in every lane, and the number of the move below.

@@ -1,11 +1,9 @@
-"""Episodes in a terminal and as animated GIFs: boards, and next to them the plan."""
+"""Episodes in a terminal: boards, and next to them the plan."""
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from rich.text import Text
 from uamcts.domains.base import Domain
 from uamcts.domains.pictures import MARK
 from uamcts.episodes.offline import Move
-from uamcts.runtime.atomic import write_whole
 from uamcts.types import PyTree
 
 WRONG = "bold red"
@@ -104,23 +101,3 @@ def arrange(panels: Sequence[Panel], width: int, height: int) -> Lines:
     small = flow([head + board for head, board, _ in panels], width)
     layouts = sorted((wide, tall), key=len)
     return next((layout for layout in layouts if len(layout) <= height and width_of(layout) <= width), small)
-
-
-def write_gif(path: Path, frames: list[np.ndarray], seconds_a_frame: float = 0.12, comment: str = "") -> None:
-    """Writes RGB frames as an endless GIF whose last frame stays longer. The file is written atomically."""
-    from PIL import Image
-
-    images = [Image.fromarray(frame) for frame in frames]
-    durations = [int(1000 * seconds_a_frame)] * (len(images) - 1) + [1500]
-    content = io.BytesIO()
-    images[0].save(
-        content, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0, comment=comment.encode()
-    )
-    write_whole(path, content.getvalue())
-
-
-def frame(domain: Domain, states: list, scale: int = 16) -> np.ndarray:
-    """A picture of several states of a domain side by side."""
-    pictures = [domain.render(state, scale) for state in states]
-    gap = np.full((pictures[0].shape[0], scale // 2, 3), 255, np.uint8)
-    return np.concatenate([part for picture in pictures for part in (picture, gap)][:-1], axis=1)

@@ -20,7 +20,9 @@ from uamcts import names
 from uamcts.domains import make
 from uamcts.episodes.offline import Move, moves
 from uamcts.lab.console import boards
+from uamcts.lab.console.films import Film, Scene, write_gif, write_svg
 from uamcts.lab.console.inspected import Pages
+from uamcts.lab.experiments.paper import IN_WORDS
 from uamcts.presets import planning_domain, search_config
 from uamcts.uncertainty.true import true_uncertainty
 
@@ -36,10 +38,12 @@ class Player:
 
     def __init__(self, name: str, algorithm: str, seed: int, steps: int | None, settings: dict[str, Any]):
         self.domain = make(name)
-        if algorithm.lower() == RANDOM:
-            self.title, planned, config = RANDOM, self.domain, None
+        self.key = RANDOM if algorithm.lower() == RANDOM else names.algorithm_key(algorithm)
+        self.title = names.title(self.key)
+        if self.key == RANDOM:
+            planned, config = self.domain, None
         else:
-            self.title, planned = names.title(names.algorithm_key(algorithm)), planning_domain(self.domain, algorithm)
+            planned = planning_domain(self.domain, algorithm)
             given = {name: value for name, value in settings.items() if value is not None and name != "steps_left"}
             config = search_config(self.domain, algorithm, **given)
         self.planned, self.config = planned, config
@@ -66,6 +70,20 @@ class Player:
         assert self.last is not None  # noqa: S101 (every episode has a first move)
         return self.last
 
+    def start(self) -> Scene:
+        """What a film shows before the first move."""
+        return Scene(self.key, 0.0, 0, self.domain.board(self.move.state))
+
+    def scene(self) -> Scene:
+        """What a film shows after the last move."""
+        end = ("over" if self.move.terminal else "") if self.playing else self.end
+        return Scene(self.key, self.reward, self.steps, self.domain.board(self.move.following), end)
+
+    @property
+    def end(self) -> str:
+        """Why the episode ended, in a word."""
+        return "over" if self.move.terminal else "cut"
+
     def panel(self) -> boards.Panel:
         """Head, board and plan of the last move, or of the end of the episode."""
         return self.before() if self.playing else self.after()
@@ -79,19 +97,20 @@ class Player:
 
     def after(self) -> boards.Panel:
         """The panel of the state after the last move, without a plan."""
-        end = "over" if self.move.terminal else "cut"
-        head = [Text(self.title, "bold"), Text(f"{end}: step {self.steps}, reward {self.reward:g}")]
+        head = [Text(self.title, "bold"), Text(f"{self.end}: step {self.steps}, reward {self.reward:g}")]
         return head, boards.board_lines(self.domain, self.move.following), []
 
 
-def check_gif(path: Path) -> None:
-    """Raises a ValueError if no GIF can be written to this file."""
-    if path.suffix.lower() != ".gif":
-        raise ValueError(f"gif is {path}; give a file name that ends in .gif")
+def check_film(kind: str, path: Path | None) -> None:
+    """Raises a ValueError if no film of this kind, `gif` or `svg`, can be written to this file."""
+    if path is None:
+        return
+    if path.suffix.lower() != f".{kind}":
+        raise ValueError(f"{kind} is {path}; give a file name that ends in .{kind}")
     if not path.parent.is_dir():
-        raise ValueError(f"gif is {path}; there is no folder {path.parent}")
+        raise ValueError(f"{kind} is {path}; there is no folder {path.parent}")
     if path.is_dir():
-        raise ValueError(f"gif is {path}, which is a folder; give a file")
+        raise ValueError(f"{kind} is {path}, which is a folder; give a file")
 
 
 @contextlib.contextmanager
@@ -120,17 +139,19 @@ def watch(
     gif: Path | None,
     delay: float,
     quiet: bool,
+    svg: Path | None = None,
     pages: Pages = Pages(),  # noqa: B008 (frozen)
 ) -> None:
-    """Plays an episode with each algorithm, prints it, and writes a GIF and the inspector's files if asked."""
-    if gif is not None:
-        check_gif(gif)
+    """Plays an episode with each algorithm, prints it, and writes films and the inspector's files if asked."""
+    check_film("gif", gif)
+    check_film("svg", svg)
     pages.check()
     console = Console(file=sys.stdout, highlight=False)
     players = [Player(name, algorithm, seed, steps, settings) for algorithm in algorithms]
     record = pages.recorder(players, seed, steps, settings.get("steps_left", False))
     marks = players[0].domain.wrong_cells() is not None
-    frames = []
+    filmed = gif is not None or svg is not None
+    frames: list[list[Scene]] = []
     with screen(console) as show_page:
         while True:
             advanced = [player.advance() for player in players]
@@ -138,16 +159,19 @@ def watch(
                 break
             if record is not None:
                 record.add(advanced)
-            if gif is not None:
-                frames.append(boards.frame(players[0].domain, [player.move.following for player in players]))
+            if filmed:
+                frames += [[player.start() for player in players]] * (not frames) + [[p.scene() for p in players]]
             if not quiet:
                 show_page(page([player.panel() for player in players], console, marks))
                 time.sleep(delay)
         show_page(page([player.panel() for player in players], console, False))
     for player in players:
         print(f"{name}, {player.title}: reward {player.reward:g} in {player.steps} steps (seed {seed})")
-    if gif is not None:
-        boards.write_gif(gif, frames)
-        print(f"{gif}: {len(frames)} frames")
+    if filmed:
+        film = Film(IN_WORDS.get(name, name), players[0].domain.summary, frames)
+        for path, write in ((gif, write_gif), (svg, write_svg)):
+            if path is not None:
+                write(path, film)
+                print(f"{path}: {len(frames)} frames")
     if record is not None:
         pages.write(record)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from uamcts import names
+from uamcts.colours import OTHERS
 from uamcts.lab.analysis.forms import Entry
 from uamcts.lab.analysis.selection import drop_repeated_taus, is_number, offline_results, tau_of
 from uamcts.lab.report.style import (
@@ -17,7 +18,6 @@ from uamcts.lab.report.style import (
     DASHES,
     INK,
     MARKERS,
-    OTHERS,
     PAPER,
     SIZE,
     add_legend,

@@ -19,25 +19,13 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from uamcts.colours import INK, LINE, PAPER, PLANNERS
 from uamcts.lab.analysis.forms import Entry
 from uamcts.lab.analysis.selection import is_number
 from uamcts.lab.experiments.paper import IN_WORDS
 from uamcts.runtime.atomic import write_whole
 
-INK, PAPER, LINE = "#222222", "#ffffff", "#d9d9d9"
-COLOURS = {
-    "true": "#009e73",
-    "corrupted": "#d55e00",
-    "backpropagation": "#cc79a7",
-    "selection": "#e69f00",
-    "expansion": "#56b4e9",
-    "simulation": "#8a8a8a",
-    "combined": "#2a7fbf",
-    "trust": "#9467bd",
-    "agent": "#7f5539",
-}
-"""Okabe and Ito's palette, which colour-blind readers can tell apart, with a lighter blue for dark pages."""
-OTHERS = ("#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a", "#b59f00")
+COLOURS = PLANNERS
 MARKERS = {
     "true": "s",
     "corrupted": "X",
