@@ -32,7 +32,7 @@ class AgentScene(Scene, Protocol):
         """Turns what the user gave into a state."""
         ...
 
-    def complete(self, state: State, action: Any, outcomes: list[BelievedOutcome]) -> list[BelievedOutcome]:
+    def complete(self, state: State, action: int, outcomes: list[BelievedOutcome]) -> list[BelievedOutcome]:
         """What a search believed, with the states that it did not keep."""
         ...
 
@@ -67,7 +67,9 @@ class PaperScene(DomainScene):
         return self.believe(state, action) if any(one.state is None for one in outcomes) else outcomes
 
 
-def _fill_end(backend: SimulatorBackend, state: State, action: Any, outcomes: list[BelievedOutcome]) -> Any:
+def _fill_end(
+    backend: SimulatorBackend, state: State, action: int, outcomes: list[BelievedOutcome]
+) -> list[BelievedOutcome]:
     """Outcomes with the state in which the episode ends, which graphs do not keep."""
     if len(outcomes) != 1 or outcomes[0].state is not None:
         return outcomes
@@ -131,9 +133,9 @@ class SimulatorScene:
 
     def difference(self, real: State, believed: State) -> float:
         backend = self._backend
-        outcomes = [Outcome(self.vector(state), None, None) for state in (real, believed)]
+        actual, predicted = (Outcome(self.vector(state), None, None) for state in (real, believed))
         own = backend.measure.own_error(real, believed)
-        return backend.measure.error(*outcomes, backend.experience.scales, own)
+        return backend.measure.error(actual, predicted, backend.experience.scales, own)
 
     def heat(self, state: State, action: object) -> list[list[float]]:
         return []
@@ -141,7 +143,7 @@ class SimulatorScene:
     def accept(self, state: State) -> State:
         return self._backend.planner.accept(state, "next_state")
 
-    def complete(self, state: State, action: Any, outcomes: list[BelievedOutcome]) -> list[BelievedOutcome]:
+    def complete(self, state: State, action: int, outcomes: list[BelievedOutcome]) -> list[BelievedOutcome]:
         return _fill_end(self._backend, state, action, outcomes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 from uamcts import colours
 from uamcts.domains.base import Domain
 from uamcts.domains.heat import UncertaintyMap
+from uamcts.domains.pictures import Board
 from uamcts.inspector.pictures import board_record
 from uamcts.inspector.trace import Record
 from uamcts.inspector.views import BelievedOutcome
@@ -33,19 +35,16 @@ class DomainScene:
         self._difference = jax.jit(domain.difference)
         self._features = jax.jit(domain.features)
         self._believe = jax.jit(domain.model_outcomes)
-        try:
+        self._start: Board | None = None  # a domain need not have a picture
+        with contextlib.suppress(NotImplementedError):
             self._start = domain.board(domain.reset(jax.random.key(0)))
-        except NotImplementedError:  # a domain need not have a picture
-            self._start = None
 
     def board(self) -> Record | None:
         if self._start is None:
             return None
         names = [name.replace("_", " ") for name in self._start.names]
         found = [colours.BOARD, *self._start.colours]
-        return board_record(
-            self._start.top.shape, ["empty", *names], found, np.flatnonzero(self._start.wrong).tolist()
-        )
+        return board_record(self._start.top.shape, ["empty", *names], found, np.flatnonzero(self._start.wrong).tolist())
 
     def frame(self, state: PyTree) -> Record | None:
         if self._start is None or state is None:
@@ -56,12 +55,11 @@ class DomainScene:
         return np.asarray(self._features(state), np.float64)
 
     def features(self, state: PyTree) -> Sequence[str]:
-        names = {self.domain.player[0]: "row", self.domain.player[1]: "column"}
         player = list(self.domain.glyphs)[-1] if self.domain.glyphs else "player"
-        return [
-            f"{names[place]} of the {player}" if place in names else f"feature {place}"
-            for place in range(self.vector(state).size)
-        ]
+        names: dict[int | None, str] = {self.domain.player[0]: f"row of the {player}"}
+        names[self.domain.player[1]] = f"column of the {player}"
+        names.update(enumerate(self.domain.feature_names))
+        return [names.get(place, f"feature {place}") for place in range(self.vector(state).size)]
 
     def difference(self, real: PyTree, believed: PyTree) -> float:
         return float(self._difference(real, believed))

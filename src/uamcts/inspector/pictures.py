@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -64,7 +65,9 @@ class Artist:
             )
         self._shape = array.shape
         names = [str(one.decode() if isinstance(one, bytes) else one)[:60] for one in array.ravel().tolist()]
-        for name in sorted(set(names) - self._things.keys()) if array.dtype.kind in "iub" else names:
+        counts = Counter(name for name in names if name not in self._things)
+        ground = ["0"] if not self._things and array.dtype.kind in "iub" and "0" in counts else []
+        for name in (*ground, *(name for name, _ in counts.most_common())):  # the ground comes first
             self._things.setdefault(name, len(self._things))
         if len(self._things) > MOST_THINGS:
             raise ValueError(f"{self._name}: render has drawn over {MOST_THINGS} different things; return an image")
@@ -77,9 +80,7 @@ class Artist:
         return board_record(self._shape, list(self._things), (), [])
 
 
-def board_record(
-    shape: Sequence[int], things: Sequence[str], tints: Sequence[str], broken: Sequence[int]
-) -> Record:
+def board_record(shape: Sequence[int], things: Sequence[str], tints: Sequence[str], broken: Sequence[int]) -> Record:
     """A board: its size, what its cells may hold, and the cells in which simulator and world differ.
 
     `tints` are the colours of the things. Without them the first thing is the ground, and one that is named like a
@@ -88,7 +89,9 @@ def board_record(
     rows, columns = (int(size) for size in shape)
     if not tints:
         tints = [colours.BOARD, *colours.things(things[1:])]
-        tints = [name.lower() if COLOUR.fullmatch(name.lower()) else own for name, own in zip(things, tints, strict=True)]
+        tints = [
+            name.lower() if COLOUR.fullmatch(name.lower()) else own for name, own in zip(things, tints, strict=True)
+        ]
     named = [{"name": name, "colour": colour} for name, colour in zip(things, tints, strict=True)]
     return {"rows": rows, "columns": columns, "things": named, "broken": list(broken)}
 

@@ -39,7 +39,7 @@ def plan_record(
     actions = getattr(result, "actions", None)
     if actions is not None:
         chosen = next(place for place, action in enumerate(actions) if action is result.action)
-        result = result._replace(action=chosen)
+        result = result._replace(action=chosen)  # type: ignore[arg-type]
         labels = action_names = [str(np.round(action, 3)) for action in actions]
     said = explain_choice(result, action_names)
     keep = {branch.action: branch.keep for branch in view.branches(view.root)}
@@ -83,7 +83,7 @@ class _Pruned:
     shared: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        order, waiting = itertools.count(), []
+        order, waiting = itertools.count(), list[tuple[float, int, int]]()
         self._add(-1, Branch(-1, self.view.visits, below=self.view.root))
         heapq.heappush(waiting, (-math.inf, next(order), 0))
         while waiting:

@@ -184,15 +184,17 @@ def _is_close(one: np.ndarray, other: np.ndarray) -> bool:
 
 def _numbers(scene: Scene, now: PyTree, believed: PyTree, real: PyTree) -> list[list[float | None]]:
     """Numbers of the state, of the believed next one and of the real one: [feature, now, believed, real]."""
-    vectors = [None if state is None else np.asarray(scene.vector(state), np.float64) for state in (now, believed, real)]
+    vectors = [
+        None if state is None else np.asarray(scene.vector(state), np.float64) for state in (now, believed, real)
+    ]
     count = max((vector.size for vector in vectors if vector is not None), default=0)
-    places = range(count)
+    places = list(range(count))
     if count > MOST_NUMBERS:
         _, guess, fact = vectors
         if guess is None or fact is None or guess.shape != fact.shape:
-            places = range(0)
+            places = []
         else:
-            places = np.flatnonzero(np.abs(guess - fact) > SLIGHT)[:MOST_NUMBERS].tolist()  # type: ignore[assignment]
+            places = np.flatnonzero(np.abs(guess - fact) > SLIGHT)[:MOST_NUMBERS].tolist()
     return [
         [place, *(None if part is None or place >= part.size else rounded(float(part[place])) for part in vectors)]
         for place in places
@@ -207,4 +209,3 @@ def record_plan(
         return None
     more = {} if nodes is None else {"nodes": nodes}
     return plan_record(plan, scene.actions, config, note[:3000], **more)  # type: ignore[arg-type]
-

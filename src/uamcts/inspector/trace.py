@@ -72,7 +72,9 @@ def read_trace(path: str | os.PathLike[str]) -> Record:
         _refuse(path, "is not a trace", "give a file that `agent.record(path)` or `uamcts play --trace` wrote")
     if trace.get("version") != VERSION:
         version = short_repr(trace.get("version"))
-        _refuse(path, f"is a trace of version {version}, and this is {VERSION}", "open it with the uamcts that wrote it")
+        _refuse(
+            path, f"is a trace of version {version}, and this is {VERSION}", "open it with the uamcts that wrote it"
+        )
     problem = find_problem(trace)
     if problem:
         _refuse(path, f"is damaged: {problem}", "record it again")
@@ -116,7 +118,7 @@ def _check_episode(trace: Record, episode: Record, where: str) -> None:
 def _check_plan(plan: Record, where: str) -> None:
     names = ("visits", "values", "doubt", "keep", "exists", "notes")
     count, nodes = len(plan["visits"]), plan["nodes"]
-    if any(len(plan[name]) != count for name in names) or plan["labels"] and len(plan["labels"]) != count:
+    if any(len(plan[name]) != count for name in names) or (plan["labels"] and len(plan["labels"]) != count):
         raise Mismatch(f"{where}.plans", count, "one entry for each action in every list")
     if plan["action"] >= count:
         raise Mismatch(f"{where}.plans.action", plan["action"], f"below {count}")

@@ -92,7 +92,7 @@ def with_outcomes(branch: Branch, outcomes: Sequence[Branch], handle: Hashable) 
 
 
 class CompiledTreeView:
-    """The tree of `uamcts.search`. The handle of a place is (block, place), that of an action's outcomes has a third."""
+    """The tree of `uamcts.search`. Handles are (block, place); those of an action's outcomes have a third part."""
 
     kind = "tree"
 
@@ -108,7 +108,7 @@ class CompiledTreeView:
             counts, each = (part.reshape(*visits.shape, -1) for part in (np.asarray(chance.visits), rewards))
             rewards = (counts * each).sum(-1) / np.maximum(counts.sum(-1), 1.0)
         self._lists = {
-            "visits": visits.tolist(), "value": self._values(values, rewards, arrays.keep).tolist(),
+            "visits": visits.tolist(), "value": self._values(values, rewards, np.asarray(arrays.keep)).tolist(),
             "exists": arrays.exists.tolist(), "doubt": arrays.uncertainty.tolist(), "keep": arrays.keep.tolist(),
         }  # fmt: skip
         self._children, self._ends = arrays.children.tolist(), arrays.terminal.tolist()
@@ -123,7 +123,7 @@ class CompiledTreeView:
         """Blocks up to this one were there before the first iteration."""
 
     def _values(self, values: np.ndarray, rewards: np.ndarray, keep: np.ndarray) -> np.ndarray:
-        """r + gamma value, with what a rule set takes off. V_min of trust counts as 0 where the settings leave it out."""
+        """r + gamma value, with what a rule set takes off; V_min of trust is 0 where the settings leave it out."""
         pieces = find_rules(self._config.rules).pieces(rewards, np.asarray(keep, np.float64), self._config)
         return np.asarray(np.min([slope * values + offset for slope, offset in pieces], axis=0))
 
@@ -204,6 +204,7 @@ class CompiledGraphView:
     def branches(self, handle: Hashable) -> Sequence[Branch]:
         if isinstance(handle, tuple):
             return self._outcomes(*handle)
+        assert isinstance(handle, int)  # noqa: S101 (it is one of this view)
         row = self._row[handle]
         if row < 0:
             return []
@@ -221,12 +222,14 @@ class CompiledGraphView:
         keep = self._rows["keep"][row][action]
         for child, visits, chance in zip(*(self._rows[name][row][action] for name in names), strict=True):
             if chance > 0:
-                one = found.setdefault(child, Branch(action, 0.0, keep=keep, ends=child == END, chance=0.0, below=child))
+                one = found.setdefault(
+                    child, Branch(action, 0.0, keep=keep, ends=child == END, chance=0.0, below=child)
+                )
                 one.visits, one.chance = one.visits + visits, one.chance + chance
         return list(found.values())
 
     def born(self, handle: Hashable) -> int:
-        row = handle[0] if isinstance(handle, tuple) else self._row[handle]
+        row = handle[0] if isinstance(handle, tuple) else self._row[handle]  # type: ignore[call-overload]
         return max(0, row + 1 - self._before)
 
     def state(self) -> PyTree:

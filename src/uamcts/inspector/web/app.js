@@ -7,7 +7,7 @@ class App {
     this.searches = [];
     this.build();
     this.openEpisode(0);
-    const redraw = () => { this.timeline.draw(this.moves); this.show(this.at); };
+    const redraw = () => { this.timeline.draw(this.moves); this.timeline.show(this.at); this.searches.forEach((search) => search.draw()); };
     new ResizeObserver(() => { if (this.timeline.width !== Math.max(200, this.line.clientWidth)) redraw(); }).observe(this.line);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     document.addEventListener("keydown", (event) => this.key(event));

@@ -67,7 +67,7 @@ function countDifferences(trace, move) {
   if (!move.real || !move.believed) return "";
   if (move.real.cells) {
     const count = move.real.cells.filter((thing, cell) => thing !== move.believed.cells[cell]).length;
-    if (count) return `${plural(count, "cell")} differ${count === 1 ? "s" : ""}`;
+    if (count) return `${plural(count, "cell")}: believed ◤, real ◢`;
     return move.mistake ? "nothing that can be seen" : "none";
   }
   return move.mistake ? "the model was wrong" : "none";
@@ -82,7 +82,7 @@ function boardsCard(trace, move, showHeat, toggle) {
   const likely = move.chance === null ? "" : "most likely: ";
   const figure = (name, says, drawn) => html("figure", {}, html("figcaption", {}, html("h3", {}, name), html("span", { class: "says" }, says)), drawn);
   const pictures = move.now && html("div", { class: "boards" },
-    figure("Now", heat.size && showHeat ? `U of ${move.action}, were it done there` : `about to do: ${move.action}`,
+    figure("Now", heat.size && showHeat ? `U of “${move.action}” from each cell` : `about to do: ${move.action}`,
       drawFrame(trace, move.now, null, { label: "the state now", heat: showHeat ? heat : null, missing: "no picture" })),
     figure("Believed next", `${likely}${outcomeWords(move.believed_reward, move.believed_terminal)}`,
       drawFrame(trace, move.believed, null, { label: "the believed next state", missing: "the model does not say" })),
@@ -99,9 +99,17 @@ function boardsCard(trace, move, showHeat, toggle) {
     pictures, keys, numbersTable(trace, move, !pictures, really));
 }
 
+// The things that are on any board of a trace, found once.
+function usedThings(trace) {
+  if (!trace.used) {
+    trace.used = new Set();
+    for (const episode of trace.episodes) for (const move of episode.moves) for (const one of [move.now, move.believed, move.real]) if (one && one.cells) one.cells.forEach((thing) => trace.used.add(thing));
+  }
+  return trace.used;
+}
+
 function boardLegend(trace, most, showHeat) {
-  const used = new Set(trace.episodes.flatMap((episode) => episode.moves.flatMap((move) => [move.now, move.real].flatMap((one) => (one && one.cells) || []))));
-  const things = trace.board.things.filter((_, number) => used.has(number)).map(({ name, colour }) => html("li", {}, svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("rect", { width: 16, height: 16, fill: colour })), name));
+  const things = trace.board.things.filter((_, number) => usedThings(trace).has(number)).map(({ name, colour }) => html("li", {}, svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("rect", { width: 16, height: 16, fill: colour })), name));
   if (trace.board.broken.length) {
     things.push(html("li", {}, svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("rect", { width: 16, height: 16, fill: "#11151b" }), svg("rect", { width: 16, height: 16, fill: "url(#hatch-board)" })), "broken: world and model differ"));
   }

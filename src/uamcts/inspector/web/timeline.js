@@ -93,7 +93,8 @@ class Timeline {
       y: y(move.surprise), height: y(0) - y(move.surprise),
     }));
     const marks = this.moves.map((move, place) => move.mistake && svg("path", { class: "mistake", d: `M${this.x(place) - 4} ${y(0) + 9}h8l-4 -7z` }));
-    const name = this.trace.surprise === "bits" ? "surprise, in bits" : "surprise: real against believed";
+    const long = this.trace.surprise === "bits" ? "surprise, in bits" : "surprise: real against believed";
+    const name = this.width < 500 ? "surprise" : long;
     return [this.label(name, "of-surprise"), svg("line", { class: "base", x1: SIDE, x2: this.width - SIDE, y1: y(0), y2: y(0) }), bars, marks];
   }
 
@@ -125,7 +126,7 @@ class Timeline {
     const paid = move.reward ? ` (${signed(move.reward)})` : "";
     set("reward", `${words(this.totals[place])}${paid}`);
     set("value", words(this.values[place]));
-    set("surprise", move.surprise === null ? "not observed" : `${words(move.surprise)}${move.mistake ? ", a mistake of the model" : ""}`);
+    set("surprise", move.surprise === null ? "not observed" : `${words(move.surprise)}${move.mistake ? ": the model was wrong" : ""}`);
     const host = this.host;
     host.setAttribute("aria-valuemin", 1);
     host.setAttribute("aria-valuemax", this.count);
