@@ -105,8 +105,9 @@ class Recording:
         name = "Agent" if hasattr(agent.backend, "corrector") else "The paper's agent"
         self._recorder = Recorder(self._scene, [planner_record(name, self._config(agent))])
         self._episode = self._recorder.start_episode()
-        self._waiting: tuple[Any, Any, int] | None = None
-        """The latest decision, as long as nothing was observed: its plan, the plan's record, and the action."""
+        self._waiting: tuple[Any, Any, int, Any] | None = None
+        """The latest decision, as long as nothing was observed: its plan, the plan's record, the action, and U over
+        the cells, which is another one after the agent has observed."""
         self._over = False
 
     @staticmethod
@@ -120,6 +121,7 @@ class Recording:
 
     def decide(self, agent: Inspecting) -> None:
         """Takes in what the agent has just planned."""
+        from uamcts.inspector.plain_views import view_of
         from uamcts.inspector.recorder import record_plan
 
         self._flush()
@@ -128,7 +130,8 @@ class Recording:
         if self._over:
             self._episode, self._over = self._recorder.start_episode(), False
         assert record is not None  # noqa: S101 (there is a plan)
-        self._waiting = plan, record, record["action"]
+        state = view_of(plan, self._config(agent)).state()
+        self._waiting = plan, record, record["action"], self._scene.heat(state, record["action"])
 
     def observe(
         self, agent: Inspecting, action: object, following: State, reward: float | None, terminal: bool | None
@@ -136,10 +139,10 @@ class Recording:
         """Takes in what came of it."""
         if self._waiting is None:
             return
-        plan, record, chosen = self._waiting
-        if getattr(plan, "actions", None) is None:
-            chosen = int(action)  # type: ignore[call-overload]  # somebody may have done something else
-        self._waiting = plan, record, chosen
+        plan, record, chosen, heat = self._waiting
+        if getattr(plan, "actions", None) is None and int(action) != chosen:  # type: ignore[call-overload]
+            chosen, heat = int(action), []  # type: ignore[call-overload]  # somebody has done something else
+        self._waiting = plan, record, chosen, heat
         self._flush(self._scene.accept(following), reward, terminal)
         self._over = bool(terminal)
 
@@ -152,7 +155,7 @@ class Recording:
         seen = seen_transitions(agent.backend)
         if not seen:
             return
-        plan, _, chosen = self._waiting
+        plan, _, chosen, _ = self._waiting
         key, latest = agent.backend.planner.key, seen[-1]
         root = view_of(plan, self._config(agent)).state()
         if key(latest.state) == key(root) and latest.action == chosen:
@@ -164,14 +167,15 @@ class Recording:
 
         if self._waiting is None:
             return
-        plan, record, action = self._waiting
+        plan, record, action, heat = self._waiting
         self._waiting = None
         view = view_of(plan, self._config(self._agent))
         state = view.state()
         names = record["labels"] or self._scene.actions
         label = names[action] if names else str(action)
         believed = self._scene.complete(state, action, view.outcomes(action))
-        self._recorder.add(self._episode, [record], Step(state, action, label, believed, real, reward, terminal))
+        step = Step(state, action, label, believed, real, reward, terminal, heat)
+        self._recorder.add(self._episode, [record], step)
 
     def trace(self) -> dict[str, Any]:
         """Everything that was recorded, as a trace: see docs/inspector.md."""

@@ -70,6 +70,8 @@ class Step:
     real: PyTree = None
     reward: float | None = None
     terminal: bool | None = None
+    heat: list[list[float]] | None = None
+    """What the scene says about U over the cells, if it was asked before."""
 
 
 def planner_record(name: str, config: SearchConfig | None) -> Record:
@@ -132,6 +134,7 @@ def move_record(scene: Scene, plans: Sequence[Record | None], step: Step) -> Rec
     expected = None if likeliest is None else likeliest.state
     chance = _chance_of_real(scene, step)
     surprise, mistake = _judge(scene, step, likeliest, chance)
+    heat = scene.heat(step.state, step.action) if step.heat is None else step.heat
     return {
         "plans": list(plans),
         "action": step.label[:200],
@@ -146,7 +149,7 @@ def move_record(scene: Scene, plans: Sequence[Record | None], step: Step) -> Rec
         "numbers": _numbers(scene, step.state, expected, step.real),
         "surprise": None if surprise is None else rounded(surprise),
         "mistake": mistake,
-        "heat": [[int(cell), rounded(float(doubt))] for cell, doubt in scene.heat(step.state, step.action)],
+        "heat": [[int(cell), rounded(float(doubt))] for cell, doubt in heat],
     }
 
 

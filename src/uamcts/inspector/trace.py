@@ -70,11 +70,10 @@ def read_trace(path: str | os.PathLike[str]) -> Record:
     trace = _parse(path, _unpack(path, content))
     if not isinstance(trace, dict) or trace.get("format") != FORMAT:
         _refuse(path, "is not a trace", "give a file that `agent.record(path)` or `uamcts play --trace` wrote")
-    if trace.get("version") != VERSION:
-        version = short_repr(trace.get("version"))
-        _refuse(
-            path, f"is a trace of version {version}, and this is {VERSION}", "open it with the uamcts that wrote it"
-        )
+    version = trace.get("version")
+    if type(version) is not int or version != VERSION:
+        remedy = "open it with the version of uamcts that wrote it"
+        _refuse(path, f"is a trace of version {short_repr(version)}, not {VERSION}", remedy)
     problem = find_problem(trace)
     if problem:
         _refuse(path, f"is damaged: {problem}", "record it again")
