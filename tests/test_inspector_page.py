@@ -37,6 +37,17 @@ class Numbers(Maze):
     render = None
 
 
+class Drawn(Maze):
+    """Draws texts in the upper rows, and images below."""
+
+    def render(self, state):
+        if state[0] < 2:
+            return "\n".join("".join("@" if (row, column) == state else "." for column in range(6)) for row in range(5))
+        image = np.zeros((5, 6, 3), np.uint8)
+        image[state] = 255
+        return image
+
+
 def play(simulator, steps=24):
     """The trace of an agent in a world with a wall in column 3 that it does not know, open at the bottom."""
     agent = uamcts.Agent(simulator, iterations=60, graph=False, reuse=False)
@@ -88,12 +99,12 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Pages by name: two planners on a board, and numbers alone with hostile strings."""
+    """Pages by name: two planners on a board, numbers alone with hostile strings, and texts and images."""
     out = tmp_path_factory.mktemp("pages")
     hostile = play(Numbers(), 4)
     hostile["actions"] = [HOSTILE] * 4
     hostile["summary"] = hostile["episodes"][0]["moves"][0]["plans"][0]["words"] = HOSTILE
-    made = {"two": with_second_planner(play(Maze())), "hostile": hostile}
+    made = {"two": with_second_planner(play(Maze())), "hostile": hostile, "drawn": play(Drawn(), 10)}
     return {name: Inspection(trace).save(out / f"{name}.html") for name, trace in made.items()}, made
 
 
@@ -311,7 +322,7 @@ def overflow(page):
     return page.js("const page = document.documentElement; return [page.scrollWidth, page.clientWidth]")
 
 
-@pytest.mark.parametrize("name", ["two", "hostile"])
+@pytest.mark.parametrize("name", ["two", "hostile", "drawn"])
 def test_the_page_fits_a_phone(browser, pages, name):
     page = Page(browser, pages[0][name], width=390, height=800)
     scrolls, shows = overflow(page)
@@ -370,6 +381,22 @@ def test_all_text_can_be_read_in_the_light_and_in_the_dark(browser, pages, schem
     assert [(round(contrast(*pair), 2), said) for *pair, said in found if contrast(*pair) < 4.5] == []
     ground = page.js("return getComputedStyle(document.body).backgroundColor")
     assert (luminance(ground) > 0.8) == (scheme == "light")
+    assert page.browser.get_log("browser") == []
+
+
+def test_texts_and_images_are_compared(browser, pages):
+    page, moves = Page(browser, pages[0]["drawn"]), pages[1]["drawn"]["episodes"][0]["moves"]
+    texts = [number for number, move in enumerate(moves) if "text" in move["now"] and "text" in move["believed"]]
+    images = [number for number, move in enumerate(moves) if "image" in move["now"] and move["real"]]
+    assert texts
+    assert images
+    for number in range(len(moves)):
+        page.js("inspector.go(arguments[0])", number)
+        if number in texts and moves[number]["believed"] != moves[number]["real"] and "text" in moves[number]["real"]:
+            assert page.count(".boards figure:last-child mark") == 2
+        if number in images:
+            assert page.count(".boards figure:last-child img") == 2
+            assert page.js("return [...document.images].every(i => i.complete && i.naturalWidth === 6)")
     assert page.browser.get_log("browser") == []
 
 

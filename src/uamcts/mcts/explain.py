@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+
+Found: TypeAlias = Any
+"""What a search found: a `uamcts.SearchResult` or a `uamcts.reference.Result`."""
 
 
 class Explanation(NamedTuple):
@@ -19,7 +22,7 @@ class Explanation(NamedTuple):
     """About the graph, if it was one."""
 
 
-def explain(result: Any, action_names: Sequence[str] = ()) -> str:
+def explain(result: Found, action_names: Sequence[str] = ()) -> str:
     """A sentence and a table with a line per action; `result` is what `uamcts.search` or the plain engine returns."""
     head, notes, tail = explain_choice(result, action_names)
     visits, values, doubts = (np.asarray(part) for part in (result.visits, result.values, result.uncertainty))
@@ -35,7 +38,7 @@ def explain(result: Any, action_names: Sequence[str] = ()) -> str:
     return "\n".join([head, *lines, *([tail] if tail else [])])
 
 
-def explain_choice(result: Any, action_names: Sequence[str] = ()) -> Explanation:
+def explain_choice(result: Found, action_names: Sequence[str] = ()) -> Explanation:
     """The choice in words."""
     chosen, visits = int(result.action), np.asarray(result.visits)
     if visits.ndim != 1:

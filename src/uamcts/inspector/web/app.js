@@ -25,7 +25,7 @@ class App {
     this.bar = html("div", { class: "bar", role: "group", "aria-label": "moves" },
       button("first", "first", "first move (Home)", () => this.go(0)), button("back", "back", "move before (left arrow)", () => this.go(this.at - 1)), this.player,
       button("next", "next", "next move (right arrow)", () => this.go(this.at + 1)), button("last", "last", "last move (End)", () => this.go(this.moves.length - 1)),
-      button("wrong", "next mistake", "next mistake of the model (M)", () => this.nextMistake()), this.where, this.sentence);
+      button("wrong", [html("span", { class: "wide" }, "next mistake"), html("span", { class: "narrow" }, "▲ next")], "next mistake of the model (M)", () => this.nextMistake()), this.where, this.sentence);
     this.line = html("div", { class: "timeline", id: "timeline", tabindex: 0, role: "slider", "aria-label": "move" });
     this.timeline = new Timeline(this.line, trace, (place) => this.go(place));
     this.middle = html("div", {});
@@ -133,6 +133,9 @@ const ICONS = {
 };
 const icon = (name) => svg("svg", { viewBox: "0 0 16 16", class: `icon ${name}`, "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 
-readTrace().then((trace) => { window.inspector = new App(trace, document.getElementById("app")); }).catch((error) => {
+readTrace().then((trace) => {
+  window.inspector = new App(trace, document.getElementById("app"));
+  performance.mark("drawn");
+}).catch((error) => {
   document.getElementById("app").replaceChildren(html("p", { class: "flag bad" }, `The page cannot show its trace: ${error.message}`));
 });

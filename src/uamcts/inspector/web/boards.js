@@ -37,7 +37,7 @@ function drawBoard(board, cells, options) {
 const frame = (x, y, size, edge) => `M${x} ${y}h${size}v${size}h${-size}zM${x + edge} ${y + edge}v${size - 2 * edge}h${size - 2 * edge}v${2 * edge - size}z`;
 
 function drawText(text, other) {
-  if (other === undefined) return html("pre", { class: "board text", tabindex: 0 }, text);
+  if (typeof other !== "string") return html("pre", { class: "board text", tabindex: 0 }, text);
   const lines = text.split("\n"), others = other.split("\n");
   const drawn = lines.map((line, place) => {
     const against = others[place] || "";
@@ -63,6 +63,11 @@ function outcomeWords(reward, terminal) {
   return said.join(", ");
 }
 
+function verdictWords(move) {
+  if (move.chance === null) return move.mistake ? "the model was wrong" : "as the model said";
+  return move.mistake ? "the model held this impossible" : `the model gave this ${Math.round(100 * move.chance)}%`;
+}
+
 function countDifferences(trace, move) {
   if (!move.real || !move.believed) return "";
   if (move.real.cells) {
@@ -77,8 +82,7 @@ function boardsCard(trace, move, showHeat, toggle) {
   const most = Math.max(0, ...move.heat.map(([, u]) => u));
   const heat = new Map(move.heat.map(([cell, u]) => [cell, { u, share: u / (most || 1) }]));
   const unknown = move.terminal === null && move.real === null ? "not observed" : "no picture";
-  const really = move.chance === null ? outcomeWords(move.reward, move.terminal)
-    : `the model gave this ${Math.round(100 * move.chance)}%; ${outcomeWords(move.reward, move.terminal)}`;
+  const really = outcomeWords(move.reward, move.terminal);
   const likely = move.chance === null ? "" : "most likely: ";
   const figure = (name, says, drawn) => html("figure", {}, html("figcaption", {}, html("h3", {}, name), html("span", { class: "says" }, says)), drawn);
   const pictures = move.now && html("div", { class: "boards" },
@@ -92,8 +96,7 @@ function boardsCard(trace, move, showHeat, toggle) {
   const keys = pictures && trace.board ? boardLegend(trace, most, showHeat) : null;
   const choice = html("label", { class: "choice small" },
     html("input", { type: "checkbox", id: "heat", onchange: toggle, ...(showHeat ? { checked: true } : {}) }), "show U over the cells");
-  const verdict = move.surprise === null ? null
-    : html("span", { class: `flag ${move.mistake ? "bad" : "good"}`, id: "verdict" }, move.mistake ? "the model was wrong" : "as the model said");
+  const verdict = move.surprise === null ? null : html("span", { class: `flag ${move.mistake ? "bad" : "good"}`, id: "verdict" }, verdictWords(move));
   return html("section", { class: "card", id: "boards", "aria-label": "believed and real" },
     html("div", { class: "top" }, html("h2", {}, "Believed and real"), verdict, trace.board && trace.episodes.some((one) => one.moves.some((other) => other.heat.length)) ? choice : null),
     pictures, keys, numbersTable(trace, move, !pictures, really));

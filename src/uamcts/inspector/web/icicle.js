@@ -1,6 +1,6 @@
 // The search as an icicle: a row for every step ahead, as wide as it was visited.
 const DOUBTFUL = 1, DELETED = 2, ENDS = 4, SHARED = 8;
-const ROW = 27, LEVELS = 10, FEW = 5, LETTER = 6.6, NARROWEST = 1.2, SLOT = 13;
+const ROW = 27, LEVELS = 10, FEW = 5, LETTER = 7, NARROWEST = 1.2, SLOT = 13;
 
 class Icicle {
   constructor(trace, plan, planner, alone) {
@@ -43,7 +43,7 @@ class Icicle {
     this.output = html("output", {});
     this.player = html("button", { type: "button", class: "replayer", onclick: () => this.toggle() }, "▶ replay");
     const replay = last > 0 ? html("div", { class: "replay" }, this.player, this.slider, this.output)
-      : html("p", { class: "soft small" }, this.plan.expansions.length ? "" : "nothing to replay: this search added nothing, or was too long to record");
+      : html("p", { class: "soft small" }, this.graph ? "nothing to replay: the searches before had expanded everything" : "nothing to replay: the search expanded nothing, or took too many iterations to record");
     const kind = this.graph ? "graph, unfolded" : "tree";
     return html("section", { class: "card search", "aria-label": `search of ${this.planner.name}` },
       html("div", { class: "top" }, html("h2", {}, "The search"), html("span", { class: "soft small" }, `a ${kind}; every row looks one step further ahead`)),
@@ -134,7 +134,7 @@ class Icicle {
 
   text(node, room, known) {
     const mark = this.flag(node, SHARED) ? " ↺" : this.flag(node, ENDS) ? " ■" : "";
-    const name = this.name(node), value = known ? ` ${words(this.plan.nodes.value[node], 2)}` : "";
+    const name = this.name(node), value = known ? ` · ${words(this.plan.nodes.value[node], 2)}` : "";
     const letters = Math.floor(room / LETTER);
     for (const text of [`${name}${mark}${value}`, `${name}${mark}`, name]) if (text.length <= letters) return text;
     return letters >= 3 ? `${name.slice(0, letters - 1)}…` : "";
