@@ -15,6 +15,17 @@ MOST_CELLS = 2500
 """Larger boards have no map: nobody could see it, and it takes long."""
 
 
+def as_digits(uncertainty: np.ndarray) -> np.ndarray:
+    """U of the worst action in each cell as a character: 1 to 9, where 9 is the largest; empty where it is 0.
+
+    Args:
+        uncertainty: U [rows, columns, actions] or [rows, columns], NaN where it is not known.
+    """
+    known = np.nan_to_num(uncertainty).reshape(*uncertainty.shape[:2], -1).max(axis=-1)
+    digits = np.ceil(9 * known / max(float(known.max()), np.finfo(np.float32).tiny)).astype(int)
+    return np.where(known > 0, np.clip(digits, 1, 9).astype(str), "")
+
+
 class UncertaintyMap:
     """U of every action in every cell that the player can be moved to, all else staying as it is.
 

@@ -10,6 +10,7 @@ import numpy as np
 from rich.text import Text
 
 from uamcts.domains.base import Domain
+from uamcts.domains.heat import as_digits
 from uamcts.domains.pictures import MARK
 from uamcts.episodes.offline import Move
 from uamcts.types import PyTree
@@ -17,7 +18,8 @@ from uamcts.types import PyTree
 WRONG = "bold red"
 GAP = 2
 """Empty columns between two panels, and between a board and its plan."""
-LEGEND = f"{MARK}, red: the simulator is wrong here; U: by how much"
+DOUBTFUL = "bold yellow"
+LEGEND = f"{MARK}, red: the simulator is wrong; 1-9: U of the worst action there, 9 the largest"
 PLAN_HEAD = f"  {'action':6}{'visits':>7}{'value':>8}{'U':>6}"
 
 Lines = list[Text]
@@ -53,10 +55,20 @@ def _format_number(number: float, width: int, places: int) -> str:
     return text if text.startswith(" ") else f"{number:{width}.2g}"
 
 
-def board_lines(domain: Domain, state: PyTree) -> Lines:
-    """A board with its wrong cells marked: empty ones by a sign, all of them by a colour."""
+def board_lines(domain: Domain, state: PyTree, uncertainty: np.ndarray | None = None) -> Lines:
+    """A board with its wrong cells marked: empty ones by a sign, all of them by a colour.
+
+    `uncertainty`: U of each action if the player stood in a cell, [rows, columns, actions]; shown in empty cells.
+    """
     wrong = domain.wrong_cells()
-    lines = [Text(line) for line in domain.text(state, wrong).split("\n")]
+    marked = wrong
+    if uncertainty is not None:
+        digits = as_digits(uncertainty)
+        marked = np.where((digits == "") & (wrong if wrong is not None else False), MARK, digits)
+    lines = [Text(line) for line in domain.text(state, marked).split("\n")]
+    if uncertainty is not None:
+        for row, column in np.argwhere(digits != ""):
+            lines[row + 1].stylize(DOUBTFUL, column + 1, column + 2)
     if wrong is not None:
         for row, column in np.argwhere(wrong):
             lines[row + 1].stylize(WRONG, column + 1, column + 2)

@@ -30,7 +30,7 @@ WIDTH = 264
 SPACE, BAR, SWATCH = 14, 66, 14
 """Pixels between parts, of a title bar's height, and of a swatch in the legend."""
 CARD, BAR_COLOUR = "#0a0d11", "#1b2129"
-BROKEN = "broken: the planner's model is wrong here"
+BROKEN = "broken: the model is wrong here"
 APPROACH = {
     "random": "moves at random",
     "true": "plans in the true world",
@@ -84,8 +84,8 @@ def text_width(text: str, size: float) -> float:
 def lay_out(film: Film, scale: int | None = None) -> tuple[list[list[Shape]], tuple[int, int]]:
     """The shapes of each frame, and the width and height of the film."""
     boards = [scene.board.top.shape for scene in film.frames[0]]
-    largest = np.max(boards)
-    scale = int(np.clip(WIDTH // largest, 4, 40)) if scale is None else scale
+    largest = max(max(shape) for shape in boards)
+    scale = min(40, max(4, WIDTH // largest)) if scale is None else scale
     widths = [max(columns * scale + 1, 230) for _, columns in boards]
     width = sum(widths) + SPACE * (len(widths) + 1)
     lines = textwrap.wrap(film.caption, max(10, int((width - 2 * SPACE) / text_width("x", 12.5))))
@@ -172,12 +172,14 @@ def _things(board: Board, place: tuple[float, float], scale: int) -> list[Shape]
 
 def write_gif(path: Path, film: Film, comment: str = "", scale: int | None = None) -> None:
     """Writes a film as an endless GIF. The file is written atomically."""
+    from PIL import Image
+
     frames, size = lay_out(film, scale)
     painted = [_paint(shapes, size) for shapes in frames]
     sample = painted[0].copy()
     sample.paste(painted[-1].resize((size[0], size[1] // 2)), (0, 0))
     palette = sample.quantize(128)
-    images = [picture.quantize(palette=palette, dither=0) for picture in painted]
+    images = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in painted]
     durations = [int(1000 * SECONDS)] * (len(images) - 1) + [int(1000 * HOLD)]
     content = io.BytesIO()
     images[0].save(

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from uamcts import names
 from uamcts.domains import make
+from uamcts.domains.heat import UncertaintyMap
 from uamcts.episodes.offline import Move, moves
 from uamcts.lab.console import boards
 from uamcts.lab.console.films import Film, Scene, write_gif, write_svg
@@ -50,6 +51,7 @@ class Player:
         self.moves = moves(jax.random.key(seed), planned, config, steps, settings.get("steps_left", False))
         known = true_uncertainty(planned)
         self._uncertainty = jax.jit(jax.vmap(known, (None, 0)))
+        self._map = UncertaintyMap(planned)
         self.last: Move | None = None
         self.reward, self.steps, self.playing = 0.0, 0, True
 
@@ -92,7 +94,7 @@ class Player:
         """The panel of the state before the last move, with the plan."""
         uncertainty = np.asarray(self._uncertainty(self.move.state, jnp.arange(self.domain.num_actions))).tolist()
         head = [Text(self.title, "bold"), Text(f"step {self.steps}, reward {self.reward - self.move.reward:g}")]
-        board = boards.board_lines(self.domain, self.move.state)
+        board = boards.board_lines(self.domain, self.move.state, self._map(self.move.state))
         return head, board, boards.plan_lines(self.domain, self.move, uncertainty)
 
     def after(self) -> boards.Panel:
