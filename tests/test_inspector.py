@@ -273,6 +273,24 @@ def test_what_was_done_instead_is_recorded():
     assert second["surprise"] == 0
 
 
+def test_a_recording_goes_on_when_the_agent_starts_anew():
+    class Half(Corridor):
+        def step(self, state, action):
+            after, reward, over = super().step(state, action)
+            return after, reward / 2, over
+
+    agent = uamcts.Agent(Corridor(), iterations=30)
+    with agent.record() as recording:
+        for change in (lambda: None, agent.forget, lambda: agent.replace(Half())):
+            change()
+            agent.act(8)
+            agent.observe(8, 1, 9, reward=1.0, terminal=True)
+    moves = [episode["moves"][0] for episode in recording.trace()["episodes"]]
+    assert [(move["believed_reward"], move["mistake"]) for move in moves[:2]] == [(1, False)] * 2
+    assert moves[2]["real"] == moves[0]["real"]
+    assert recording._scene.backend is agent.backend
+
+
 def test_a_recording_is_kept_when_the_loop_fails(tmp_path):
     agent = uamcts.Agent(Corridor(), iterations=10)
 

@@ -50,7 +50,7 @@ class Drawn(Maze):
 
 def play(simulator, steps=24):
     """The trace of an agent in a world with a wall in column 3 that it does not know, open at the bottom."""
-    agent = uamcts.Agent(simulator, iterations=60, graph=False, reuse=False)
+    agent = uamcts.Agent(simulator, iterations=60, rollouts=2, depth=10, graph=False, reuse=False)
     with agent.record() as recording:
         state = (0, 0)
         for _ in range(steps):

@@ -125,6 +125,7 @@ class Recording:
         from uamcts.inspector.recorder import record_plan
 
         self._flush()
+        self._scene.backend = agent.backend
         plan = agent.last_plan
         record = record_plan(plan, self._scene, self._config(agent), agent.backend.note)
         if self._over:

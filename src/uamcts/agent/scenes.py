@@ -28,6 +28,9 @@ from uamcts.inspector.views import BelievedOutcome
 class AgentScene(Scene, Protocol):
     """A scene in which an agent acts."""
 
+    backend: Any
+    """The agent's: it has another one after `forget` and `replace`."""
+
     def accept(self, state: State) -> State:
         """Turns what the user gave into a state."""
         ...
@@ -50,10 +53,10 @@ class PaperScene(DomainScene):
 
     def __init__(self, backend: PaperBackend):
         super().__init__(backend.domain, self._learned)
-        self._backend = backend
+        self.backend = backend
 
     def _learned(self, vectors: np.ndarray) -> jax.Array:
-        estimator, actions = self._backend._planning_estimator, jnp.arange(self.domain.num_actions)
+        estimator, actions = self.backend._planning_estimator, jnp.arange(self.domain.num_actions)
 
         def learned(vector: jax.Array) -> jax.Array:
             return jax.vmap(estimator.predict, (None, 0))(self.domain.from_features(vector), actions)
@@ -86,20 +89,20 @@ class DomainAgentScene(DomainScene):
 
     def __init__(self, backend: SimulatorBackend, domain: Domain):
         super().__init__(domain, self._learned)
-        self._backend = backend
+        self.backend = backend
 
     def _learned(self, vectors: np.ndarray) -> np.ndarray | jax.Array:
-        fitted, count = self._backend.uncertainty, self.domain.num_actions
+        fitted, count = self.backend.uncertainty, self.domain.num_actions
         if fitted is None:
             return np.zeros((len(vectors), count))
         each = jax.vmap(fitted, (None, 0))
         return jax.vmap(each, (0, None))(jnp.asarray(vectors, jnp.float32), jnp.arange(count))
 
     def accept(self, state: State) -> State:
-        return self._backend.planner.accept(state, "next_state")
+        return self.backend.planner.accept(state, "next_state")
 
     def complete(self, state: State, action: int, outcomes: list[BelievedOutcome]) -> list[BelievedOutcome]:
-        return _fill_end(self._backend, state, action, outcomes)
+        return _fill_end(self.backend, state, action, outcomes)
 
 
 class SimulatorScene:
@@ -108,7 +111,8 @@ class SimulatorScene:
     summary = ""
 
     def __init__(self, backend: SimulatorBackend):
-        self._backend, planner = backend, backend.planner
+        self.backend = backend
+        planner = backend.planner
         self.title = planner.name
         self.actions: Sequence[str] = planner.action_names
         self.chance = not planner.deterministic
@@ -125,14 +129,14 @@ class SimulatorScene:
         return self._artist.frame(state)
 
     def vector(self, state: State) -> np.ndarray:
-        return self._backend.planner.features(state)
+        return self.backend.planner.features(state)
 
     def features(self, state: State) -> Sequence[str]:
-        names = self._backend.planner.feature_names(state)
+        names = self.backend.planner.feature_names(state)
         return names or [f"feature {place}" for place in range(self.vector(state).size)]
 
     def difference(self, real: State, believed: State) -> float:
-        backend = self._backend
+        backend = self.backend
         actual, predicted = (Outcome(self.vector(state), None, None) for state in (real, believed))
         own = backend.measure.own_error(real, believed)
         return backend.measure.error(actual, predicted, backend.experience.scales, own)
@@ -141,10 +145,10 @@ class SimulatorScene:
         return []
 
     def accept(self, state: State) -> State:
-        return self._backend.planner.accept(state, "next_state")
+        return self.backend.planner.accept(state, "next_state")
 
     def complete(self, state: State, action: int, outcomes: list[BelievedOutcome]) -> list[BelievedOutcome]:
-        return _fill_end(self._backend, state, action, outcomes)
+        return _fill_end(self.backend, state, action, outcomes)
 
 
 def find_render(owner: object) -> Callable[[Any], object] | None:

@@ -83,5 +83,7 @@ class DomainScene:
         found = self._map(state)
         if found is None:
             return []
-        doubts = found[..., action].ravel()
+        walls = [place for place, name in enumerate(self._start.names) if "wall" in name]  # nobody can stand there
+        found = np.where(np.isin(self.domain.board(state).top, walls), 0.0, found[..., action])
+        doubts = found.ravel()
         return [[cell, float(doubts[cell])] for cell in np.flatnonzero(doubts > 0).tolist()]
