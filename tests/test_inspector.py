@@ -198,18 +198,26 @@ def test_only_the_most_visited_are_kept():
 
 def test_continuous_actions_have_labels():
     class Throw:
-        action_space = (-1.0, 1.0)
+        action_space = (np.full(40, -1.0), np.full(40, 1.0))
         num_actions = None
 
         def step(self, state, action):
-            return state + float(action), -abs(state + float(action) - 0.5), False
+            return state + float(action[0]), -abs(state + float(action[0]) - 0.5), False
 
     agent = uamcts.Agent(Throw(), iterations=20)
+    with agent.record() as recording:
+        for change in (0.0, 0.25):
+            agent.observe(0.0, agent.act(0.0) + change, 0.3, reward=-0.2, terminal=False)
+    move, other = recording.trace()["episodes"][0]["moves"]
+    assert other["action"] not in other["plans"][0]["labels"]
+    assert (other["believed_reward"], other["numbers"]) == (None, [[0, 0, None, 0.3]])
     agent.observe(0.0, agent.act(0.0), 0.3, reward=-0.2, terminal=False)
-    move = agent.inspect().trace["episodes"][0]["moves"][0]
+    agent._recorded = None
+    assert agent.inspect().trace["episodes"][0]["moves"][0]["numbers"][0][3] == 0.3
     plan = move["plans"][0]
     assert len(plan["labels"]) == len(plan["visits"]) > 1
     assert move["action"] == plan["labels"][plan["action"]]
+    assert max(map(len, plan["labels"])) <= 60
 
 
 # What an agent records

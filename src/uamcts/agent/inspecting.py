@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from uamcts.agent.backend import Backend, FilePath, Plan, State
 from uamcts.agent.seen import seen_transitions
-from uamcts.arguments import short_repr
+from uamcts.arguments import short_repr, shorten
 
 if TYPE_CHECKING:
     from uamcts.inspector import Inspection
@@ -93,6 +96,28 @@ class Inspecting:
         return page
 
 
+@dataclass(frozen=True)
+class Decision:
+    """A plan of which it is not yet known what came of it."""
+
+    plan: Plan
+    record: dict[str, Any]
+    """The plan as the trace holds it."""
+    action: int
+    """The number of the action, or its place among those proposed; -1 for one that was not planned."""
+    label: str
+    heat: list[list[float]]
+    """U over the cells: after the agent has observed, it is another one."""
+
+    def instead(self, action: Any) -> Decision:
+        """The decision, or what was done instead of it."""
+        if self.record["labels"]:
+            if np.array_equal(action, self.plan.action):
+                return self
+            return replace(self, action=-1, label=shorten(str(np.round(action, 3)), 60))
+        return self if int(action) == self.action else replace(self, action=int(action), label="", heat=[])
+
+
 class Recording:
     """Moves of an agent, recorded for the inspector."""
 
@@ -105,9 +130,8 @@ class Recording:
         name = "Agent" if hasattr(agent.backend, "corrector") else "The paper's agent"
         self._recorder = Recorder(self._scene, [planner_record(name, self._config(agent))])
         self._episode = self._recorder.start_episode()
-        self._waiting: tuple[Any, Any, int, Any] | None = None
-        """The latest decision, as long as nothing was observed: its plan, the plan's record, the action, and U over
-        the cells, which is another one after the agent has observed."""
+        self._waiting: Decision | None = None
+        """The latest decision, as long as nothing was observed."""
         self._over = False
 
     @staticmethod
@@ -132,7 +156,9 @@ class Recording:
             self._episode, self._over = self._recorder.start_episode(), False
         assert record is not None  # noqa: S101 (there is a plan)
         state = view_of(plan, self._config(agent)).state()
-        self._waiting = plan, record, record["action"], self._scene.heat(state, record["action"])
+        action = record["action"]
+        label = record["labels"][action] if record["labels"] else ""
+        self._waiting = Decision(plan, record, action, label, self._scene.heat(state, action))
 
     def observe(
         self, agent: Inspecting, action: object, following: State, reward: float | None, terminal: bool | None
@@ -140,10 +166,7 @@ class Recording:
         """Takes in what came of it."""
         if self._waiting is None:
             return
-        plan, record, chosen, heat = self._waiting
-        if getattr(plan, "actions", None) is None and int(action) != chosen:  # type: ignore[call-overload]
-            chosen, heat = int(action), []  # type: ignore[call-overload]  # somebody has done something else
-        self._waiting = plan, record, chosen, heat
+        self._waiting = self._waiting.instead(action)
         self._flush(self._scene.accept(following), reward, terminal)
         self._over = bool(terminal)
 
@@ -156,10 +179,10 @@ class Recording:
         seen = seen_transitions(agent.backend)
         if not seen:
             return
-        plan, _, chosen, _ = self._waiting
+        waiting = self._waiting
         key, latest = agent.backend.planner.key, seen[-1]
-        root = view_of(plan, self._config(agent)).state()
-        if key(latest.state) == key(root) and latest.action == chosen:
+        root = view_of(waiting.plan, self._config(agent)).state()
+        if key(latest.state) == key(root) and waiting.instead(latest.action) is waiting:
             self.observe(agent, latest.action, latest.next_state, latest.reward, latest.terminal)
 
     def _flush(self, real: State = None, reward: float | None = None, terminal: bool | None = None) -> None:
@@ -168,15 +191,13 @@ class Recording:
 
         if self._waiting is None:
             return
-        plan, record, action, heat = self._waiting
-        self._waiting = None
-        view = view_of(plan, self._config(self._agent))
-        state = view.state()
-        names = record["labels"] or self._scene.actions
-        label = names[action] if names else str(action)
-        believed = self._scene.complete(state, action, view.outcomes(action))
-        step = Step(state, action, label, believed, real, reward, terminal, heat)
-        self._recorder.add(self._episode, [record], step)
+        made, self._waiting = self._waiting, None
+        view = view_of(made.plan, self._config(self._agent))
+        state, names = view.state(), self._scene.actions
+        label = made.label or (names[made.action] if names else str(made.action))
+        believed = [] if made.action < 0 else self._scene.complete(state, made.action, view.outcomes(made.action))
+        step = Step(state, made.action, label, believed, real, reward, terminal, made.heat)
+        self._recorder.add(self._episode, [made.record], step)
 
     def trace(self) -> dict[str, Any]:
         """Everything that was recorded, as a trace: see docs/inspector.md."""

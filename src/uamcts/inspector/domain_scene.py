@@ -12,7 +12,7 @@ from uamcts import colours
 from uamcts.domains.base import Domain
 from uamcts.domains.heat import UncertaintyMap
 from uamcts.domains.pictures import Board
-from uamcts.inspector.pictures import board_record
+from uamcts.inspector.pictures import MOST_SIDE, board_record
 from uamcts.inspector.trace import Record
 from uamcts.inspector.views import BelievedOutcome
 from uamcts.types import PyTree
@@ -37,7 +37,8 @@ class DomainScene:
         self._believe = jax.jit(domain.model_outcomes)
         self._start: Board | None = None  # a domain need not have a picture
         with contextlib.suppress(NotImplementedError):
-            self._start = domain.board(domain.reset(jax.random.key(0)))
+            start = domain.board(domain.reset(jax.random.key(0)))
+            self._start = start if max(start.top.shape) <= MOST_SIDE else None
 
     def board(self) -> Record | None:
         if self._start is None:

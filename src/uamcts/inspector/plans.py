@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from uamcts.arguments import shorten
 from uamcts.inspector.plain_views import view_of
 from uamcts.inspector.trace import Record
 from uamcts.inspector.views import Branch, View
@@ -20,6 +21,8 @@ from uamcts.reference.tree import Result
 
 MOST_CHILDREN, MOST_NODES, MOST_LEVELS = 10, 300, 40
 """Of a search, the record keeps so many children of a node, nodes in all, and levels."""
+LONGEST_LABEL, LONGEST_WORDS = 60, 4000
+"""Characters of a continuous action, and of an explanation."""
 MOST_REPLAYED = 1000
 """Longer searches are recorded without the order of their expansions."""
 DOUBTFUL, DELETED, ENDS, SHARED = 1, 2, 4, 8
@@ -40,7 +43,7 @@ def plan_record(
     if actions is not None:
         chosen = next(place for place, action in enumerate(actions) if action is result.action)
         result = result._replace(action=chosen)  # type: ignore[arg-type]
-        labels = action_names = [str(np.round(action, 3)) for action in actions]
+        labels = action_names = [shorten(str(np.round(action, 3)), LONGEST_LABEL) for action in actions]
     said = explain_choice(result, action_names)
     keep = {branch.action: branch.keep for branch in view.branches(view.root)}
     count = len(said.notes)
@@ -53,7 +56,7 @@ def plan_record(
         "keep": [rounded(keep.get(action, 1.0)) for action in range(count)],
         "exists": [bool(exists) for exists in np.asarray(result.exists).tolist()],
         "notes": said.notes,
-        "words": "\n".join(part for part in (said.head, said.tail, note) if part),
+        "words": "\n".join(part for part in (said.head, said.tail, note) if part)[:LONGEST_WORDS],
         "kind": view.kind,
         **_Pruned(view, nodes, np.asarray(result.values).tolist()).record(),
     }

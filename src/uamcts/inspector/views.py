@@ -161,7 +161,7 @@ class CompiledTreeView:
     def born(self, handle: Hashable) -> int:
         assert isinstance(handle, tuple)  # noqa: S101
         block = handle[0] if len(handle) == 3 else self._children[handle[0]][handle[1]]
-        return max(0, block - self._before)
+        return max(0, int(block) - self._before)
 
     def state(self) -> PyTree:
         return jax.tree.map(lambda leaf: np.asarray(leaf[0, 0]), self._tree.state)
@@ -230,7 +230,7 @@ class CompiledGraphView:
 
     def born(self, handle: Hashable) -> int:
         row = handle[0] if isinstance(handle, tuple) else self._row[handle]  # type: ignore[call-overload]
-        return max(0, row + 1 - self._before)
+        return max(0, int(row) + 1 - self._before)
 
     def state(self) -> PyTree:
         return self._state(GRAPH_ROOT)
