@@ -40,6 +40,21 @@ def test_nothing_is_unpickled_or_evaluated():
         assert not re.search(r"\bpickle\b|allow_pickle=True|\beval\(|\bexec\(", source), path
 
 
+POSIX_ONLY = {"curses", "fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+
+
+def test_nothing_that_windows_lacks_is_imported():
+    """`runtime/locks.py` asks for `fcntl` by name, and goes on without it."""
+    found = {}
+    for path in sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "examples").glob("*.py")]):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            found.setdefault(path.name, set()).update(name.partition(".")[0] for name in names)
+    assert "os" in found["locks.py"] | found["atomic.py"], "imports are not recognised"
+    assert not {name: imported & POSIX_ONLY for name, imported in found.items() if imported & POSIX_ONLY}
+
+
 LONG_DOCSTRINGS = {"mcts/api.py search", "reference/engine.py search"}
 """The public functions with a dozen documented arguments each: their docstrings do not count as lines."""
 
