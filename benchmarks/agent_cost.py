@@ -7,9 +7,11 @@
 "act" compares an agent with its defaults, after it has learned, with plain MCTS (`Agent(simulator, "none",
 corrections=())`) in the true simulator, so that both plan in about the same world, and in the wrong one, at equal
 settings. No search goes on from the one before (`reuse=False`). The agents act in turns, in states that were met in the
-real world; the figures are medians. "observe" shows random play to an agent: milliseconds per transition, refits
-included, over all transitions so far, and for those since the last row; and what the agent holds in memory. All times
-are those in which the thread had a core.
+real world; the figures are medians. A search on a graph ends early where all that can be reached is expanded; below a
+doubtful transition the agent has more to expand, so the time per iteration is compared as well.
+"observe" shows random play to an agent: milliseconds per transition, refits included, over all transitions so far, and
+for those since the last row; how long an act then takes, beside plain MCTS in the true simulator; and what the agent
+holds in memory. All times are those in which the thread, or for JAX the process, had a core.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ ACT_WORLDS = {
     "reward_cells": "grid: facts",
     "unknown_slip": "grid that slips: facts, doubt",
     "slippery_lake_40": "slippery lake, p is named",
+    "warehouse": "warehouse: facts, doubt",
+    "lake": "FrozenLake, new holes: facts",
+    "taxi": "Taxi, a closed street: facts",
 }
 COMPILED_WORLDS = {"gymnax_pole_gravity": "gymnax: gravity x 6", "gymnax_pole_worn": "gymnax: worn motor"}
 OBSERVE_WORLDS = {
@@ -45,9 +50,10 @@ OBSERVE_WORLDS = {
     "reward_cells": "grid, unknown tolls",
     "unknown_slip": "grid that slips",
     "slippery_lake_40": "slippery lake, p is named",
+    "gymnax_pole_worn": "gymnax's cart pole, worn motor",
 }
-LEARNED, STATES = 600, 40
-"""Transitions before acts are measured, and the states in which they are."""
+LEARNED, STATES, FEW_STATES = 600, 40, 20
+"""Transitions before acts are measured, and the states in which they are; while transitions grow in number, fewer."""
 LONGEST = 60
 """Steps of an episode of random play."""
 
@@ -101,15 +107,15 @@ def describe(agent: Any) -> str:
     return f"{backend.corrector.in_use}, {0 if facts is None else facts.facts} facts, {balls} doubtful places"
 
 
-def measure_act(name: str, rounds: int) -> dict[str, Any]:
-    """Milliseconds of an act of each agent, in turns."""
-    world, agents = make_agents(name)
-    play = random_play(world, agents["agent"].backend.planner.num_actions)
-    for _ in range(LEARNED):
-        show(agents["agent"], next(play))
-    states = [next(play)[0] for _ in range(STATES)]
+def clock_of(name: str) -> Any:
+    """The clock of a world: programs of JAX have threads of their own."""
+    return time.process_time if name in COMPILED_WORLDS else time.thread_time
+
+
+def time_acts(name: str, agents: dict[str, Any], states: list[Any], rounds: int) -> dict[str, Any]:
+    """Milliseconds of an act of each agent, in turns, and what these say about the first one."""
     times: dict[str, list[float]] = {row: [] for row in agents}
-    clock = time.process_time if name in COMPILED_WORLDS else time.thread_time
+    iterations, clock = dict.fromkeys(agents, 0), clock_of(name)
     for number in range(-1, rounds):  # the first round warms up, and compiles
         for state in states:
             for row, agent in agents.items():
@@ -117,10 +123,23 @@ def measure_act(name: str, rounds: int) -> dict[str, Any]:
                 agent.act(state)
                 if number >= 0:
                     times[row].append(clock() - start)
+                    iterations[row] += getattr(agent.last_plan, "iterations", 1)
     found = {f"{row}_ms": 1000 * statistics.median(seconds) for row, seconds in times.items()}
+    ratio = found["agent_ms"] / found["true_ms"]
+    return {**found, "times_true": ratio, "per_iteration": ratio * iterations["true"] / iterations["agent"]}
+
+
+def measure_act(name: str, rounds: int) -> dict[str, Any]:
+    """Milliseconds of an act of each agent, in turns."""
+    world, agents = make_agents(name)
+    play = random_play(world, agents["agent"].backend.planner.num_actions)
+    for _ in range(LEARNED):
+        show(agents["agent"], next(play))
+    states = [next(play)[0] for _ in range(STATES)]
+    found = time_acts(name, agents, states, rounds)
     return {
         "world": name, "about": {**ACT_WORLDS, **COMPILED_WORLDS}[name], "in_use": describe(agents["agent"]), **found,
-        "times_true": found["agent_ms"] / found["true_ms"], "times_wrong": found["agent_ms"] / found["wrong_ms"],
+        "times_wrong": found["agent_ms"] / found["wrong_ms"],
     }  # fmt: skip
 
 
@@ -143,58 +162,67 @@ def held_bytes(root: Any) -> int:
 
 
 def measure_observe(name: str, most: int) -> list[dict[str, Any]]:
-    """Milliseconds of an observe, and memory, as transitions grow in number."""
+    """Milliseconds of an observe and of an act, and memory, as transitions grow in number."""
     world, agents = make_agents(name)
     agent, done, total, rows = agents["agent"], 0, 0.0, []
-    play = random_play(world, agent.backend.planner.num_actions)
+    play, clock = random_play(world, agent.backend.planner.num_actions), clock_of(name)
+    states = [next(play)[0] for _ in range(FEW_STATES)]
     show(agent, next(play))  # the first one tries the simulator out, and loads what is needed
     for count in checkpoints(most):
         took = 0.0
         for first in range(done, count, 1000):
             transitions = [next(play) for _ in range(min(1000, count - first))]
-            start = time.thread_time()
+            start = clock()
             for transition in transitions:
                 show(agent, transition)
-            took += 1000 * (time.thread_time() - start)
+            took += 1000 * (clock() - start)
         total += took
+        acts = time_acts(name, {row: agents[row] for row in ("agent", "true")}, states, 1)
         rows.append({
             "world": name, "about": OBSERVE_WORLDS[name], "transitions": count, "ms": total / count,
             "ms_since_last": took / (count - done), "mb": held_bytes(agent.backend) / 1e6, "in_use": describe(agent),
+            **acts,
         })  # fmt: skip
         done = count
     return rows
 
 
 def draw(rows: list[dict[str, Any]], target: Path) -> None:
-    """Draws time and memory against the number of transitions."""
+    """Draws times and memory against the number of transitions."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, (times, memory) = plt.subplots(1, 2, figsize=(11, 4.2))
-    for name, about in OBSERVE_WORLDS.items():
-        here = [row for row in rows if row["world"] == name]
-        counts = [row["transitions"] for row in here]
-        if here:
-            times.loglog(counts, [row["ms"] for row in here], "o-", markersize=3, label=about)
-            memory.loglog(counts, [row["mb"] for row in here], "o-", markersize=3, label=about)
-    times.axhline(1.0, color="black", linestyle=":", linewidth=1)
-    times.annotate("goal", (times.get_xlim()[1], 1.0), (-26, 4), textcoords="offset points", fontsize=8)
-    times.set(xlabel="transitions", ylabel="ms per observe, mean so far", title="Time, refits included")
-    memory.set(xlabel="transitions", ylabel="MB held by the agent", title="Memory")
-    times.legend(fontsize=8)
-    for axes in (times, memory):
+    figure, panels = plt.subplots(1, 3, figsize=(15, 4.4))
+    columns = (
+        ("ms", 1.0, "ms per observe, mean so far", "Time of an observe, refits included"),
+        ("per_iteration", 1.5, "times plain MCTS in the true simulator", "Time of an act, per iteration"),
+        ("mb", None, "MB held by the agent", "Memory"),
+    )
+    for axes, (column, goal, label, title) in zip(panels, columns, strict=True):
+        for name, about in OBSERVE_WORLDS.items():
+            here = [row for row in rows if row["world"] == name]
+            axes.plot(
+                [row["transitions"] for row in here], [row[column] for row in here], "o-", markersize=3, label=about
+            )
+        axes.set(xscale="log", xlabel="transitions", ylabel=label, title=title)
+        if column != "per_iteration":
+            axes.set_yscale("log")
+        if goal is not None:
+            axes.axhline(goal, color="black", linestyle=":", linewidth=1)
+            axes.annotate("goal", (axes.get_xlim()[1], goal), (-26, 4), textcoords="offset points", fontsize=8)
         axes.grid(alpha=0.3, which="both")
+    panels[0].legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(target, dpi=110)
+    figure.savefig(target, dpi=100)
 
 
 def show_act(found: dict[str, Any]) -> str:
     return (
         f"{found['about']:32}{found['agent_ms']:8.2f} ms, plain MCTS {found['true_ms']:6.2f} (true model) and "
-        f"{found['wrong_ms']:6.2f} (wrong): x {found['times_true']:.2f} and x {found['times_wrong']:.2f}; "
-        f"{found['in_use']}"
+        f"{found['wrong_ms']:6.2f} (wrong): x {found['times_true']:.2f} and x {found['times_wrong']:.2f}, x "
+        f"{found['per_iteration']:.2f} per iteration; {found['in_use']}"
     )
 
 
@@ -235,7 +263,8 @@ def main(arguments: list[str] | None = None) -> None:
             for row in rows:
                 print(
                     f"{row['about']:32}{row['transitions']:8} transitions{row['ms']:8.3f} ms each so far"
-                    f"{row['ms_since_last']:8.3f} ms lately{row['mb']:8.2f} MB; {row['in_use']}", flush=True
+                    f"{row['ms_since_last']:8.3f} ms lately{row['mb']:8.2f} MB; an act x {row['times_true']:.2f}, x "
+                    f"{row['per_iteration']:.2f} per iteration; {row['in_use']}", flush=True
                 )  # fmt: skip
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")

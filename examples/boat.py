@@ -18,9 +18,12 @@ finds out by itself which attributes explain where the boat really goes.
 
 import math
 
+from drawing import Plan
 from worlds_apart import World, compare, options
 
 DOCK, ROCKS = (8.0, 5.0), ((4.0, 3.2), (6.5, 2.6))
+RIVER = ("...........", "........D..", "...........", "....*.*....", "...........", "...........", "B..........")
+PLAN = Plan(RIVER, lambda features: (6 - features[1], features[0]))
 
 
 class Boat:
@@ -54,7 +57,7 @@ def main(arguments=None):
     true = Boat(current_x=-0.2, current_y=0.25)
     world = World(true, lambda rng: (rng.uniform(0, 1), rng.uniform(0, 1)))
     return compare(
-        chosen, world, Boat(), true, cause="a current that the simulator does not know of",
+        chosen, world, Boat(), true, cause="a current that the simulator does not know of", plan=PLAN,
         rollouts=1, depth=25, gamma=0.97,
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ Needs gymnax: pip install '.[gym-all]'.
 
 import jax
 import jax.numpy as jnp
+from drawing import plane
 from gymnax.environments.classic_control.cartpole import CartPole
 from worlds_apart import compare, options
 
@@ -54,6 +55,7 @@ def main(arguments=None):
         wrong,
         true,
         cause="a motor that is worn on half of the track",
+        plan=plane((0, -1.0, 1.0), (2, -0.2, 0.2)),
         rollouts=4,
         depth=30,
         gamma=0.99,

@@ -12,6 +12,7 @@ episode. With -1 for every step and -100 for a fall, random rollouts would never
 cliff.
 """
 
+from drawing import Plan
 from gymnasium.envs.toy_text.cliffwalking import CliffWalkingEnv
 from worlds_apart import GymWorld, compare, options
 
@@ -49,7 +50,8 @@ class Cliff(CliffWalkingEnv):
 def main(arguments=None):
     chosen = options(__doc__, arguments, runs=10, episodes=9, iterations=100, longest=60)
     wrong, true = uamcts.gym.Simulator(Cliff()), uamcts.gym.Simulator(Cliff(WINDY))
-    return compare(chosen, GymWorld(Cliff(WINDY), wrong), wrong, true, cause=CAUSE, rollouts=5, depth=10, gamma=0.95)
+    world, plan = GymWorld(Cliff(WINDY), wrong), Plan(["............", ".....~~.....", ".....~~.....", "S==========G"])
+    return compare(chosen, world, wrong, true, cause=CAUSE, plan=plan, rollouts=5, depth=10, gamma=0.95)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ python examples/closing_street.py
 In the first half the simulator is right. An agent that has learned to rely on it must notice the change.
 """
 
+from drawing import Plan
 from worlds_apart import World, compare, options
 
 TOWN = (".......", ".#####.", ".......", ".#####.", ".......")
@@ -37,10 +38,10 @@ class Streets:
 def main(arguments=None):
     small = {"runs": 2, "episodes": 6}
     chosen = options(__doc__, arguments, quick=small, runs=10, episodes=12, iterations=50, longest=40)
-    before, after = Streets(), Streets({CLOSED})
+    before, after, plan = Streets(), Streets({CLOSED}), Plan([*TOWN[:2], "S..x..G", *TOWN[3:]])
     return compare(
         chosen, [World(before, START), World(after, START)], Streets(), [before, after],
-        cause="a street that closes half-way through", rollouts=2, depth=20, gamma=0.95,
+        cause="a street that closes half-way through", plan=plan, rollouts=2, depth=20, gamma=0.95,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ python examples/frozen_lake.py
 """
 
 import gymnasium
+from drawing import Plan
 from worlds_apart import GymWorld, compare, options
 
 import uamcts.gym
@@ -29,7 +30,8 @@ def lake(rows):
 def main(arguments=None):
     chosen = options(__doc__, arguments, runs=8, episodes=12, iterations=100, longest=50)
     wrong, true = uamcts.gym.Simulator(lake(MAP)), uamcts.gym.Simulator(lake(REALLY))
-    return compare(chosen, GymWorld(lake(REALLY), wrong), wrong, true, cause=CAUSE, rollouts=5, depth=80, gamma=0.95)
+    world, plan = GymWorld(lake(REALLY), wrong), Plan([row.replace("F", ".").replace("H", "O") for row in REALLY])
+    return compare(chosen, world, wrong, true, cause=CAUSE, plan=plan, rollouts=5, depth=80, gamma=0.95)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ that several of them may explain what it sees; it plans with whatever explains i
 
 import math
 
+from drawing import plane
 from worlds_apart import World, compare, options
 
 
@@ -52,7 +53,7 @@ def main(arguments=None):
     world = World(true, lambda rng: (wrap(math.pi + rng.uniform(-0.2, 0.2)), rng.uniform(-0.2, 0.2)))
     return compare(
         chosen, world, Pendulum(), true, cause="a mass that is twice what the simulator believes",
-        rollouts=1, depth=10, gamma=0.98,
+        plan=plane((0, -math.pi, math.pi), (1, -8.0, 8.0)), rollouts=1, depth=10, gamma=0.98,
     )  # fmt: skip
 
 

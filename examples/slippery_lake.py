@@ -12,6 +12,7 @@ Each agent lives for one episode of at most 100 steps and has to learn p on the 
 be off. Slipping alone is no error: only the frequency of slips tells that the simulator is wrong.
 """
 
+from drawing import Plan
 from worlds_apart import World, compare, options
 
 LAKE = ("SFFF", "FHFH", "FFFH", "HFFG")
@@ -47,10 +48,10 @@ def main(arguments=None):
     chosen = options(
         __doc__, arguments, quick={"runs": 8}, runs=100, episodes=1, iterations=100, longest=100, percent=40
     )
-    p = chosen.percent / 100
+    p, plan = chosen.percent / 100, Plan([row.replace("F", ".").replace("H", "O") for row in LAKE])
     return compare(
         chosen, World(Lake(p), (0, 0)), Lake(), Lake(p), cause=f"believing p = 0.7 where it is {p:g}",
-        told=True, parameters=["p"], rollouts=1, depth=50, gamma=0.998,
+        plan=plan, told=True, parameters=["p"], rollouts=1, depth=50, gamma=0.998,
     )  # fmt: skip
 
 

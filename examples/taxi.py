@@ -13,6 +13,7 @@ generalise: `inputs` makes U depend on where the taxi is, not on its passenger.
 """
 
 import numpy as np
+from drawing import Plan
 from gymnasium.envs.toy_text.taxi import TaxiEnv
 from worlds_apart import GymWorld, compare, options
 
@@ -60,7 +61,8 @@ class Map(uamcts.gym.Simulator):
 def main(arguments=None):
     chosen = options(__doc__, arguments, runs=6, episodes=6, iterations=100, longest=40)
     wrong, true = Map(Town()), Map(Town(CLOSED))
-    return compare(chosen, GymWorld(Town(CLOSED), wrong), wrong, true, cause=CAUSE, rollouts=5, depth=30, gamma=0.95)
+    world, plan = GymWorld(Town(CLOSED), wrong), Plan(["R...G", ".....", ".....", ".....", "Y..B."])
+    return compare(chosen, world, wrong, true, cause=CAUSE, plan=plan, rollouts=5, depth=30, gamma=0.95)
 
 
 if __name__ == "__main__":

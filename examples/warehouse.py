@@ -5,6 +5,7 @@ python examples/warehouse.py
 The simulator is plain Python: a floor plan, what a step does and what it pays. The real world has pallets as well.
 """
 
+from drawing import Plan
 from worlds_apart import compare, options
 
 PLAN = [
@@ -62,7 +63,12 @@ class Reality:
 
 def main(arguments=None):
     chosen = options(__doc__, arguments, runs=6, episodes=6, iterations=100, longest=70)
-    return compare(chosen, Reality(), Warehouse(), Warehouse(PALLETS), cause=CAUSE, rollouts=3, depth=30, gamma=0.95)
+    wrong, true, plan = (
+        Warehouse(),
+        Warehouse(PALLETS),
+        Plan([PLAN[0], ".#.#x#x#.", ".#.#a#.#.", ".#.#.#b#.", *PLAN[4:]]),
+    )
+    return compare(chosen, Reality(), wrong, true, cause=CAUSE, plan=plan, rollouts=3, depth=30, gamma=0.95)
 
 
 if __name__ == "__main__":

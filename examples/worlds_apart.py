@@ -7,8 +7,10 @@ what it learns. Intervals are 95 % bootstrap intervals over runs.
 import argparse
 import inspect
 import random
+import sys
 
 import numpy as np
+from drawing import draw_maps, maps
 
 import uamcts
 from uamcts.lab.analysis.statistics import interval, mean
@@ -147,13 +149,17 @@ def options(description, arguments, quick=None, **defaults):
     small = {"runs": 2, "episodes": min(3, defaults["episodes"]), **(quick or {})}
     parser.add_argument("--quick", action="store_true", help="a small version: " + ", ".join(map(str, small.items())))
     parser.add_argument("--report", action="store_true", help="print what the last default agent has found")
-    parser.add_argument("--picture", metavar="FILE", help="draw the reward of every episode")
+    parser.add_argument("--picture", metavar="FILE", help="draw the reward of every episode, and U over the world")
+    parser.add_argument(
+        "--map", action=argparse.BooleanOptionalAction, default=sys.stdout.isatty(),
+        help="draw the world with U in every cell (on a terminal)",
+    )  # fmt: skip
     if parser.parse_args(arguments).quick:
         parser.set_defaults(**small)
     return parser.parse_args(arguments)
 
 
-def compare(chosen, world, wrong, true, *, cause, told=False, parameters=None, **budget):
+def compare(chosen, world, wrong, true, *, cause, plan=None, told=False, parameters=None, **budget):
     """Runs all agents and prints the table; returns rewards and steps of each agent, [runs, episodes, 2].
 
     Args:
@@ -163,6 +169,7 @@ def compare(chosen, world, wrong, true, *, cause, told=False, parameters=None, *
         wrong: The simulator that the agents plan in.
         true: A correct one; a list if `world` is.
         cause: What the simulator does not know, for the closing sentence.
+        plan: How to draw the world, from `drawing`.
         told: Whether agents are told how many steps are left.
         parameters: What the agent is told may be off in the simulator.
         **budget: Further settings of the search.
@@ -172,23 +179,25 @@ def compare(chosen, world, wrong, true, *, cause, told=False, parameters=None, *
     early, late = f"reward, first {some}", f"reward, last {some}"
     print(f"{'':18}{early:>27}{late:>27}{'steps, last ' + str(some):>25}")
     worlds, trues = (thing if isinstance(thing, list) else [thing] for thing in (world, true))
-    found = {}
+    found, last_agents = {}, {}
     rows = agents(wrong, trues, {"iterations": chosen.iterations, **budget}, parameters)
     for name, (models, make) in rows.items():
         lives = []
         for seed in range(chosen.seed, chosen.seed + chosen.runs):
             life, agent = live_through(models, make, worlds, seed, chosen, told)
             lives.append(life)
-        if name == AGENT:
-            lived = agent
+        last_agents[name] = agent
         found[name] = np.array(lives)
         first, last = found[name][:, :some].mean(axis=1), found[name][:, -some:].mean(axis=1)
         figures = [with_interval(first[:, 0]), with_interval(last[:, 0]), with_interval(last[:, 1])]
         print(f"{name:18}{figures[0]:>27}{figures[1]:>27}{figures[2]:>25}", flush=True)
     if chosen.report:
-        print(lived.report(5))
+        print(last_agents[AGENT].report(5))
+    drawn = maps(plan, last_agents[WRONG], last_agents[AGENT]) if plan and (chosen.map or chosen.picture) else {}
+    if drawn and chosen.map:
+        draw_maps(plan, drawn)
     if chosen.picture:
-        draw(found, chosen.picture)
+        draw(found, chosen.picture, plan, drawn)
     print(conclusion(found, cause))
     return found
 
@@ -212,16 +221,29 @@ def conclusion(found, cause):
     )
 
 
-def draw(found, path):
-    """Draws the mean reward of every episode, with a band of one standard error."""
+def draw(found, path, plan=None, drawn=()):
+    """Draws the mean reward of every episode, with a band of one standard error, and U over the world."""
     from matplotlib.figure import Figure
 
-    axes = (figure := Figure(figsize=(7, 4), layout="constrained")).subplots()
+    from uamcts.colours import OTHERS, PLANNERS
+
+    figure = Figure(figsize=(7, 4 + 2.6 * bool(drawn)), layout="constrained")
+    above, *below = figure.subfigures(2 if drawn else 1, 1, squeeze=False)[:, 0]
+    axes = above.subplots()
+    colours = {WRONG: "corrupted", "UA-MCTS": "combined", AGENT: "agent", TRUE: "true"}
     for name, lives in found.items():
         rewards, episodes = lives[..., 0], np.arange(1, lives.shape[1] + 1)
         middle, error = rewards.mean(axis=0), rewards.std(axis=0) / len(rewards) ** 0.5
-        axes.plot(episodes, middle, marker="o", markersize=3, label=name)
-        axes.fill_between(episodes, middle - error, middle + error, alpha=0.2)
+        colour = PLANNERS.get(colours.get(name), OTHERS[3])
+        axes.plot(episodes, middle, marker="o", markersize=3, label=name, color=colour)
+        axes.fill_between(episodes, middle - error, middle + error, alpha=0.2, color=colour)
     axes.set(xlabel="episode", ylabel="reward")
     axes.legend()
+    for part in below:
+        for panel, (title, values) in zip(part.subplots(1, len(drawn)), drawn.items(), strict=True):
+            panel.imshow(values, cmap="Oranges", aspect="auto" if values.shape[1] > 20 else "equal")
+            for (row, column), letter in np.ndenumerate([list(row) for row in plan.rows]):
+                if letter != ".":
+                    panel.text(column, row, letter, ha="center", va="center", fontsize=8)
+            panel.set(title=title, xticks=[], yticks=[])
     figure.savefig(path, dpi=120)

@@ -8,6 +8,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from behaviour_field import numbers_of_planner
 
 import uamcts
 from uamcts import versions
@@ -27,6 +28,7 @@ KINDS = {
     "rules": versions.RULE_VERSIONS,
     "learner": versions.LEARNER_VERSIONS,
     "domain": versions.DOMAIN_VERSIONS,
+    "field": versions.FIELD_VERSIONS,
 }
 SUBJECTS = [f"{kind} {name}" for kind, table in KINDS.items() for name in table]
 WALK = 40
@@ -41,7 +43,9 @@ def version_of(subject):
 def numbers_of(subject):
     """The behaviour of a subject, like `rules trust`: lists of numbers by name."""
     kind, name = subject.split(" ", 1)
-    measure = {"engine": engine, "rules": rules, "learner": learner, "domain": domain}[kind]
+    measure = {"engine": engine, "rules": rules, "learner": learner, "domain": domain, "field": numbers_of_planner}[
+        kind
+    ]
     return {key: np.asarray(value, float).ravel().tolist() for key, value in measure(name).items()}
 
 

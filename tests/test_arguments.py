@@ -1,6 +1,8 @@
 """Wrong types and values of every argument are refused in a sentence that names the argument and what it got."""
 
+import copy
 import dataclasses
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -114,6 +116,17 @@ def test_a_config_knows_what_was_given():
     same = uamcts.SearchConfig(iterations=50, rollouts=10)
     assert (same, hash(same), repr(same)) == (config, hash(config), repr(config))
     assert jax.tree.structure(same) == jax.tree.structure(config)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_copies_of_a_config_know_what_was_given(protocol):
+    """Pickling makes other objects of equal floats; a setting is still not given because of that."""
+    config = uamcts.SearchConfig(iterations=50, rules="trust")
+    pickled = pickle.loads(pickle.dumps(config, protocol))
+    for twin in (pickled, copy.copy(config), copy.deepcopy(pickled), dataclasses.replace(pickled)):
+        assert twin == config
+        assert twin.given == config.given
+        assert dataclasses.replace(twin, gamma=0.5).given == {"iterations": 50, "rules": "trust", "gamma": 0.5}
 
 
 @pytest.mark.parametrize("kind", ["plain", "compiled"])

@@ -1,5 +1,6 @@
 """CMAX and its kin on worlds small enough to count by hand, the worlds they are shown on, and the ports into MCTS."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,10 +21,14 @@ from uamcts.baselines import (
     repetitions,
 )
 from uamcts.baselines.cmax import lookahead
+from uamcts.corrections.facts import Patched
 from uamcts.lab.experiments.learners import check_learner, make_learner
+from uamcts.mcts.api import no_uncertainty, run_search
+from uamcts.mcts.problem import Problem as SearchProblem
 from uamcts.types import Transition
 from uamcts.uncertainty import make_estimator
 from uamcts.uncertainty.learner import UncertaintyLearner
+from uamcts.uncertainty.prediction_cache import PredictionCache
 
 KEY = jax.random.key(0)
 DOWN, RIGHT, UP = 1, 0, 3
@@ -379,6 +384,56 @@ def test_a_penalty_of_nothing_is_plain_mcts_and_others_cost_what_they_say(grid):
     np.testing.assert_array_equal(values, others)
     _, values, _, others = searched(KEY, 50.0)
     assert np.any(values != others)
+
+
+class Batched(eqx.Module):
+    """Says of every cell how uncertain its transitions are, in batches, as networks do."""
+
+    levels: jax.Array
+
+    def planner(self, domain):
+        return domain.model, PredictionCache(lambda state, action: self.levels[state.cell, action], 4, remember=True)
+
+    def observe(self, domain, state, action, real, copies):
+        return self
+
+
+@pytest.mark.parametrize(("graph", "memory"), [(False, False), (True, True)])
+def test_what_is_evaluated_in_batches_is_charged_in_batches(graph, memory):
+    """Beside a model that charges at every step by itself. What is known costs nothing."""
+    domain = uamcts.make("two_way")
+    levels = jax.random.uniform(KEY, (21, 4))
+    state, wall = domain.from_features((1, 0)), domain.from_features((0, 1))
+    config = uamcts.SearchConfig(iterations=30, rollouts=4, depth=12, gamma=0.9, graph=graph, selection=False,
+                                 expansion=False, simulation=False, backpropagation=False)  # fmt: skip
+
+    @jax.jit
+    def search(key, weight, cache):
+        learner = Penalised(Batched(levels), weight)
+        if memory:
+            real = Transition(wall, jnp.float32(1), jnp.bool_(False))
+            learner = Patched.fresh(state, learner, 8).observe(domain, wall, jnp.int32(RIGHT), real, 1)
+        model, uncertainty = learner.planner(domain)
+
+        def step(state, action):
+            believed, known = model(state, action), memory & (state.cell == 1) & (action == RIGHT)
+            price = jnp.where(known, 0.0, weight * levels[state.cell, action])
+            return believed._replace(reward=believed.reward - price)
+
+        batched = run_search(key, state, SearchProblem(model, uncertainty, 4), config, cache)
+        return batched, run_search(key, state, SearchProblem(step, no_uncertainty, 4), config)
+
+    cache = Penalised(Batched(levels), 1.0).planner(domain)[1].empty_cache()
+    found = []
+    for number, weight in enumerate((5.0, 5.0, -5.0)):
+        batched, single = search(jax.random.key(number), weight, cache)
+        np.testing.assert_array_equal(batched.visits, single.visits)
+        np.testing.assert_allclose(batched.values, single.values, rtol=1e-5)
+        assert not np.any(batched.uncertainty)
+        assert not batched.flags
+        cache = batched.cache
+        found.append(np.nanmean(batched.values))
+    assert found[0] < 0 < found[2]
 
 
 WRONG = [(1, RIGHT), (3, 2), (9, UP)]

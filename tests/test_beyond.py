@@ -16,7 +16,7 @@ from rich.console import Console
 from uamcts.domains import make
 from uamcts.episodes.offline import Move
 from uamcts.lab.analysis.results import read
-from uamcts.lab.console.boards import frame, write_gif
+from uamcts.lab.console.films import Film, write_gif
 from uamcts.lab.experiments import beyond
 from uamcts.lab.experiments.learners import check_learner
 from uamcts.lab.experiments.paper import Experiment, OfflineGrid
@@ -178,7 +178,8 @@ def test_pictures_show_the_world_of_the_experiment(tmp_path, monkeypatch):
     gifs.draw_typical(tmp_path, table, {"run_two_way": (("broken", ((2, 3),)),)})
     state = domain.reset(jax.random.key(0))
     for number, shown in enumerate((domain, make("two_way"))):
-        write_gif(tmp_path / f"{number}.gif", [frame(shown, [state], 12)] * 2)
+        scenes = gifs.scenes_of(shown, "combined", [Move(state, None, 0, 0.0, state, False)])
+        write_gif(tmp_path / f"{number}.gif", Film("", "", [[scene] for scene in scenes]))
     paths = (tmp_path / "gifs" / "run_two_way_combined.gif", tmp_path / "0.gif", tmp_path / "1.gif")
     pictures = []
     for path in paths:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import uamcts
-from uamcts.corrections.doubt import Doubt, Evidence, doubtful, usual_error
+from uamcts.corrections.doubt import Doubt
+from uamcts.corrections.evidence import Evidence, doubtful, usual_error
 from uamcts.corrections.parameters import Choice, find_parameters, with_values
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.referee import Referee

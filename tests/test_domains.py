@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import uamcts
-from uamcts.domains import freeway, gridworld, pictures
+from uamcts import colours
+from uamcts.domains import freeway, gridworld
 from uamcts.domains.bits import Layout, bits_to_rows, rows_to_bits
+from uamcts.domains.heat import UncertaintyMap
 
 SIBLINGS = ("two_way_icy", "slippery", "shortcut", "cliff", "bridge")
 """Domains that share their code with another one, which the quick tests check: they differ in their maps."""
@@ -229,18 +231,40 @@ def test_pictures_are_made_of_the_boards_cells(domain):
     assert picture.dtype == np.uint8
     assert picture.shape == (3 * board.shape[0], 3 * board.shape[1], 3)
     empty = ~board.any(axis=-1)
-    assert np.all(picture[::3, ::3][empty] == 0)
-    assert np.all(picture[::3, ::3][~empty].sum(axis=-1) > 0)
+    wrong = np.zeros_like(empty) if domain.wrong_cells() is None else domain.wrong_cells()
+    middle, background = picture[1::3, 1::3], colours.rgb(colours.BOARD)
+    assert np.all(middle[empty & ~wrong] == background)
+    assert np.all((middle != background).any(axis=-1)[~empty])
     rows = domain.text(state).split("\n")
     assert len(rows) == board.shape[0] + 2
     assert {len(row) for row in rows} == {board.shape[1] + 2}
 
 
-def test_the_palette_is_matplotlibs_cubehelix():
-    import matplotlib as mpl
+def test_a_picture_shows_things_grid_lines_and_hatched_cells():
+    """The gridworld by hand: an unknown wall at (0, 2) is hatched around the wall, an empty cell is empty."""
+    domain = uamcts.make("two_way")
+    state = domain.reset(jax.random.key(0))
+    picture, board = domain.render(state, scale=12), domain.board(state)
+    cells = picture.reshape(3, 12, 7, 12, 3).transpose(0, 2, 1, 3, 4)
 
-    colours = mpl.colormaps["cubehelix"](np.linspace(0, 1, 8)[1:-1])[:, :3]
-    assert np.max(abs(pictures.cubehelix(6) - 255 * colours)) <= 2  # matplotlib reads a table of 256 entries
+    def colours_of(row, column):
+        return {"#" + bytes(pixel).hex() for pixel in cells[row, column].reshape(-1, 3)}
+
+    assert colours_of(0, 0) == {colours.BOARD, colours.GRID}
+    assert colours_of(1, 0) == {colours.PLAYER, colours.GRID}
+    assert colours_of(0, 2) == {colours.BOARD, colours.HATCH, colours.SOLID, colours.GRID}
+    assert {tuple(cell) for cell in np.argwhere(board.wrong)} == {(0, 2)}
+    assert ("agent", colours.PLAYER) in board.legend()
+    assert set(colours_of(0, 2)) - {colours.HATCH} == colours_of(1, 1) | {colours.BOARD}
+
+
+def test_the_player_is_on_top_in_pictures_too():
+    domain = uamcts.make("freeway")
+    vector = np.array(domain.features(domain.reset(jax.random.key(0))))
+    vector[-2:] = (3, 0)
+    vector[:32].reshape(8, 4)[2, 0] = 4  # a car in the player's cell
+    board = domain.board(domain.from_features(vector))
+    assert board.names[board.top[3, 4]] == "chicken"
 
 
 def test_the_player_is_never_hidden_on_the_text_board():
@@ -307,3 +331,34 @@ def test_no_two_domains_have_the_same_structure():
             assert one != other
     for name, structure in zip(uamcts.DOMAINS, structures, strict=True):
         assert structure == jax.tree.structure(uamcts.make(name))
+
+
+def test_u_over_the_cells_of_a_board():
+    """By hand: beside the unknown wall at (0, 2) the model believes in a step of one cell, which is U = 1 / 2."""
+    domain = uamcts.make("two_way")
+    found = UncertaintyMap(domain)(domain.reset(jax.random.key(0)))
+    right, _, left, up = range(4)
+    assert found.shape == (3, 7, 4)
+    assert found[0, 1, right] == found[0, 3, left] == 0.5
+    wrong = {tuple(cell) for cell in np.argwhere(found > 0).tolist()}
+    assert wrong == {(0, 1, right), (0, 3, left), (1, 2, up)}  # the last: from within the wall below
+    twice = UncertaintyMap(domain, lambda state, action: 2 * domain.uncertainty(state, action))
+    assert np.array_equal(twice(domain.reset(jax.random.key(0))), 2 * found)
+
+
+@pytest.mark.parametrize(
+    ("name", "places"), [("breakout", np.s_[9]), ("space_invaders", np.s_[9]), ("freeway", np.s_[:, 4])]
+)
+def test_u_over_the_places_of_the_player(name, places):
+    """The present place has the U of the present state; where the player cannot be, there is none."""
+    domain = uamcts.make(name)
+    state = domain.reset(jax.random.key(0))
+    found = UncertaintyMap(domain)(state)
+    there = np.zeros(found.shape[:2], bool)
+    there[places] = True
+    assert np.array_equal(~np.isnan(found).any(axis=-1), there)
+    player = domain.channels(state)[..., 0]
+    here = [float(domain.uncertainty(state, action)) for action in range(domain.num_actions)]
+    assert found[player][0].tolist() == pytest.approx(here)
+    jammed = np.flatnonzero(found[places].max(axis=-1) > 0).tolist()
+    assert jammed == ([2, 3, 4, 5, 6] if name == "space_invaders" else [])  # the others cannot go wrong at the start

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from uamcts.agent.report import ModelError
+
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = (
     "frozen_lake",
@@ -20,7 +22,7 @@ EXAMPLES = (
     "closing_street",
 )
 ROWS = ("random", "MCTS, wrong model", "UA-MCTS", "agent", "MCTS, true model")
-REDUCED = ["--runs", "2", "--episodes", "2", "--iterations", "4", "--longest", "4", "--report"]
+REDUCED = ["--runs", "2", "--episodes", "2", "--iterations", "4", "--longest", "4", "--report", "--map"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,6 +50,22 @@ def test_an_example_in_a_reduced_form(name, capsys):
         assert f"{found[row][:, -1, 0].mean():.2f} [" in line
     assert len(printed) > 8  # the report
     assert " costs a planner " in printed[-1]
+    assert sum(line.startswith("┌") for line in printed) == 1  # the world, twice side by side
+
+
+def test_the_world_is_drawn_with_u_in_its_cells():
+    drawing = importlib.import_module("drawing")
+    errors = [
+        ModelError(np.array([0.0, 1.0, 7.0]), 0, 1, None, None, 0.5, 0.1),
+        ModelError(np.array([0.0, 1.0, 3.0]), 1, 1, None, None, 0.2, 0.9),
+        ModelError(np.array([1.0, 2.0, 3.0]), 1, 1, None, None, 4.5, 0.0),
+    ]
+    plan = drawing.Plan(["S.#", "..G"])
+    seen = plan.map(errors, lambda error: error.error)
+    assert seen.tolist() == [[0, 0.5, 0], [0, 0, 4.5]]  # the largest in each cell
+    assert drawing.frame(plan, seen, "seen")[2:4] == ["│S1#│", "│··9│"]
+    plane = drawing.plane((1, 0.0, 2.0), (0, 0.0, 1.0), (3, 2))  # upwards the first feature, across the second
+    assert plane.map(errors, lambda error: error.error).tolist() == [[0, 0, 4.5], [0, 0.5, 0]]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

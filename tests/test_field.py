@@ -14,7 +14,8 @@ from uamcts.field.exact import action_values
 from uamcts.field.planner import parameter_values, posterior
 from uamcts.field.rats import worst_case
 from uamcts.field.tree import search
-from uamcts.lab.experiments.field import FIELD, PLANNERS
+from uamcts.lab.experiments.field import FIELD
+from uamcts.lab.experiments.field_worlds import PLANNERS
 from uamcts.lab.report.field_section import yardsticks
 
 KEY = jax.random.key(0)
@@ -271,5 +272,5 @@ def test_every_planner_of_the_lab_can_be_made():
     from uamcts.lab.run.field import make_planner
 
     world = FIELD["lake"].experiments[0].world
-    made = [make_planner(name, planner.settings[0], 7, world) for name, planner in PLANNERS.items() if name != "agent"]
+    made = [make_planner(name, world.settings(name)[0], 7, world) for name in PLANNERS if name != "agent"]
     assert all(planner.settings.iterations == 7 for planner in made)

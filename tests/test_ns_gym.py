@@ -100,3 +100,58 @@ def test_the_planning_environment_is_left_alone():
 def test_what_is_no_observation_is_refused():
     with pytest.raises(ValueError, match="obs is 3; give an observation of NS-Gym"):
         uamcts.gym.NsGymAgent().act(3, gymnasium.make("FrozenLake-v1"))
+
+
+class Bridge(gymnasium.Env):
+    """Three cells in a row; like NS-Gym's Bridge it draws slips itself, and has its table as a property."""
+
+    nrow, ncol = 1, 4
+    observation_space, action_space = gymnasium.spaces.Discrete(4), gymnasium.spaces.Discrete(2)
+
+    def __init__(self, forward):
+        self.P, self.s = [forward, 1 - forward], 1
+
+    @property
+    def transition_matrix(self):
+        ends = {0: -1.0, 3: 1.0}
+        moves = {
+            cell: {
+                action: [(self.P[turn], cell + step * (1 - 2 * turn), ends.get(cell + step * (1 - 2 * turn), 0.0),
+                          cell + step * (1 - 2 * turn) in ends) for turn in (0, 1)]
+                for action, step in ((0, -1), (1, 1))
+            }
+            for cell in (1, 2)
+        }  # fmt: skip
+        return moves | {cell: {a: [(1.0, cell, reward, True)] for a in (0, 1)} for cell, reward in ends.items()}
+
+
+def test_an_environment_with_a_table_of_its_own_is_planned_in_by_that_table():
+    """Told nothing, the agent sees that moves go the other way round, and turns round."""
+    agent = uamcts.gym.NsGymAgent(iterations=60, gamma=0.9, parameters=["success_rate"])
+    table = bare_environment(Bridge(0.9))
+    table.reset(seed=0)
+    assert table.step(1)[0] == 2
+    assert agent.act({"state": 1, "relative_time": 0}, Bridge(0.9)) == 1
+    for time in range(1, 10):
+        agent.act({"state": 1, "relative_time": 2 * time}, Bridge(0.9))
+        agent.finish({"state": 0}, -1.0, True) if agent._last[1] == 1 else agent.finish({"state": 2}, 0.0, False)
+    assert agent.act({"state": 1, "relative_time": 99}, Bridge(0.9)) == 0
+
+
+def test_changes_at_every_step_are_taken_over_less_and_less_often(monkeypatch):
+    agent, taken, clock = uamcts.gym.NsGymAgent(iterations=5), [], {}
+    env = ChangingLake(0.5, 0.9, 2)
+    env.reset(seed=0)
+
+    def act(time, change):
+        clock["now"] = time
+        agent.act({"state": 0, "relative_time": time, "delta_change": {"P": change}}, env.get_planning_env())
+
+    act(0, 0.0)
+    monkeypatch.setattr(agent.agent, "replace", lambda simulator: taken.append(clock["now"]))
+    for time in range(1, 20):
+        act(time, 0.1)
+    assert taken == [1, 3, 7, 15]
+    act(20, 0.0)
+    act(21, 0.1)
+    assert taken[-1] == 21  # after a step without a change, the next one is taken over at once

@@ -55,7 +55,7 @@ def test_nothing_that_windows_lacks_is_imported():
     assert not {name: imported & POSIX_ONLY for name, imported in found.items() if imported & POSIX_ONLY}
 
 
-LONG_DOCSTRINGS = {"mcts/api.py search", "reference/engine.py search"}
+LONG_DOCSTRINGS = {"mcts/api.py search", "mcts/many.py search_many", "reference/engine.py search"}
 """The public functions with a dozen documented arguments each: their docstrings do not count as lines."""
 
 

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import uamcts
 from uamcts.cli import app
+from uamcts.domains.heat import as_digits
 from uamcts.lab.console import boards, play
 
 runner = CliRunner()
@@ -119,8 +120,18 @@ def test_u_of_every_action_is_shown_and_broken_cells_are_marked():
         (left,) = (line for line in result.stdout.splitlines() if " left " in line)
         assert float(fire.split()[-1]) > 0, doubts
         assert float(left.split()[-1]) == 0
-        assert "│··xxx▲x···│" in result.stdout
+        assert "│··999▲9···│" in result.stdout  # U if the cannon stood there
         assert boards.LEGEND in result.stdout
+
+
+def test_u_is_drawn_on_the_board_in_digits():
+    """2-Way: wrong are the moves into the unknown wall, from the cells beside it."""
+    result = runner.invoke(app, ["play", "two_way", "--steps", "1", "--algorithm", "random"])
+    rows = re.findall(r"│(.{7})│", result.stdout)[:3]
+    assert rows == ["·9▓9···", "@█████G", "·······"]
+    uncertainty = np.array([[[0.0, 0.1], [np.nan, np.nan], [0.9, 0.2], [0.0, 0.0]]])
+    assert as_digits(uncertainty).tolist() == [["1", "", "9", ""]]
+    assert as_digits(np.zeros((1, 2))).tolist() == [["", ""]]
 
 
 @pytest.mark.parametrize(

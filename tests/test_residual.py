@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.corrections.residual import NO_SPLIT, Residual, find_angles, wrap_differences
+from uamcts.corrections.residual_border import fit_border
 
 PI = np.pi
 
@@ -389,3 +390,12 @@ def test_other_features_are_not_angles(kind):
     }[kind][:, None]
     before, after = before[:-1], before[1:]
     assert not find_angles(np.zeros_like(before), before, after).any()
+
+
+def test_a_few_wrong_transitions_among_many_exact_ones_have_no_border_of_their_own():
+    rng = np.random.default_rng(0)
+    inputs, outputs = rng.uniform(-1, 1, (400, 2)), np.zeros((400, 1))
+    outputs[50::60] = 0.5
+    assert fit_border(inputs, outputs) is None
+    outputs[:] = np.where(inputs[:, :1] > 0.9, 0.5, 0.0)
+    assert fit_border(inputs, outputs).threshold[0] == pytest.approx(0.9, abs=0.05)

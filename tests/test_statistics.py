@@ -188,6 +188,7 @@ def test_curves_by_hand():
     assert freeway["std"][0] == pytest.approx(np.sqrt(2) / 3)
     assert freeway["mean"][54] == pytest.approx((25 / 50 + 0 + 1) / 3)
     assert [(curve["quantity"], curve["mean"]) for curve in icy] == [("reward", [0, 5]), ("steps", [50, 35])]
+    assert [curve["real_steps"] for curve in icy] == [[50, 70]] * 2
     json.dumps([freeway, *icy], allow_nan=False)
 
 

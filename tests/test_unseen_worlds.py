@@ -8,7 +8,7 @@ import pytest
 
 import uamcts
 from uamcts.agent.feature_names import leaf_names, number_names
-from uamcts.corrections.doubt import SMALLEST_OF_REST, SMALLEST_OF_STATE, Evidence, doubtful
+from uamcts.corrections.evidence import SMALLEST_OF_REST, SMALLEST_OF_STATE, Evidence, doubtful
 
 BUDGET = {"iterations": 10, "rollouts": 1, "depth": 5}
 

@@ -1,12 +1,19 @@
-"""Worlds that change half-way through the agent's life."""
+"""Worlds that change: half-way through the agent's life, or a little at every step."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from boat import Boat
 from closing_street import CLOSED, START, Streets
 from heavy_pendulum import Pendulum
+from worlds_apart import World
 
 from worlds.pendulums import BUDGET as SWING
 from worlds.pendulums import start as hanging
+from worlds.points import BUDGET as SAIL
+from worlds.points import quay
 from worlds.poles import BUDGET as BALANCE
 from worlds.poles import CartPole
 from worlds.poles import start as upright
@@ -42,3 +49,59 @@ def pole_gravity_changes() -> Setting:
 @world("pendulum_mass_changes", "a pendulum that becomes heavier", **{**SWING, "episodes": 8})
 def pendulum_mass_changes() -> Setting:
     return setting(Pendulum(), [Pendulum(), Pendulum(m=1.4)], hanging)
+
+
+class Drifting(World):
+    """A world whose simulator changes at every step; the planner that is told plans in it as it is now.
+
+    `change` is a function of the simulator and of the steps since the beginning.
+    """
+
+    def __init__(self, simulator: Any, start: Any, change: Callable[[Any, int], None]) -> None:
+        super().__init__(simulator, start)
+        self.change, self.steps = change, 0
+        change(simulator, 0)
+
+    def step(self, action: int) -> Any:
+        found = super().step(action)
+        self.steps += 1
+        self.change(self.simulator, self.steps)
+        return found
+
+
+def drifting(make: Callable[[], Any], start: Any, change: Callable[[Any, int], None]) -> Setting:
+    """The setting of a simulator that is right at the beginning."""
+    world = Drifting(make(), start, change)
+    return Setting(make(), [world.simulator], [world])
+
+
+def gain_mass(pole: CartPole, steps: int) -> None:
+    pole.masspole = 0.1 + 0.1 * steps
+    pole.total_mass, pole.polemass_length = pole.masscart + pole.masspole, pole.masspole * pole.length
+
+
+def lose_force(pole: CartPole, steps: int) -> None:
+    pole.force_mag = max(10.0 - 0.025 * steps, 1.0)
+
+
+def gain_current(boat: Boat, steps: int) -> None:
+    share = min(steps / 120, 1.0)
+    boat.current_x, boat.current_y = -0.2 * share, 0.25 * share
+
+
+ONE_LIFE = {**BALANCE, "episodes": 1, "longest": 400}
+
+
+@world("pole_mass_drifts", "a pole that gains its own mass at every step of a single episode", **ONE_LIFE)
+def pole_mass_drifts() -> Setting:
+    return drifting(CartPole, upright, gain_mass)
+
+
+@world("pole_force_drifts", "a motor that loses force at every step of a single episode", **ONE_LIFE)
+def pole_force_drifts() -> Setting:
+    return drifting(CartPole, upright, lose_force)
+
+
+@world("current_drifts", "a current that grows at every step, from 0", **SAIL)
+def current_drifts() -> Setting:
+    return drifting(Boat, quay, gain_current)

@@ -215,6 +215,9 @@ def search_bytes(state: object, config: _Budget, num_actions: int) -> float:
     return float((config.iterations + 2) * num_actions * node + config.rollouts * (size + 16))
 
 
+_INT = frozenset((int,))
+
+
 def legal_actions(allowed: object, num_actions: int) -> list[int]:
     """What `legal_actions(state)` returned, as a sorted list of actions.
 
@@ -225,16 +228,17 @@ def legal_actions(allowed: object, num_actions: int) -> list[int]:
     Raises:
         ValueError: If `allowed` is neither.
     """
-    if type(allowed) is list and all(type(action) is int for action in allowed):
+    if type(allowed) is list and _INT.issuperset(map(type, allowed)):
         numbers: list[Any] = allowed  # the usual case, which every step of a rollout goes through
     else:
         numbers = _action_numbers(allowed, num_actions)
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"legal_actions gave {short_repr(allowed)}, which names an action twice; name each one once")
-    if numbers and not (min(numbers) >= 0 and max(numbers) < num_actions):
+    ordered = sorted(numbers)
+    if ordered and not 0 <= ordered[0] <= ordered[-1] < num_actions:
         odd = next(number for number in numbers if not 0 <= number < num_actions)
         raise ValueError(f"legal_actions gave {odd!r}; actions are 0 to {num_actions - 1}")
-    return sorted(numbers)
+    return ordered
 
 
 def _action_numbers(allowed: object, num_actions: int) -> list[int]:

@@ -70,7 +70,7 @@ def restore(backend: SimulatorBackend, groups: Groups) -> None:
     planner.load_facts(groups.facts)
     planner.load_raw(groups.raw, backend.experience)
     backend.corrector.restore({name[2:-2]: array for name, array in groups.corrector.items()})
-    planner.use(backend.corrector.variant())
+    planner.use(backend.corrector.variant(), backend.corrector.in_use == "drift")
     sizes = {} if planner.num_actions is None else planner.sizes()
     for name, size in sizes.items():
         found = backend.experience.rows[name].shape[1] if backend.experience.count else size

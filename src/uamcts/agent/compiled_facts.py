@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float
 from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.mixture import Mixture, mix
 from uamcts.corrections.patched_model import CHECKED, PatchedModel
-from uamcts.corrections.python_facts import MOST_FACTS, Fact
+from uamcts.corrections.python_facts import DRIFTING, MOST_FACTS, Fact
 from uamcts.types import PyTree, Transition
 
 ROWS, BYTES = 65_536, 2**26
@@ -80,7 +80,8 @@ class CompiledFacts(PatchedModel):
         places: Any = fact.outcomes
         named = [count._replace(following=place[0]) for place, count in zip(places, counts, strict=True)]
         believed = self.model.believed(fact.state, action)
-        return mix(believed, named, lambda key: key, self.kind, self.prior_weight)._replace(seen=seen)
+        weight = self.prior_weight * (DRIFTING if self.drifting else 1.0)
+        return mix(believed, named, lambda key: key, self.kind, weight)._replace(seen=seen)
 
     @property
     def varied(self) -> bool:
@@ -99,8 +100,8 @@ class CompiledFacts(PatchedModel):
     def judge(self, place: Place, predicted: tuple[Hashable, float, bool]) -> None:
         """Takes note of whether a fact is what another model predicts."""
         fact = self.facts[place]
-        after, reward, over = fact.most_frequent()
-        agrees = (self.key(after), reward, over) == predicted
+        key, over = kind = fact.most_frequent_kind
+        agrees = (key, fact.outcomes[kind].reward, over) == predicted
         if agrees == fact.agrees:
             return
         fact = replace(fact, agrees=agrees)

@@ -117,8 +117,14 @@ class CompiledModel:
         return float(said.rewards[0]), bool(said.ends[0])
 
     def feature_names(self, state: PyTree) -> list[str]:
-        """What the features of a state are called; nothing if the user computes them."""
-        return leaf_names(state) if self.simulator.features is None else []
+        """What the features of a state are called: by the numbers of the state that they are."""
+        places = self._compiled.shift.places
+        if self.simulator.features is None or places is None:
+            return leaf_names(state) if self.simulator.features is None else []
+        found = [f"feature {number}" for number in range(self.features(state).size)]
+        for place, name in zip(places.tolist(), leaf_names(jax.tree.map(_if_real, state)), strict=True):
+            found[place] = name
+        return found
 
     def _chunks(self, raw: Sequence[Any], variant: Prepared) -> list[Any]:
         """What a variant of a deterministic simulator predicts for transitions, in parts of at most ROWS."""
@@ -261,3 +267,8 @@ class CompiledModel:
 def _first(tree: PyTree, count: int) -> PyTree:
     """The first rows of arrays."""
     return jax.tree.map(lambda leaf: leaf[:count], tree)
+
+
+def _if_real(leaf: Any) -> Any:
+    """A leaf of real numbers; others are left out of a tree."""
+    return leaf if jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.floating) else None

@@ -11,6 +11,7 @@ import numpy as np
 
 from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.jax_simulator import JaxSimulator
+from uamcts.corrections.links import resolve
 from uamcts.corrections.parameters import LONGEST_VECTOR, MOST, NOT_PARAMETERS, is_number
 from uamcts.types import PyTree, Transition
 
@@ -53,6 +54,7 @@ class ParameterTree:
 
     def vector(self, values: Mapping[str, float]) -> np.ndarray:
         """All parameters, with some other values."""
+        values = resolve(values, self.believed)
         return np.array([values.get(name, value) for name, value in self.believed.items()], np.float32)
 
     def filled(self, vector: jax.Array) -> PyTree:
@@ -68,7 +70,7 @@ class ParameterTree:
     def with_values(self, values: Mapping[str, float]) -> PyTree:
         """The pytree with some other values; the others are exactly what they were."""
         leaves = [np.array(leaf) for leaf in self._leaves]
-        for name, value in values.items():
+        for name, value in resolve(values, self.believed).items():
             number, element = self.places[name]
             exact = round(value) if leaves[number].dtype.kind in "iu" else value
             leaves[number][() if element is None else element] = exact

@@ -16,11 +16,11 @@ from uamcts.agent.compiled_facts import SEEN, Believed, CompiledFacts, FactTable
 from uamcts.agent.compiled_files import pack_facts, pack_raw, unpack_facts, unpack_raw
 from uamcts.agent.compiled_model import CompiledModel, Prepared
 from uamcts.agent.compiled_programs import Known, bytes_of
-from uamcts.agent.compiled_trials import ROWS, CompiledTrials
+from uamcts.agent.compiled_trials import ROWS, CompiledTrials, all_seen
 from uamcts.agent.experience import Experience
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
-from uamcts.agent.measure import Measure, Outcome
+from uamcts.agent.measure import Measure
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.agent.simulator_probe import StateCounter
 from uamcts.arguments import refuse_beyond_memory, search_bytes
@@ -72,10 +72,13 @@ class CompiledPlanner(CompiledModel):
             facts.journal = journal
         return twin
 
-    def use(self, variant: Prepared) -> None:
-        """Plans in this variant of the simulator from now on; facts are compared with it."""
+    def use(self, variant: Prepared, drifting: bool = False) -> None:
+        """Plans in this variant of the simulator from now on; facts are compared with it, unless it drifts."""
         facts = self.patched
-        if facts is not None and self.deterministic and variant is not self._variant and not self._loaded:
+        if facts is not None and facts.drifting != drifting:
+            facts.drifting, facts.dirty = drifting, {*facts.dirty, *facts.facts}
+        known = drifting or self._loaded or variant is self._variant
+        if facts is not None and self.deterministic and not known:
             latest = facts.latest()
             rows = [(fact.state, place[1], fact.state) for place, fact in latest]
             found = [row for chunk in self._chunks(rows, variant) for row in zip(*chunk[2:], strict=True)]
@@ -84,32 +87,20 @@ class CompiledPlanner(CompiledModel):
         self._variant, self._loaded = variant, False
 
     def trials(
-        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
-    ) -> CompiledTrials:
+        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float,
+        latest: bool = False,
+    ) -> CompiledTrials:  # fmt: skip
         """The latest transitions, for fits of parameters; of a random world with all that was seen of each."""
         found = [(one, experience.outcome("real", row), 1) for one, row in zip(raw, rows, strict=True)]
-        if not self.deterministic:
+        if not self.deterministic and not latest:
             times = experience.column("times")[rows].tolist()
-            found = [seen for row, most in zip(found, times, strict=True) for seen in self._all_seen(*row[:2], most)]
+            found = [seen for row, most in zip(found, times, strict=True) for seen in all_seen(self, *row[:2], most)]
         found = found[-ROWS:]
         seen, outcomes = [one[0] for one in found], [one[1] for one in found]
         scales = experience.scales
         return CompiledTrials(
             self._compiled, seen, outcomes, measure, scales, floor, np.array([one[2] for one in found], float)
         )
-
-    def _all_seen(self, raw: Any, latest: Outcome, times: int) -> list[tuple[Any, Outcome, int]]:
-        """All outcomes of a transition that facts tell of, and how often each was seen, the latest one included."""
-        state, action, _ = raw
-        fact = None if self.patched is None else self.patched.facts.get((self.key(state), action))
-        if fact is None:
-            return [(raw, latest, 1)]
-        found = []
-        for seen in fact.outcomes.values():
-            outcome = Outcome(self.features(seen.following), None if seen.varied else seen.reward, seen.terminal)
-            found.append(((state, action, seen.following), outcome, seen.times))
-        missing = times - sum(one[2] for one in found)  # a fit comes before the latest transition becomes a fact
-        return [*found, (raw, latest, missing)] if missing > 0 else found
 
     def check(self, config: SearchConfig) -> None:
         """Refuses settings with which no search could ever run."""

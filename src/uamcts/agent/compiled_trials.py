@@ -43,6 +43,8 @@ class CompiledTrials:
         times: How often each was seen; by default once.
     """
 
+    small_step = STEP
+
     def __init__(
         self,
         compiled: Programs,
@@ -72,6 +74,10 @@ class CompiledTrials:
     def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Differences for one set of values, [rows, parts]."""
         return np.asarray(self._parts(names, np.asarray(values, float)[None])[0][rows])
+
+    def paths(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Differences where every row has its own values, [rows, parts]."""
+        return np.asarray(self._parts(names, values)[np.arange(len(rows)), rows])
 
     def jacobian(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray, units: np.ndarray) -> np.ndarray:
         """Derivatives of the differences, [rows, parts, names], by central differences.
@@ -148,3 +154,17 @@ def unstack(states: PyTree) -> list[PyTree]:
     """States out of a pytree with a leading axis."""
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, states))
     return [jax.tree.unflatten(structure, [leaf[row] for leaf in leaves]) for row in range(len(leaves[0]))]
+
+
+def all_seen(planner: Any, raw: Any, latest: Outcome, times: int) -> list[tuple[Any, Outcome, int]]:
+    """All outcomes of a transition that facts tell of, and how often each was seen, the latest one included."""
+    state, action, _ = raw
+    fact = None if planner.patched is None else planner.patched.facts.get((planner.key(state), action))
+    if fact is None:
+        return [(raw, latest, 1)]
+    found = []
+    for seen in fact.outcomes.values():
+        outcome = Outcome(planner.features(seen.following), None if seen.varied else seen.reward, seen.terminal)
+        found.append(((state, action, seen.following), outcome, seen.times))
+    missing = times - sum(one[2] for one in found)  # a fit comes before the latest transition becomes a fact
+    return [*found, (raw, latest, missing)] if missing > 0 else found

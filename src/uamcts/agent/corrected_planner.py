@@ -55,8 +55,9 @@ class CorrectedPlanner(Protocol):
         rows: Sequence[int],
         measure: Measure,
         floor: float,
+        latest: bool = False,
     ) -> Trials | None:
-        """What was seen, for fits of parameters."""
+        """What was seen, for fits of parameters; `latest`: of random outcomes only the latest one of each row."""
         ...
 
     def predict_next(self, raw: Sequence[tuple[PyTree, Any, PyTree]], variant: Any) -> tuple[np.ndarray, np.ndarray]:

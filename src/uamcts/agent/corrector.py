@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
 from collections.abc import Sequence
@@ -12,15 +11,16 @@ import numpy as np
 
 from uamcts.agent.corrected_planner import CorrectedPlanner
 from uamcts.agent.corrector_files import CANDIDATES, CorrectorFiles
-from uamcts.agent.experience import Experience
-from uamcts.agent.measure import Measure, Outcome
+from uamcts.agent.experience import Experience, Row
+from uamcts.agent.measure import Measure
+from uamcts.agent.plain_trials import WORST
+from uamcts.agent.residual_rows import fit_residuals
 from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import MEMORY, RANDOM_MEMORY, Referee
-from uamcts.corrections.residual import Residual, wrap_differences
+from uamcts.corrections.residual import Residual
 from uamcts.corrections.trials import Fit
-from uamcts.errors import SimulatorError
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
@@ -28,9 +28,9 @@ FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
 FIRST_FIT, GROWTH = 5, 1.4
 """Fits come after so many transitions, then whenever there are so many times as many."""
-LONGEST_WAIT, LIFETIMES = 400, 20
-"""At the latest, one comes after so many, or a twentieth of all that were seen in this world, whichever is more."""
-SURPRISES, SURPRISING = 6, 2.5
+LONGEST_WAIT, LIFETIMES = 400, 5
+"""At the latest, one comes after so many, or a fifth of all that were seen in this world, whichever is more."""
+SURPRISES, SURPRISING = 3, 2.5
 """One comes earlier after so many transitions that were predicted worse than usual, by so many nats."""
 LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
 """A change of the world is suspected if so many of the latest transitions are wrong, unlike those before them, of which
@@ -65,7 +65,7 @@ class Corrector(CorrectorFiles):
         """When it may have changed, as long as nothing explains that."""
         self._unexplained, self._bearable = 0, SURPRISES
         """Transitions that the corrected model has predicted unusually badly since the last fit, and how many of them
-        call for the next one: twice as many every time, until everything is explained again."""
+        call for the next one: twice as many after every fit that was of no use."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
@@ -75,6 +75,7 @@ class Corrector(CorrectorFiles):
         self.feature_names: tuple[str, ...] = ()
         """What the numbers of a state are called in reports."""
         self._variants: dict[str, Any] = {}
+        self._drift_score: float | None = None
 
     def copy(self, planner: CorrectedPlanner) -> Corrector:
         """A copy that goes on by itself."""
@@ -92,12 +93,16 @@ class Corrector(CorrectorFiles):
         name = self.in_use if name is None else name
         if name not in self._variants:
             values = self.fit.values if self.fit is not None and name in ("parameters", "both") else {}
+            if name == "drift" and self.drift is not None:
+                values = self.drift.at_step(self.now + 1)
             self._variants[name] = self.planner.variant(values, self.residuals.get(name))
         return self._variants[name]
 
     def withdraw(self) -> None:
         """Gives up the corrections in use for good: the simulator fails with them."""
         names = self.fit.values if self.in_use in ("parameters", "both") and self.fit is not None else ()
+        if self.in_use == "drift" and self.drift is not None:
+            names, self.drift = self.drift.values, None
         self.refuse(names, self.in_use in ("residual", "both"))
         self.fit = None if names else self.fit
         self.residuals = (
@@ -106,16 +111,23 @@ class Corrector(CorrectorFiles):
         self.referee.clear()
         self.in_use, self._variants, self._scores, self._suspected = "none", {}, (), 0
 
-    def judge(self, state: Any, action: Any, real: Any, outcome: Outcome, measure: Measure, scales: Any) -> None:
+    def judge(self, row: Row, real: Any, measure: Measure, scales: Any) -> None:
         """Lets every candidate predict a transition that none has learned from."""
         if not self.active:
             return
         scores, errors = {}, {}
+        known = {"none": (row.believed, row.own[0]), self.in_use: (row.used, row.own[1])}
         for name in self.candidates:
-            scores[name], errors[name] = self.planner.score(
-                state, action, real, outcome, self.variant(name), measure, scales, self.floor
-            )
+            if name in known and self.planner.deterministic:
+                predicted, own = known[name]
+                errors[name] = measure.error(row.real, predicted, scales, own)
+                scores[name] = math.log(min(errors[name], WORST) + self.floor)
+            else:
+                scores[name], errors[name] = self.planner.score(
+                    row.state, row.action, real, row.real, self.variant(name), measure, scales, self.floor
+                )
         self.referee.add(scores, errors)
+        self._drift_score = scores.get("drift")
         if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
             self._unexplained += 1
         self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]
@@ -125,6 +137,8 @@ class Corrector(CorrectorFiles):
         if not self.active:
             return False
         step, before = experience.steps, self._model()
+        self.now = step
+        self._variants.pop("drift", None)
         suspected = self._suspects_change(step)
         surprised = self._unexplained >= self._bearable and self.planner.deterministic
         fits = suspected or ((step >= self._next or surprised) and not self._explained())
@@ -134,13 +148,16 @@ class Corrector(CorrectorFiles):
             wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
             self._next = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
             self._fit(experience, measure)
+        self._follow_drift(experience, measure, self._drift_score)
         self.in_use = self._choose()
+        if self.in_use == "drift" and before[0] != "drift":
+            self.drifts_since = step
         self._confirm_change(step)
         changed = bool(self._model() != before)
-        if fits and surprised:
-            self._bearable = min(2 * self._bearable, LONGEST_WAIT)
-        elif self._bearable > SURPRISES and self._explained():
+        if changed:
             self._bearable = SURPRISES
+        elif fits and surprised:
+            self._bearable = min(2 * self._bearable, LONGEST_WAIT)
         self._scores = () if changed else self._scores  # those of another model say nothing about this one
         return changed
 
@@ -222,7 +239,9 @@ class Corrector(CorrectorFiles):
                     vector = np.array([list(self.fit.values.values())])
                     losses = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen)))
                     exact = bool(np.mean(losses <= math.log(10 * self.floor)) > 0.9)
-        if not exact and not self._suspected:
+        if not exact and self.planner.deterministic:
+            self._propose_drift(experience, measure)
+        if not exact:
             self._fit_residuals(experience)
         self._variants = {}
 
@@ -246,25 +265,8 @@ class Corrector(CorrectorFiles):
         if "residual" not in self.allowed or len(rows) < 8 or not self.planner.can_shift:
             return
         self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
-        columns = {name: experience.column(name)[rows] for name in ("features", "action", "real_features")}
-        believed = {"residual": [experience.column(f"believed_{name}")[rows] for name in ("features", "reward")]}
-        if self.fit is not None:
-            raw = [experience.raw[row] for row in rows]
-            with contextlib.suppress(SimulatorError):  # it may fail with these values
-                believed["both"] = list(self.planner.predict_next(raw, self.planner.variant(self.fit.values, None)))
-        real_rewards = experience.column("real_reward")[rows]
-        for name, (predicted, rewards) in believed.items():
-            apart = wrap_differences(
-                columns["real_features"] - predicted, columns["features"], columns["real_features"]
-            )
-            paid = np.zeros(len(rows))
-            if not self.planner.judges_rewards:
-                paid = np.nan_to_num(real_rewards - rewards)
-                paid[np.abs(paid) <= 1e-6 * np.abs(rewards)] = 0.0  # rounding
-            differences = np.column_stack([apart, paid])
-            found = Residual.fit(columns["features"], columns["action"], differences, self.planner.num_actions)
-            if found is not None:  # else the one before stays, as long as the referee likes it
-                self.residuals = {**self.residuals, name: found}
+        found = fit_residuals(self.planner, experience, rows, None if self.fit is None else self.fit.values)
+        self.residuals = {**self.residuals, **found}  # without a new one, the one before stays, if the referee likes it
 
     def sentences(self) -> list[str]:
         """What is corrected and why, in plain words."""
@@ -275,6 +277,8 @@ class Corrector(CorrectorFiles):
                 around = f" ({low:.3g} to {high:.3g})" if high - low > 5e-3 * max(abs(value), 1e-9) else ""
                 also = f"; {' or '.join(self.fit.instead)} would explain the same" if self.fit.instead else ""
                 said.append(f"{name} is about {value:.4g}{around}, not {self.choice.believed[name]:g}: corrected{also}")
+        if self.in_use == "drift":
+            said += self._describe_drift()
         if self.in_use in ("residual", "both"):
             residual = self.residuals[self.in_use]
             words = residual.describe(self.feature_names)

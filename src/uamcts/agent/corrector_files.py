@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from uamcts.agent.drifting import Follower
 from uamcts.arguments import flag, real, whole
+from uamcts.corrections.drift import Drift
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual
 from uamcts.corrections.trials import Fit
 
-CANDIDATES = ("none", "parameters", "residual", "both")
+CANDIDATES = ("none", "parameters", "residual", "both", "drift")
 """The corrections among which the referee decides, the simplest first."""
 
 
-class CorrectorFiles:
+class CorrectorFiles(Follower):
     """Saves and restores a `Corrector`."""
 
     choice: Choice
@@ -45,7 +47,8 @@ class CorrectorFiles:
     @property
     def candidates(self) -> list[str]:
         """Those that can be used now."""
-        ready = {"none": True, "parameters": self.fit is not None, **dict.fromkeys(self.residuals, True)}
+        ready = {"none": True, "parameters": self.fit is not None, "drift": self.drift is not None}
+        ready |= dict.fromkeys(self.residuals, True)
         return [name for name in CANDIDATES if ready.get(name, False)]
 
     def refuse(self, names: Iterable[str], residual: bool) -> None:
@@ -63,6 +66,8 @@ class CorrectorFiles:
             "next": self._next, "floor": self.floor, "residuals": list(self.residuals),
             "names": list(self.feature_names), "suspected": self._suspected, "unexplained": self._unexplained,
             "bearable": self._bearable, "refused": [list(self.refused[0]), self.refused[1]],
+            "drift": None if self.drift is None else list(self.drift),
+            "drifting": [self.drifts_since, self.now, self._begun, self._inexact], "likely": list(self._likelihoods),
         }  # fmt: skip
         parts = {
             f"{name}.{part}": array for name, one in self.residuals.items() for part, array in one.arrays().items()
@@ -85,6 +90,9 @@ class CorrectorFiles:
             if ranges.keys() != values.keys():
                 raise ValueError("its ranges are of other parameters than its values")
             fit = Fit(values, ranges, tuple(map(str, fit[2])))
+        drift = None if words["drift"] is None else self._parse_drift(*words["drift"])
+        drifting = [whole("drifting", number, 0) for number in words["drifting"]]
+        likely = tuple(real("likelihood", number) for number in words["likely"])
         residuals = {
             name: Residual.of(
                 {part.removeprefix(f"{name}."): array for part, array in arrays.items() if part.startswith(f"{name}.")}
@@ -108,9 +116,17 @@ class CorrectorFiles:
         floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
         self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
+        self._likelihoods = likely
+        self.drift, (self.drifts_since, self.now, self._begun, self._inexact) = drift, drifting
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
         self.choice, self.allowed = self._full
         self.refused = (), False
         self.refuse(map(str, names), flag("refused", without_residual))
         self.feature_names = tuple(map(str, words.get("names", ())))
         self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
+
+    def _parse_drift(self, values: dict[str, Any], rates: dict[str, Any], at: Any) -> Drift:
+        if values.keys() != rates.keys() or not values.keys() <= self.choice.believed.keys():
+            raise ValueError("its drift is of parameters that the simulator does not have")
+        here, speeds = ({name: real(name, number) for name, number in part.items()} for part in (values, rates))
+        return Drift(here, speeds, whole("drift", at, 0))

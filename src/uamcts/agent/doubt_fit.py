@@ -10,7 +10,8 @@ import numpy as np
 
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure, Scales
-from uamcts.corrections.doubt import Doubt, DoubtTable, doubtful
+from uamcts.corrections.doubt import Doubt, DoubtTable
+from uamcts.corrections.evidence import doubtful
 
 
 class FittedDoubt(NamedTuple):
@@ -37,21 +38,21 @@ class FittedDoubt(NamedTuple):
 
 def fit_doubt(experience: Experience, measure: Measure, since: int) -> FittedDoubt:
     """Balls around the transitions that are doubtful, as the world is since its last change."""
-    if not experience.count:
-        return FittedDoubt(None)
     order = experience.latest(experience.count, since)
+    if not order.size:
+        return FittedDoubt(None)
     evidence = experience.evidence(measure, order)
-    wrong = doubtful(evidence, experience.slips)
+    usual = evidence.usual_errors
+    wrong = doubtful(evidence, experience.slips, usual)
     inputs, actions = (experience.column(name)[order] for name in ("inputs", "action"))
     found = Doubt.fit(inputs, actions, experience.uncertainties(measure)[order], wrong)
-    return FittedDoubt(found, evidence.usual_errors, None if found is None else found.table())
+    return FittedDoubt(found, usual, None if found is None else found.table())
 
 
 def doubtful_errors(experience: Experience, measure: Measure, since: int) -> np.ndarray:
     """The observed U of every transition that is doubtful, 0 for the others."""
-    errors = np.zeros(experience.count)
-    if experience.count:
-        order = experience.latest(experience.count, since)
+    errors, order = np.zeros(experience.count), experience.latest(experience.count, since)
+    if order.size:
         found = order[doubtful(experience.evidence(measure, order), experience.slips)]
         errors[found] = experience.uncertainties(measure)[found]
     return errors

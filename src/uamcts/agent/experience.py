@@ -10,7 +10,7 @@ import numpy as np
 
 from uamcts.agent.experience_arrays import CAPACITY, SQUARES, THIN, TOTALS, WHOLE, WIDE, check_arrays
 from uamcts.agent.measure import GREATEST, Measure, Outcome, Scales
-from uamcts.corrections.doubt import Evidence
+from uamcts.corrections.evidence import Evidence
 from uamcts.corrections.journal import Journal
 
 

@@ -202,7 +202,7 @@ class CachedUncertainty:
         self.fitted, self.simulator, self.known = fitted, simulator, known
         self._doubt = fitted.table() if isinstance(fitted, Doubt) else None
         self.actions = jnp.arange(simulator.num_actions)
-        self.table: dict[Any, list[float]] = {}
+        self.table: dict[Hashable, list[float]] = {}
 
     def __call__(self, state: State, action: int) -> float:
         return self.many([state], [action])[0]
@@ -214,16 +214,20 @@ class CachedUncertainty:
         places: Sequence[int] = range(len(states))
         if self._doubt is not None:  # all other actions are certain
             places = [place for place, action in enumerate(actions) if action in self._doubt.doubted]
-        keys = [self.simulator.key(states[place]) for place in places]
+        keys = [self._key(states[place]) for place in places]
         new = {key: states[place] for key, place in zip(keys, places, strict=True) if key not in self.table}
         if new:
             self._fill(new)
-        answers = [0.0] * len(states)
+        answers, table, known = [0.0] * len(states), self.table, self.known
         for key, place in zip(keys, places, strict=True):
-            answer = self.table[key][actions[place]]
-            if answer and not (self.known is not None and self.known(states[place], actions[place])):
+            answer = table[key][actions[place]]
+            if answer and not (known is not None and known(states[place], actions[place])):
                 answers[place] = answer
         return answers
+
+    def _key(self, state: State) -> Hashable:
+        """Whole numbers stand for themselves, beside the keys of other states."""
+        return state if type(state) is int else (self.simulator.key(state),)
 
     def _fill(self, states: dict[Any, Any]) -> None:
         inputs = np.stack([np.asarray(self.simulator.inputs(state), np.float32) for state in states.values()])

@@ -169,12 +169,12 @@ class PlainPlanner(PlainVariants):
         self._waiting, self._answers, self._loaded = [], {}, True
         self._waiting = [row for row in found["rows"] if not self._restore_fact(row)]
 
-    def use(self, variant: Any) -> None:
+    def use(self, variant: Any, drifting: bool = False) -> None:
         """Plans in this variant of the simulator from now on; facts are compared with it."""
         if self._loaded and self.patched is not None:
-            self.patched.model, self._variant = variant, variant
+            self.patched.model, self.patched.drifting, self._variant = variant, drifting, variant
         else:
-            super().use(variant)
+            super().use(variant, drifting)
         self._loaded = False
 
     def settle(self) -> None:

@@ -97,6 +97,8 @@ class PlainTrials:
         surprises: What random simulators have said about transitions before. Fits ask for much the same again.
     """
 
+    small_step = 1e-5
+
     def __init__(
         self,
         simulator: PythonSimulator,
@@ -144,6 +146,12 @@ class PlainTrials:
         model = self._model(names, values)
         found = [self._predict(model, self.seen[row]) for row in rows]
         return self.measure.many_differences([self.seen[row].real for row in rows], found, self.scales, WORST)
+
+    def paths(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Differences where every row has its own values, [rows, parts]."""
+        seen = [self.seen[row] for row in rows]
+        found = [self._predict(self._model(names, vector), one) for vector, one in zip(values, seen, strict=True)]
+        return self.measure.many_differences([one.real for one in seen], found, self.scales, WORST)
 
     def _model(self, names: Sequence[str], vector: np.ndarray) -> PythonSimulator:
         values = dict(zip(names, np.asarray(vector, float).tolist(), strict=True))

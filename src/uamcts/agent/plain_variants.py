@@ -60,18 +60,19 @@ class PlainVariants:
         simulator = self.simulator.with_parameters(values)
         return simulator if residual is None else ResidualSimulator(simulator, residual)
 
-    def use(self, variant: Any) -> None:
-        """Plans in this variant of the simulator from now on."""
+    def use(self, variant: Any, drifting: bool = False) -> None:
+        """Plans in this variant of the simulator from now on; `drifting` if it follows a world that changes."""
         self._variant = variant
         if self.patched is not None:
-            self.patched.set_model(variant)
+            self.patched.set_model(variant, drifting)
 
     def trials(
-        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float
-    ) -> PlainTrials:
-        """What was seen, for fits of parameters."""
-        if self.deterministic or self.patched is None:
-            times, sure = experience.column("times"), self.deterministic
+        self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float,
+        latest: bool = False,
+    ) -> PlainTrials:  # fmt: skip
+        """What was seen, for fits of parameters; `latest`: of random outcomes only the latest one of each row."""
+        if self.deterministic or latest or self.patched is None:
+            times, sure = experience.column("times"), self.deterministic or latest
             seen = [
                 Sighting(one[0], one[1], one[2], experience.outcome("real", row), 1 if sure else int(times[row]))
                 for one, row in zip(raw, rows, strict=True)
@@ -114,8 +115,12 @@ class PlainVariants:
         return float(reward), bool(over)
 
     def feature_names(self, state: Any) -> list[str]:
-        """What the features of a state are called; nothing if the user computes them."""
-        return number_names(state) if self.simulator.plain_features else []
+        """What the features of a state are called, by the simulator or by place; nothing if the user computes them."""
+        own, features = tuple(getattr(self.simulator.owner, "feature_names", ())), self.features(state)
+        if own and len(own) == features.size:
+            return [str(name) for name in own]
+        plain = self.simulator.plain_features or (isinstance(state, tuple) and features.tolist() == list(state))
+        return number_names(state) if plain else []
 
     def predict_rows(self, raw: Sequence[Any], variant: Any, measure: Measure) -> list[tuple[Outcome, float] | None]:
         """What a variant predicts for transitions, and the user's own measure of its errors."""

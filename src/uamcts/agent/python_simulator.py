@@ -16,6 +16,7 @@ such as an observation.
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeAlias
@@ -25,6 +26,7 @@ import numpy as np
 from uamcts.agent.identity import Identity
 from uamcts.agent.state_vectors import flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
+from uamcts.corrections.links import WITH, resolve
 from uamcts.corrections.mixture import KINDS, model_kind
 from uamcts.corrections.parameters import find_parameters, with_values
 from uamcts.errors import SimulatorError
@@ -85,20 +87,29 @@ class PythonSimulator:
         for argument, given in {**offered, "accept": self._accept}.items():
             function(argument, given, "of a state")
         self.whole, self._normalises = Identity(), False
-        legal = getattr(owner, "legal_actions", None)
+        self._parameters: dict[str, float] | None = None
+        self._take_legal(getattr(owner, "legal_actions", None))
+
+    def _take_legal(self, legal: Callable[[Any], Any] | None) -> None:
+        """Checks what the model says is legal, if it says so."""
         function("legal_actions", legal, "of a state")
         if legal is not None:
-            self.legal_actions = lambda state: self._legal(legal, state)
+            self.legal_actions = functools.partial(self._legal, legal)
+            self.legal_actions.checked = True  # type: ignore[attr-defined]
 
     @property
     def parameters(self) -> dict[str, float]:
         """The numbers in the simulator that may be off, and their believed values."""
-        return {} if self.owner is None else find_parameters(self.owner)
+        if self._parameters is None:
+            self._parameters = {} if self.owner is None else find_parameters(self.owner)
+        return self._parameters
 
     def with_parameters(self, values: Mapping[str, float], laboratory: Any = None) -> PythonSimulator:
         """This simulator with other values of parameters; trials use a `laboratory`, a copy of the user's object."""
         if not values and laboratory is None:
             return self
+        if any(WITH in name for name in values):
+            values = resolve(values, self.parameters)
         owner = with_values(self.owner if laboratory is None else laboratory, values)
         twin = copy.copy(self)
         twin.call, twin._normalises = getattr(owner, self.kind), bool(values)

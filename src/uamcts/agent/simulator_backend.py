@@ -55,16 +55,14 @@ class SimulatorBackend(Comparing):
         corrections: Sequence[str] = CORRECTIONS,
     ):
         planner.check(config)
-        self.searching = searching
         self._previous: Previous | None = None
         self.planner, self.chosen, self.config, self.schedule = planner, estimator, config, schedule
         self.name, self.action_names = planner.name, planner.action_names
-        self.seed, self.minibatches, self.measure = seed, minibatches, measure
+        self.seed, self.minibatches, self.measure, self.searching = seed, minibatches, measure, searching
         self.experience = Experience()
-        self.returns = Returns.of(config)
+        self.returns, self.journal = Returns.of(config), Journal()
         self.uncertainty: FittedUncertainty | Doubt | None = None
         self.corrector = Corrector(planner, parameters, corrections)
-        self.journal = Journal()
         self.doubt, self.stale_doubt, self.resumes = FittedDoubt(None), True, False
         """The last one: whether the episode of a file goes on with the next transition."""
         self.tau = float(config.tau if schedule is None else schedule.start)
@@ -169,14 +167,15 @@ class SimulatorBackend(Comparing):
         explained = known or not self.corrector.allowed
         error = 0.0 if explained else self.measure.error(row.real, row.used, scales, row.own[1])
         self.alarm = self.alarm.add(error)
-        self.corrector.judge(row.state, row.action, sample.actual, row.real, self.measure, scales)
+        self.corrector.judge(row, sample.actual, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
         self.paced = min(self.paced + 1, PACED) if known or self.paced >= PACED else 0  # once paced, always suspected
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state)
-        if self.corrector.update(self.experience, self.measure):
+        changed = self.corrector.update(self.experience, self.measure)
+        if changed or self.corrector.in_use == "drift":
             self._use_corrections()
-            self.stale_doubt = True
+            self.stale_doubt |= changed
 
     def _speaks_about_doubt(self, row: Row) -> bool:
         """Whether doubt may be another one after a transition: it was wrong, or right where doubt was expected."""
@@ -190,7 +189,9 @@ class SimulatorBackend(Comparing):
         variant = self.corrector.variant()
         self._previous = None
         try:
-            self.planner.use(variant)
+            self.planner.use(variant, self.corrector.in_use == "drift")
+            if self.corrector.in_use == "drift":  # what was seen before was seen in another world
+                return
             predicted = self.planner.predict_rows(self.experience.raw[: self.experience.count], variant, self.measure)
         except SimulatorError:
             if not self._withdraw_corrections():
@@ -231,7 +232,7 @@ class SimulatorBackend(Comparing):
             return
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
-        since, facts = self.corrector.since, self.planner.patched
+        since, facts = self.corrector.known_since, self.planner.patched
         if facts is not None and facts.changes:  # by the steps of this agent
             since = max(since, rows.steps - (facts.clock - facts.changes[-1].when) - 1)
         if self.chosen is None:
@@ -261,7 +262,8 @@ class SimulatorBackend(Comparing):
     def report(self, most: int) -> Report:
         known = self.steps, self.action_names, self.planner.recurrence()
         said = [*describe_changes(self.changes, self.action_names), *self.corrector.sentences()]
-        return build_report(self.experience, self.measure, self._predict, most, *known, said, self.corrector.since)
+        since = self.corrector.known_since
+        return build_report(self.experience, self.measure, self._predict, most, *known, said, since)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
         if self.uncertainty is None:

@@ -18,10 +18,11 @@ import numpy as np
 from uamcts.corrections.fact_table import CAPACITY, Facts
 from uamcts.domains.base import Domain
 from uamcts.mcts.api import no_uncertainty
+from uamcts.mcts.charge import Charged
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.simulate import Start, roll_out
-from uamcts.types import Model, PyTree, Transition, Uncertainty
+from uamcts.types import BatchedUncertainty, Model, PyTree, Transition, Uncertainty
 from uamcts.uncertainty.estimator import Copies
 from uamcts.uncertainty.learner import Learner
 
@@ -121,6 +122,7 @@ class Penalised(eqx.Module):
     """Plain MCTS where every transition pays r - weight * U-hat(s, a), with U-hat of another learner.
 
     A negative weight is a bonus: the planner seeks uncertain transitions. Inside of `Patched`, facts keep their reward.
+    A U-hat that is evaluated in batches, such as a network's, is charged by the search, not by the model.
     """
 
     learner: Any
@@ -128,8 +130,12 @@ class Penalised(eqx.Module):
     weight: Any
     """lambda, a number of either sign."""
 
-    def planner(self, domain: Domain) -> tuple[Model, Uncertainty]:
+    def planner(self, domain: Domain) -> tuple[Model, Uncertainty | BatchedUncertainty]:
         model, uncertainty = self.learner.planner(domain)
+        if isinstance(uncertainty, Charged):
+            return model, uncertainty
+        if isinstance(uncertainty, BatchedUncertainty):
+            return model, Charged(uncertainty, self.weight)
 
         def step(state: PyTree, action: jax.Array) -> Transition:
             believed = model(state, action)

@@ -72,12 +72,16 @@ def field(
     names: options.Experiments = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few episodes, nothing tuned: some minutes.")] = False,
     iterations: Annotated[int | None, typer.Option(help="Iterations of every search. Default: 100.", min=1)] = None,
+    planner: Annotated[list[str] | None, typer.Option(help="Only this planner; may be repeated.")] = None,
     seed: options.Seed = 0,
     out: options.Out = Path("results/field"),
     engine: options.EngineName = "local",
     address: options.Address = None,
 ) -> None:
-    """Compare planners of the field in its own worlds: lake, cliff, bridge, teleport, slip10, slip30."""
+    """Compare planners of the field in its own worlds.
+
+    Worlds: lake, cliff, bridge, teleport, slip10, slip30, cartpole_gravity, cartpole_mass.
+    """
     with report_errors(out):
         limits.check_seed(seed)
         if iterations is not None:
@@ -88,7 +92,7 @@ def field(
         from uamcts.lab.run.engines import make_engine
         from uamcts.lab.run.reproduce import run_all
 
-        experiments = choose_experiments(names or [], quick, iterations)
+        experiments = choose_experiments(names or [], quick, iterations, planner or ())
         summary = run_all(experiments, False, quick, "released", seed, out, make_engine(engine, address), console)
         print("\n".join(terminal_lines(summary["rows"])))
         print(f"{summary['provenance']['command_seconds']:.0f} s; {summary['report']}")

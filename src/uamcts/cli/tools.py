@@ -39,7 +39,8 @@ def play(
     tau: Annotated[float, typer.Option(help="Uncertainty factor.")] = 0.1,
     graph: options.Graph = False,
     steps_left: options.StepsLeft = False,
-    gif: Annotated[Path | None, typer.Option(help="Write an animated GIF to this file.")] = None,
+    gif: Annotated[Path | None, typer.Option(help="Write a film of the episode to this file, a GIF.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="The same as an animated SVG.")] = None,
     delay: Annotated[float, typer.Option(help="Seconds to wait after each move.", min=0.0)] = 0.0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last boards.")] = False,
 ) -> None:
@@ -53,7 +54,7 @@ def play(
         from uamcts.lab.console.play import watch
 
         settings = {"rules": rules, "tau": tau, "c": c, "graph": graph or None, "steps_left": steps_left}
-        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet)
+        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet, svg)
 
 
 @app.command()

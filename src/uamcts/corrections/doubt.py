@@ -8,145 +8,24 @@ same action that was predicted correctly, so that doubt spreads only as far as n
 from __future__ import annotations
 
 import functools
-import math
 from array import array
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from uamcts.corrections.evidence import COMPARED, standardise
 from uamcts.types import PyTree
 
 RADIUS = 0.5
 """How far a ball reaches at most, in standard deviations of the inputs; inputs that are 0 or 1 are not scaled."""
 BALLS = 64
 """The most balls; beyond that, the latest count."""
-COMPARED = 512
-"""How many of the latest correct transitions may limit a ball."""
-FACTOR, DEVIATIONS = 12.0, 3.0
-"""An error is above the usual one if it exceeds the median so many times, and by so many deviations of logarithms."""
-NEIGHBOURS, REACH = 5, 1.0
-"""How many of the nearest transitions, and how far away, must agree that one is doubtful."""
-SCATTERED, MOSTLY = 0.5, 0.75
-"""Errors are scattered if fewer of their nearest neighbours are wrong as well; one then counts where so many are."""
 MOST_LEVELS = 5000
 """Places whose doubt is kept, so that states that recur are looked up."""
-FEWEST = 6
-"""Transitions from which one can tell what is usual."""
-MOST_DOUBTFUL = 0.5
-"""Where a larger share of transitions is doubtful, doubt has nothing to choose between."""
-SMALLEST_OF_STATE, SMALLEST_OF_REST = 1e-4, 1e-3
-"""Smaller errors are no reason to avoid a transition, not even where everything else is predicted exactly: a hundredth
-of the spread of the states, or a thirtieth of that of the rewards."""
-ALONE = 0.02
-"""How improbable deviations must be as chance, before a transition of a random world is doubtful."""
-
-
-def usual_error(errors: np.ndarray) -> float:
-    """The error up to which a transition counts as usual, by all errors seen; exactly 0 where most of them are 0."""
-    if len(errors) < FEWEST or np.median(errors) <= 0.0:
-        return 0.0
-    logs = np.log(np.maximum(errors, 1e-12))
-    middle = float(np.median(logs))
-    spread = 1.4826 * float(np.median(np.abs(logs - middle)))
-    return math.exp(middle + max(math.log(FACTOR), DEVIATIONS * spread))
-
-
-class Evidence(NamedTuple):
-    """What was seen of each transition: arrays [transitions], the latest last."""
-
-    points: np.ndarray
-    """Where it is: its inputs, [transitions, inputs]."""
-    actions: np.ndarray
-    state_errors: np.ndarray
-    """The mean squared error of the next state."""
-    other_errors: np.ndarray
-    """That of the reward and the end: an end that nobody predicted is an error of another kind than a little noise."""
-    times: np.ndarray
-    deviations: np.ndarray
-    """How often it came out differently from what is predicted."""
-
-    @property
-    def usual_errors(self) -> tuple[float, float]:
-        """What is usual for errors of the next state, and for others."""
-        return usual_error(self.state_errors), usual_error(self.other_errors)
-
-
-def doubtful(seen: Evidence, slips: float) -> np.ndarray:
-    """Which transitions are wrong beyond what is usual in this world, bool [transitions].
-
-    In a world that is predicted exactly, one error is proof. Where small errors are usual, a large one counts only
-    together with others near it: at the edge of what is predicted, noise decides whether an episode ends. In a random
-    world, a transition counts if it deviates more often than by chance; `slips` is how often transitions deviate.
-    """
-    usual, (points, _, _) = seen.usual_errors, standardise(seen.points)
-    found = seen.state_errors > max(usual[0], SMALLEST_OF_STATE)
-    found |= seen.other_errors > max(usual[1], SMALLEST_OF_REST)
-    if max(usual) > 0.0 and found.any():
-        found &= _supported(seen, points, found, 0.5)
-    once = found & (seen.times == 1)
-    if once.sum() >= FEWEST and _is_scattered(seen, points, found, once):
-        found &= ~once | _supported(seen, points, found, MOSTLY)
-    if slips > 0.0:
-        share = np.clip(seen.deviations / np.maximum(seen.times, 1), 1e-9, 1 - 1e-9)
-        slips = min(slips, 0.5)
-        distance = share * np.log(share / slips) + (1 - share) * np.log((1 - share) / (1 - slips))
-        found &= (share > slips) & (seen.times * distance > -math.log(ALONE))  # Chernoff's bound on the binomial tail
-    if len(found) >= 20 and found.mean() > MOST_DOUBTFUL:
-        return np.zeros(len(found), bool)
-    return found
-
-
-def _supported(seen: Evidence, points: np.ndarray, found: np.ndarray, share: float) -> np.ndarray:
-    """Which transitions have others like them nearby: a share of the five nearest, itself included, and two."""
-    answer = np.zeros(len(found), bool)
-    for action in np.unique(seen.actions[found]):
-        same = np.flatnonzero(seen.actions == action)
-        like = same[found[same]]
-        close = _squares(points, like, like) <= REACH**2
-        rows = like[close.sum(axis=1) >= 2]  # the others stand alone
-        apart = _squares(points, rows, same)
-        apart[apart > REACH**2] = np.inf
-        nearest = np.argsort(apart, axis=1, kind="stable")[:, :NEIGHBOURS]
-        near = np.take_along_axis(apart, nearest, axis=1) < np.inf
-        answer[rows] = (near & found[same[nearest]]).sum(axis=1) >= np.maximum(2, share * near.sum(axis=1))
-    return answer
-
-
-def _is_scattered(seen: Evidence, points: np.ndarray, found: np.ndarray, once: np.ndarray) -> bool:
-    """Whether most wrong transitions that were seen once have one as their nearest that is right: that is chance.
-
-    Transitions that were seen again and were wrong again are a matter of place, whatever is near them.
-    """
-    latest, wrong = np.flatnonzero(once)[-COMPARED:], np.zeros(0, bool)
-    for action in np.unique(seen.actions[latest]):
-        same, rows = np.flatnonzero(seen.actions == action), latest[seen.actions[latest] == action]
-        if same.size > 1:
-            apart = _squares(points, rows, same)
-            apart[same == rows[:, None]] = np.inf
-            wrong = np.append(wrong, found[same[np.argmin(apart, axis=1)]])
-    return len(wrong) >= FEWEST and float(np.mean(wrong)) < SCATTERED
-
-
-def _squares(points: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Squared distances, [rows, others]; row by row, because points may have many coordinates."""
-    there, found = points[others], np.empty((len(rows), len(others)))
-    for place, row in enumerate(rows):
-        found[place] = ((there - points[row]) ** 2).sum(axis=1)
-    return found
-
-
-def standardise(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Inputs in standard deviations, with the offset and the scale; inputs that are 0 or 1 stay as they are."""
-    inputs = inputs.astype(np.float64)
-    names = np.all((inputs == 0) | (inputs == 1), axis=0)
-    deviation = inputs.std(axis=0)
-    offset = np.where(names, 0.0, inputs.mean(axis=0))
-    scale = np.where(names | (deviation < 1e-9), 1.0, deviation)
-    return (inputs - offset) / scale, offset, scale
 
 
 class Doubt(eqx.Module):

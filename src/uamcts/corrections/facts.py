@@ -10,7 +10,7 @@ ones. Outcomes that differ in their reward alone count as one, which pays their 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import equinox as eqx
@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.corrections.fact_table import CAPACITY, Facts
 from uamcts.domains.base import Domain
+from uamcts.mcts.charge import Charged
 from uamcts.types import BatchedUncertainty, Model, PyTree, Transition, Uncertainty
 from uamcts.uncertainty.estimator import Action, Copies, Scalar, ZeroUncertainty
 from uamcts.uncertainty.learner import Learner, UncertaintyLearner
@@ -181,6 +182,8 @@ def patch_model(model: Model, find: Find) -> Model:
 
 def patch_uncertainty(uncertainty: Uncertainty | BatchedUncertainty, find: Find) -> Uncertainty | BatchedUncertainty:
     """`uncertainty`, and 0 for what is known."""
+    if isinstance(uncertainty, Charged):
+        return replace(uncertainty, uncertainty=patch_uncertainty(uncertainty.uncertainty, find))
     if isinstance(uncertainty, BatchedUncertainty):
         return PatchedUncertainty(uncertainty, find)
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from uamcts.arguments import short_repr
+from uamcts.corrections.links import find_links
 from uamcts.names import suggestion
 
 LONGEST_VECTOR = 6
@@ -143,7 +144,9 @@ class Choice:
         self.named, self.random = given is not None, random
         self.believed = dict(found) if given is None else {}
         self._bounds: dict[str, Bounds] = {}
+        links = find_links(found)
         if given is None:
+            self.believed |= {one: found[link.base] for one, link in links.items()}
             return
         for one in given:
             if one not in found:
@@ -153,6 +156,10 @@ class Choice:
             self.believed[one] = found[one]
         if isinstance(given, Mapping):
             self._bounds = {one: _check_bounds(one, bounds, found[one]) for one, bounds in given.items()}
+        for one, link in links.items():
+            if link.base in self.believed:
+                self.believed[one] = found[link.base]
+                self._bounds |= {one: self._bounds[link.base]} if link.base in self._bounds else {}
 
     def without(self, names: Iterable[str]) -> Choice:
         """The same without some of the parameters."""
@@ -169,6 +176,13 @@ class Choice:
             return -np.inf, np.inf
         ends = (value / 20.0, value * 20.0) if value > 0 else (value * 20.0, value / 20.0)
         return (0.0, 1.0) if self.random and 0.0 < value < 1.0 else ends
+
+    def bounds_around(self, name: str, value: float) -> Bounds:
+        """The range of a parameter that has drifted to a value: the user's, or one that is wide around it as well."""
+        low, high = self.bounds(name)
+        if name in self._bounds or (low, high) == (0.0, 1.0) or self.believed[name] == 0.0:
+            return low, high
+        return min(low, value / 20.0, value * 20.0), max(high, value / 20.0, value * 20.0)
 
     def grid(self, name: str) -> np.ndarray:
         """Values from which a fit starts, the believed one left out."""

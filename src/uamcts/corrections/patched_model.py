@@ -16,6 +16,7 @@ from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, mix, model_kind, predicted_outcomes
 from uamcts.corrections.python_facts import (
     DETERMINISTIC,
+    DRIFTING,
     MOST_FACTS,
     MOST_UNMET,
     NOISY,
@@ -71,7 +72,7 @@ class PatchedModel:
         self.num_actions = model.num_actions
         self.key = key if key is not None else lambda state: state
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
-        self.most = most
+        self.most, self.drifting = most, False
         self.facts: dict[tuple[Hashable, int], Fact] = {}
         self.glance = Glance(key is None if own_keys is None else own_keys)
         self.journal = Journal()
@@ -194,13 +195,13 @@ class PatchedModel:
         else:
             self.journal.put(self._contradicting, place, fact.due)
 
-    def set_model(self, model: Any) -> None:
-        """Corrects another model from now on, which is of the same kind."""
-        self.model, self._planned = model, {}
-        if self.kind == "step":
+    def set_model(self, model: Any, drifting: bool = False) -> None:
+        """Corrects another model from now on, which is of the same kind; `drifting` if it changes at every step."""
+        self.model, self._planned, self.drifting = model, {}, drifting
+        if self.kind == "step" and not drifting:
             for place, fact in list(self.facts.items())[-CHECKED:]:
-                after, reward, over = fact.most_frequent()
-                agrees = holds_possible(model, fact.state, place[1], (self.key(after), over, reward), self.key)
+                kind: Any = fact.most_frequent_kind
+                agrees = holds_possible(model, fact.state, place[1], (*kind, fact.outcomes[kind].reward), self.key)
                 if agrees != fact.agrees:
                     self._store(place, replace(fact, agrees=agrees))
 
@@ -217,7 +218,7 @@ class PatchedModel:
         """What the model predicts and what was seen."""
         believed, counts = predicted_outcomes(self.model, fact.state, action), list(fact.outcomes.values())
         if self.kind != "step":
-            return mix(believed, counts, self.key, self.kind, self.prior_weight)
+            return mix(believed, counts, self.key, self.kind, self.prior_weight * (DRIFTING if self.drifting else 1.0))
         total = sum(count.times for count in counts)
         known = {(self.key(state), bool(over)) for _, (state, _, over) in believed}
         chance = self.noisy or (self.pays_by_chance and known == fact.outcomes.keys())
@@ -244,7 +245,9 @@ class PatchedModel:
 
     def step(self, state: State, action: int) -> tuple[State, float, bool]:
         """One step in a deterministic model: the fact where there is one, else what the model predicts."""
-        planned = None if self.glance.excludes(state) else self.plans_with(state, action)
+        if self.glance.excludes(state):
+            return self.model.step(state, action)  # type: ignore[no-any-return]
+        planned = self.plans_with(state, action)
         if isinstance(planned, Mixture):
             return self.facts[self._place(state, action)].most_frequent()
         return self.model.step(state, action) if planned is None else planned  # type: ignore[no-any-return]

@@ -19,9 +19,15 @@ PATIENCE = 1000
 """After how many transitions a fact that contradicts the model is tried again; twice as many every time it holds."""
 CHANGE = 0.02
 """A transition has changed if its latest outcomes are less probable than this as chance."""
+DRIFTING = 100.0
+"""A random model that follows a drift is worth so many times as much: most facts were seen in another world."""
 DETERMINISTIC = 0.2
 """The share that a deterministic model keeps where what was seen once contradicts it, raised to the power of how often
 it was seen. So a way that is lost by a single slip is tried again if nothing else leads on, and else avoided."""
+WHOLE = frozenset((int, bool, str))
+"""Parts of states of which equal ones are the same to any model; 0.0 and -0.0 are not."""
+MOST_KEPT = 20_000
+"""Transitions that one search keeps at most, a few MB."""
 NOISY = 3.0
 """Contradictions that no change explains, after which a world has chance. An earlier outcome that returns counts like
 so many."""
@@ -88,8 +94,13 @@ class Fact:
 
     def most_frequent(self) -> tuple[State, float, bool]:
         """The most frequent outcome, the latest of equally frequent ones."""
-        best = max(reversed(self.outcomes.values()), key=lambda count: count.times)
+        best = self.outcomes[self.most_frequent_kind]
         return best.following, best.reward, best.terminal
+
+    @property
+    def most_frequent_kind(self) -> Any:
+        """Its place among the outcomes: the key of the next state and whether that is the end."""
+        return max(reversed(self.outcomes), key=lambda kind: self.outcomes[kind].times)
 
 
 class Glance:
@@ -99,24 +110,24 @@ class Glance:
     """
 
     def __init__(self, tells: bool) -> None:
-        self._tells = tells
-        self._firsts: set[Hashable] = set()
+        self.tells = tells
+        self.firsts: set[Hashable] = set()
 
     def add(self, key: Hashable) -> None:
         """Adds the key of a state that has a fact."""
-        if self._tells and type(key) is tuple and key:
-            self._firsts.add(key[0])
+        if self.tells and type(key) is tuple and key:
+            self.firsts.add(key[0])
 
     def excludes(self, state: State) -> bool:
         """Whether there is no fact about a state; False if a glance does not tell."""
-        if not self._tells or type(state) is not tuple or not state or type(state[0]) is not float:
+        if not self.tells or type(state) is not tuple or not state or type(state[0]) is not float:
             return False
-        return state[0] == state[0] and state[0] not in self._firsts  # NaN has another key
+        return state[0] == state[0] and state[0] not in self.firsts  # NaN has another key
 
     def renew(self, keys: Iterable[Hashable], most: int) -> None:
         """Forgets all but these, once there are more than so many."""
-        if len(self._firsts) > most:
-            self._firsts = set()
+        if len(self.firsts) > most:
+            self.firsts = set()
             for key in keys:
                 self.add(key)
 
@@ -131,28 +142,58 @@ class Change(NamedTuple):
 
 
 class RandomModel:
-    """A patched deterministic model as a random one: facts that came out in several ways are probabilities."""
+    """A patched deterministic model as a random one: facts that came out in several ways are probabilities.
+
+    It is made for one search, during which facts do not change: what was looked up once is kept. For a whole number, or
+    a tuple of these, that is what the model predicts as well.
+    """
 
     def __init__(self, patched: Any):
         self.num_actions, self._step = patched.num_actions, patched.model.step
-        self._excludes, self._plans_with = patched.glance.excludes, patched.plans_with
+        self._plans_with, glance = patched.plans_with, patched.glance
+        self._own_keys, self._firsts = glance.tells, glance.firsts
+        self._kept: dict[tuple[Any, int], Mixture | Outcome | None] = {}
         for name in ("legal_actions", "identity"):
             if hasattr(patched, name):
                 setattr(self, name, getattr(patched, name))
 
     def outcomes(self, state: State, action: int) -> list[tuple[float, Outcome]]:
         """All outcomes, the model's and those seen, with their probabilities."""
-        planned = None if self._excludes(state) else self._plans_with(state, action)
+        planned = self._find(state, action)
         if planned is None:
             return [(1.0, self._step(state, action))]
         return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
 
     def outcome_at(self, state: State, action: int, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) of these probabilities: rollouts spend most of their time here."""
-        planned = None if self._excludes(state) else self._plans_with(state, action)
+        planned = self._find(state, action)
         if planned is None:
             return self._step(state, action)  # type: ignore[no-any-return]
-        return planned.draw(place) if isinstance(planned, Mixture) else planned
+        return planned.draw(place) if type(planned) is Mixture else planned  # type: ignore[return-value]
+
+    def _find(self, state: State, action: int) -> Mixture | Outcome | None:
+        """What is planned with; None if the model is to be asked."""
+        if self._own_keys and type(state) is tuple and state:
+            first = state[0]
+            if type(first) is float and first not in self._firsts and first == first:  # as `Glance.excludes`
+                return None
+        elif type(state) is not int:
+            return self._plans_with(state, action)  # type: ignore[no-any-return]
+        try:
+            return self._kept[state, action]
+        except (KeyError, TypeError):
+            return self._look_up(state, action)
+
+    def _look_up(self, state: State, action: int) -> Mixture | Outcome | None:
+        planned: Mixture | Outcome | None = self._plans_with(state, action)
+        parts: set[type] = {type(part) for part in (state if type(state) is tuple else (state,))}
+        if planned is None and parts <= WHOLE:
+            planned = self._step(state, action)
+        if parts <= WHOLE | {float}:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[state, action] = planned
+        return planned
 
 
 def describe_changes(changes: Sequence[Change], action_names: Sequence[str]) -> list[str]:

@@ -29,9 +29,11 @@ def fit_border(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
     if wrong.sum() < FEWEST_WRONG or (~wrong).sum() < FEWEST_EXACT:
         return None
     feature, threshold, above, share = _best_border(inputs, wrong)
-    if share < PURITY:
-        return None
     side = (inputs[:, feature] > threshold) == above
+    if (
+        share < PURITY or (side & wrong).sum() < FEWEST_WRONG
+    ):  # among many exact ones, a few on either side are no matter
+        return None
     columns, there = with_intercept(inputs), outputs[side & wrong]
     kinds = fit_node(columns[side & wrong], there)
     constant, linear = (np.median(np.abs(there - columns[side & wrong] @ kinds[kind].T), axis=0) for kind in (0, 1))

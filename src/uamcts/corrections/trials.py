@@ -19,6 +19,10 @@ class Trials(Protocol):
 
     random: bool
     """Whether outcomes are random: `losses` are then negative log-likelihoods, and there are no `residuals`."""
+    floor: float
+    """A squared error up to this is as good as none."""
+    small_step: float
+    """By how much of its size a parameter is changed to see what that changes."""
 
     @property
     def seen(self) -> Sized:
@@ -31,6 +35,10 @@ class Trials(Protocol):
 
     def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Differences for one set of values, so scaled that their squares sum to the squared errors: [rows, ...]."""
+        ...
+
+    def paths(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The same where every row has its own values [rows, names]."""
         ...
 
 

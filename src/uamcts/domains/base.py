@@ -74,7 +74,9 @@ class Domain:
     one_hot: ClassVar[dict[int, tuple[int, int]]] = {}
     """Features that a network gets one-hot: the index of the feature -> its least value and its number of values."""
     glyphs: ClassVar[dict[str, str]] = {}
-    """The characters of the text board: those of later channels are drawn over those of earlier ones."""
+    """The characters of the text board: a later one is drawn over an earlier one, in pictures too; last, the player."""
+    player: ClassVar[tuple[int | None, int | None]] = (None, None)
+    """The features that hold the player's row and its column on the board; None for what does not change."""
 
     def __init_subclass__(cls, **options: object) -> None:
         """Makes every domain a pytree, with its class as part of the structure.
@@ -200,11 +202,21 @@ class Domain:
         return None
 
     def render(self, state: PyTree, scale: int = 16) -> np.ndarray:
-        """One concrete state as an RGB picture, `scale` pixels a cell, bytes [rows * scale, columns * scale, 3]."""
-        return pictures.rgb(self.channels(state), scale)
+        """One concrete state as an RGB picture, `scale` pixels a cell, bytes [rows * scale, columns * scale, 3].
+
+        Cells in which world and model differ are hatched.
+        """
+        return pictures.rgb(self.board(state), scale)
+
+    def board(self, state: PyTree) -> pictures.Board:
+        """What is seen in each cell of one concrete state, in which colours, and which cells are wrong."""
+        return pictures.Board.of(self.channels(state), self.channel_names, tuple(self.glyphs), self.wrong_cells())
 
     def text(self, state: PyTree, marked: np.ndarray | None = None) -> str:
-        """One concrete state as a board of characters for a terminal; empty cells that are `marked` look different."""
+        """One concrete state as a board of characters for a terminal.
+
+        Empty cells that are `marked` look different: conditions, or characters to put there, [rows, columns].
+        """
         glyphs = {self.channel_names.index(name): glyph for name, glyph in self.glyphs.items()}
         return pictures.text(self.channels(state), glyphs, marked)
 

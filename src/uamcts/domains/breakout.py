@@ -48,6 +48,7 @@ class Breakout(Domain):
     channel_names = ("paddle", "ball", "trail", "brick")
     one_hot = {0: (0, 10), 1: (0, 10), 2: (0, 4), 3: (0, 10), 5: (0, 10), 6: (0, 10)}
     glyphs = {"brick": "▒", "trail": "'", "ball": "o", "paddle": "═"}
+    player = (None, 3)
 
     def reset(self, key: jax.Array) -> State:
         """The ball starts in row 3 at the left or at the right side, on its way down."""

@@ -74,6 +74,7 @@ class Freeway(Domain):
     channel_names = ("chicken", "car", "speed1", "speed2", "speed3", "speed4", "speed5")
     one_hot = {place: (-5, 11) if place % 4 == 3 and place < 32 else (0, 10) for place in range(34)}
     glyphs = {"speed1": "1", "speed2": "2", "speed3": "3", "speed4": "4", "speed5": "5", "car": "█", "chicken": "@"}
+    player = (4 * CARS, None)
 
     def reset(self, key: jax.Array) -> State:
         """Cars start at column 0 with random speeds of 1 to 5 and random directions."""

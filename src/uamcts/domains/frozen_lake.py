@@ -67,6 +67,7 @@ class SlipperyGrid(Domain):
     time_limit = 100
     channel_names: ClassVar[tuple[str, ...]] = ("goal", "hole", "start", "agent")
     glyphs = {"goal": "G", "hole": "O", "start": "S", "agent": "@"}
+    player = (0, 1)
 
     @property
     def shape(self) -> tuple[int, int]:

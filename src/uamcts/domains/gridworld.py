@@ -49,6 +49,7 @@ class GridWorld(Domain):
     channel_names = ("goal", "wall", "unknown_wall", "ice", "agent")
     one_hot = {0: (0, ROWS), 1: (0, COLUMNS)}
     glyphs = {"goal": "G", "wall": "█", "unknown_wall": "▓", "ice": "~", "agent": "@"}
+    player = (0, 1)
 
     def reset(self, key: jax.Array) -> State:
         """Always the same start: nothing in this game is random."""

@@ -53,6 +53,7 @@ class RandomGrid(Domain):
     action_names = ("right", "down", "left", "up")
     channel_names: ClassVar[tuple[str, ...]] = ("goal", "unknown_wall", "ice", "agent")
     glyphs = {"goal": "G", "unknown_wall": "▓", "ice": "~", "agent": "@"}
+    player = (0, 1)
 
     @property
     def size(self) -> int:

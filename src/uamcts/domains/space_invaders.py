@@ -121,6 +121,7 @@ class SpaceInvaders(Domain):
     channel_names = ("cannon", "alien", "alien_left", "alien_right", "friendly_bullet", "enemy_bullet")
     one_hot = {300: (0, 10), 305: (0, 5)}
     glyphs = {"alien_left": "«", "alien_right": "»", "friendly_bullet": "|", "enemy_bullet": "!", "cannon": "▲"}
+    player = (None, 300)
 
     def reset(self, key: jax.Array) -> State:
         """Always the same start: nothing in this game is random."""

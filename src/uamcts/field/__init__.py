@@ -1,6 +1,7 @@
 """Planners of the field, for comparisons: ADA-MCTS, RATS, PA-MCTS, robust UCT, BAMCP, and exact plans beside them.
 
-They plan on small grids whose probabilities depend on one parameter, which has changed since they were told of it.
+They plan on small grids whose probabilities depend on one parameter, which has changed since they were told of it, and
+on cart poles that have changed.
 
 Example:
     ```python
@@ -19,6 +20,15 @@ from __future__ import annotations
 from uamcts.field.ada_mcts import AdaMcts
 from uamcts.field.agent import play_agent
 from uamcts.field.bamcp import Bamcp
+from uamcts.field.cart_pole import (
+    Change,
+    Pole,
+    PolePlanner,
+    StalePlan,
+    draw_starts,
+    play_pole,
+    play_pole_agent,
+)
 from uamcts.field.counts import Counts
 from uamcts.field.episodes import Score, play
 from uamcts.field.exact import ExactLearner, Yardsticks
@@ -34,6 +44,7 @@ __all__ = [
     "MEASURES",
     "AdaMcts",
     "Bamcp",
+    "Change",
     "Counts",
     "ExactLearner",
     "GraphSearch",
@@ -43,13 +54,19 @@ __all__ = [
     "PaMcts",
     "Place",
     "Planner",
+    "Pole",
+    "PolePlanner",
     "PosteriorPlanner",
     "Rats",
     "RobustUct",
     "Score",
     "Settings",
+    "StalePlan",
     "Yardsticks",
+    "draw_starts",
     "make_grid",
     "play",
     "play_agent",
+    "play_pole",
+    "play_pole_agent",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from uamcts.agent.agent import Agent
+from uamcts.field.episodes import Score
 from uamcts.field.worlds import Grid, GridSimulator
 
 
@@ -19,9 +20,10 @@ def play_agent(
     steps: int,
     iterations: int,
     seed: int,
+    first: int = 0,
     progress: Callable[[float], None] = lambda share: None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rewards, steps and whether they ended, of episodes of an agent with its defaults.
+) -> Score:
+    """How episodes of an agent with its defaults go.
 
     The agent is told which number may be off, `p`, and how many steps are left.
 
@@ -33,15 +35,17 @@ def play_agent(
         episodes: How many.
         steps: The time limit.
         iterations: Of a search.
-        seed: The first of the episodes' seeds.
+        seed: The seed of episode 0; the next has the next one.
+        first: The number of the first episode to play.
         progress: Called with the share that is done.
     """
     world = GridSimulator(grid, parameter)
     rewards, lengths, ended = np.zeros(episodes), np.zeros(episodes, int), np.zeros(episodes, bool)
     for number in range(episodes):
-        rng = np.random.default_rng([seed, number])
+        own = seed + first + number
+        rng = np.random.default_rng([seed, first + number])
         agent = Agent(
-            GridSimulator(grid, believed), parameters={"p": (0.0, 1.0)}, seed=seed + number, iterations=iterations,
+            GridSimulator(grid, believed), parameters={"p": (0.0, 1.0)}, seed=own, iterations=iterations,
             gamma=gamma, rollouts=1, depth=steps,
         )  # fmt: skip
         cell, over = int(grid.start), False
@@ -55,4 +59,4 @@ def play_agent(
             cell = following
         ended[number] = over
         progress((number + 1) / episodes)
-    return rewards, lengths, ended
+    return Score(rewards, lengths, ended)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from uamcts.field.planner import Memory, Place, Planner
 from uamcts.field.tree import Chances, draw_outcome
@@ -16,20 +17,20 @@ from uamcts.field.worlds import Grid
 Act = Callable[[jax.Array, Memory, Place], jax.Array]
 """The moves of all episodes, given a key, what each remembers and where each is."""
 DRAWS = 32
-"""Searches for each cell, of a planner that does not learn: its moves are drawn from what they chose."""
+"""Searches in each cell, of a planner that does not learn: its moves are drawn from what they chose."""
 
 
 class Score(NamedTuple):
     """How episodes went, [episodes] each."""
 
-    reward: jax.Array
+    reward: jax.Array | np.ndarray
     """Discounted."""
-    steps: jax.Array
-    ended: jax.Array
+    steps: jax.Array | np.ndarray
+    ended: jax.Array | np.ndarray
     """Whether the episode ended before the time limit."""
 
 
-@functools.partial(jax.jit, static_argnames=("episodes", "steps"))
+@functools.partial(jax.jit, static_argnames=("episodes", "steps", "draws"))
 def play(
     key: jax.Array,
     planner: Planner,
@@ -39,10 +40,11 @@ def play(
     gamma: float | jax.Array,
     episodes: int,
     steps: int,
+    draws: int = DRAWS,
 ) -> Score:
     """Plays episodes from the start.
 
-    A planner without memory does the same in the same cell, up to chance: it searches `DRAWS` times in every cell, and
+    A planner without memory does the same in the same cell, up to chance: it searches `draws` times in every cell, and
     each move of an episode is one of these, drawn anew. A planner that learns searches at every move.
 
     Args:
@@ -54,10 +56,11 @@ def play(
         gamma: The discount of the reward that is reported.
         episodes: How many.
         steps: The time limit.
+        draws: Searches in each cell, of a planner without memory.
     """
     luck, planning = jax.random.split(key)
     believed = jnp.asarray(believed)
-    act = _policy(planning, planner, grid, believed, steps)
+    act = _policy(planning, planner, grid, believed, steps, draws)
     reach = jnp.cumsum(grid.probabilities(parameter), axis=-1)
 
     def move(carry: tuple[_Lanes, jax.Array], number: jax.Array) -> tuple[tuple[_Lanes, jax.Array], None]:
@@ -100,7 +103,7 @@ def _step(
     )
 
 
-def _policy(key: jax.Array, planner: Planner, grid: Grid, believed: jax.Array, steps: int) -> Act:
+def _policy(key: jax.Array, planner: Planner, grid: Grid, believed: jax.Array, steps: int, draws: int) -> Act:
     """The planner's moves in a batch of episodes."""
     if planner.learns:
 
@@ -110,13 +113,13 @@ def _policy(key: jax.Array, planner: Planner, grid: Grid, believed: jax.Array, s
 
         return search
     cells = jnp.arange(len(grid.following))
-    keys = jax.random.split(key, (len(cells), DRAWS))
+    keys = jax.random.split(key, (len(cells), draws))
     everywhere = jax.vmap(jax.vmap(planner.act, (0, None, None, None, None)), (0, None, None, None, 0))
     places = Place(cells, jnp.full(len(cells), steps))
     chosen = everywhere(keys, grid, believed, planner.begin(grid, believed), places)
 
     def draw(key: jax.Array, memory: Memory, place: Place) -> jax.Array:
         del memory
-        return chosen[place.cell, jax.random.randint(key, place.cell.shape, 0, DRAWS)]
+        return chosen[place.cell, jax.random.randint(key, place.cell.shape, 0, draws)]
 
     return draw

@@ -25,6 +25,18 @@ ACTION_NAMES = {
     AcrobotEnv: ("torque -1", "torque 0", "torque +1"),
     MountainCarEnv: ("left", "none", "right"),
 }
+STATE_NAMES = {
+    CartPoleEnv: ("x", "x_dot", "theta", "theta_dot"),
+    AcrobotEnv: ("theta1", "theta2", "theta1_dot", "theta2_dot"),
+    MountainCarEnv: ("position", "velocity"),
+    Continuous_MountainCarEnv: ("position", "velocity"),
+    PendulumEnv: ("theta", "theta_dot"),
+}
+
+
+def state_names(env: object) -> tuple[str, ...]:
+    """What the numbers of a state are called, as Gymnasium's own code calls them; nothing if `env` is another one."""
+    return next((names for kind, names in STATE_NAMES.items() if isinstance(env, kind)), ())
 
 
 def plain_step(env: object, actions: Sequence[Any]) -> PlainStep | None:

@@ -19,8 +19,10 @@ class NsGymAgent:
     NS-Gym shows an agent an observation and a planning environment at every step. The observation of the next step
     tells what came of the last action, so calls of `act` are all that the agent needs. With `finish`, it also learns
     how an episode ended. Where NS-Gym notifies the agent of the amount of a change, its planning environment is up to
-    date, and the agent takes it over; at the other levels of notification the agent finds the change by itself. What
-    was learned is kept from one episode to the next.
+    date, and the agent takes it over; at the other levels of notification the agent finds the change by itself. To take
+    over a simulator is to start anew with it, so while changes go on from step to step, the pauses between two of these
+    double, and in between the agent follows the change by itself. What was learned is kept from one episode to the
+    next.
 
     Args:
         **settings: The arguments of `uamcts.Agent`, except for the model.
@@ -44,6 +46,8 @@ class NsGymAgent:
         self.agent: Agent | None = None
         """The agent inside, after the first `act`: its `report()` says what was learned."""
         self._last: tuple[Any, int] | None = None
+        self._pause, self._waited = 1, 0
+        """Notifications until the next simulator is taken over, and how many came since the last."""
 
     def act(
         self, obs: Mapping[str, Any], planning_env: gymnasium.Env, reward: object = None, done: bool | None = None
@@ -71,7 +75,9 @@ class NsGymAgent:
             self.agent = Agent(bare_environment(planning_env), **self.settings)
         elif self._last is not None and not first:
             self._learn(state, reward, False)
-        if self._is_told(obs):
+        if first:
+            self._pause, self._waited = 1, 0
+        if self._is_due(obs):
             self.agent.replace(bare_environment(planning_env))
         action = self.agent.act(state)
         self._last = (state, action)
@@ -100,15 +106,50 @@ class NsGymAgent:
             before, action = self._last
             self.agent.observe(before, action, state, reward=_number(reward), terminal=terminal)
 
-    def _is_told(self, obs: Mapping[str, Any]) -> bool:
-        """Whether NS-Gym says by how much the world has changed."""
+    def _is_due(self, obs: Mapping[str, Any]) -> bool:
+        """Whether NS-Gym says by how much the world has changed, and it is time to take that over."""
         changes = obs.get("delta_change") or {}
-        return any(float(change) != 0.0 for change in changes.values())
+        if not any(float(change) != 0.0 for change in changes.values()):
+            self._pause, self._waited = 1, 0
+            return False
+        self._waited += 1
+        if self._waited < self._pause:
+            return False
+        self._pause, self._waited = 2 * self._pause, 0
+        return True
+
+
+class TableEnv(gymnasium.Env):
+    """An environment that steps through a transition table: NS-Gym's Bridge, which has a table but does not use it.
+
+    Args:
+        env: An environment with a `transition_matrix`, `P[state][action]` as in Gymnasium's toy text, and a state `s`.
+    """
+
+    def __init__(self, env: gymnasium.Env):
+        inner: Any = env.unwrapped
+        self.P, self.s, self._start = inner.transition_matrix, int(inner.s), int(inner.s)
+        self.nrow, self.ncol = inner.nrow, inner.ncol
+        self.observation_space, self.action_space = inner.observation_space, inner.action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed, options=options)
+        self.s = self._start
+        return self.s, {}
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        outcomes = self.P[self.s][int(action)]
+        chances = [one[0] for one in outcomes]
+        _, self.s, reward, over = outcomes[int(self.np_random.choice(len(outcomes), p=chances))]
+        return self.s, float(reward), bool(over), False, {}
 
 
 def bare_environment(planning_env: gymnasium.Env) -> gymnasium.Env:
     """NS-Gym's planning environment without NS-Gym: the environment inside, with the parameters that it has now."""
-    bare = copy.copy(planning_env.unwrapped)
+    inner: Any = planning_env.unwrapped
+    if hasattr(inner, "transition_matrix") and hasattr(inner, "s"):
+        return TableEnv(inner)
+    bare = copy.copy(inner)
     bare.__dict__.pop("get_planning_env", None)  # leads back to the wrapper, which must not be copied along
     return bare
 

@@ -124,6 +124,7 @@ class Simulator:
         self.kind, self.trial, self.how = found.kind, found.trial, found.access.how
         setattr(self, found.kind, found.call)
         self._opaque = self._is_opaque()
+        self.feature_names = classic.state_names(self._base) if self._own_features is None else ()
         self.seconds_per_step = found.seconds_per_step()
         self._tuned, self._changing = finder.tuned, found.trial.changing
         if start is not None and set is not None:

@@ -106,6 +106,12 @@ class SearchConfig:
         self._settle()
         self.__dict__["unset"] = {name: getattr(self, name) for name in self.__dict__["unset"]}
 
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Restores a copy or a pickled config. `replace` knows settings that were not given by their objects."""
+        self.__dict__.update(state)
+        if "unset" in state:
+            self.__dict__["unset"] = {name: getattr(self, name) for name in state["unset"]}
+
     @property
     def given(self) -> dict[str, Any]:
         """The settings that were given and are not None, by name; the others have their defaults."""

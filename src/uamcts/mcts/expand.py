@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from uamcts.mcts.charge import Charged
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules import find_rules
@@ -76,6 +77,9 @@ def expand(
     here = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_actions, *jnp.shape(leaf))), state)
     doubt, cache = evaluate(problem.uncertainty, cache, here, actions, allowed & wanted)
     doubt = jnp.where(allowed, doubt, 0.0)
+    if isinstance(problem.uncertainty, Charged):
+        believed = believed._replace(reward=problem.uncertainty.settle(believed.reward, doubt))
+        doubt = jnp.zeros_like(doubt)
     exists = allowed & ~choose_deletion(seed, index, doubt, allowed, config)
     edges = rules.edges(doubt, exists, config)
     possible = allowed

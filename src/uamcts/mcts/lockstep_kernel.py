@@ -128,7 +128,7 @@ def _run_lane(loop: Loop, constants: list[Value], lane: list[Value], results: li
         return arrays
 
     def goes_on(carry: tuple[jax.Array, list[jax.Array]]) -> jax.Array:
-        over = unpack(carry[1])[loop.over][()]
+        over: Any = unpack(carry[1])[loop.over][()]
         return (carry[0] < loop.steps) & any_lane(~over)
 
     def advance(carry: tuple[jax.Array, list[jax.Array]]) -> tuple[jax.Array, list[jax.Array]]:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from uamcts.mcts.backpropagate import backpropagate
+from uamcts.mcts.charge import Charged
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import expand, write
 from uamcts.mcts.explain import explain
@@ -177,10 +178,12 @@ def fill_in(
     seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int, cache: PyTree
 ) -> tuple[SearchConfig, PyTree]:
     """The settings with `worst`, if the rule set reads it, and an empty prediction cache, if there is none yet."""
+    uncertainty = problem.uncertainty
     if config.worst is None and config.reads("worst"):
-        config = replace(config, worst=worst_return(seed, state, problem, config, longest))
-    if cache is None and isinstance(problem.uncertainty, BatchedUncertainty):
-        cache = problem.uncertainty.empty_cache()
+        priced = uncertainty.price(problem, uncertainty.uncertainty) if isinstance(uncertainty, Charged) else problem
+        config = replace(config, worst=worst_return(seed, state, priced, config, longest))
+    if cache is None and isinstance(uncertainty, BatchedUncertainty):
+        cache = uncertainty.empty_cache()
     return config, cache
 
 

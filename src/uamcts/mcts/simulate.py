@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from uamcts.mcts.charge import Charged
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.lockstep import run_lockstep
 from uamcts.mcts.problem import Problem
@@ -67,7 +68,7 @@ class Step(NamedTuple):
     counts: Bool[Array, "*steps"]
     """False after the end of the rollout."""
     reward: Float[Array, "*steps"] | None
-    """Only if a rule set weighs rollouts."""
+    """Only if a rule set weighs rollouts, or transitions pay for their uncertainty."""
 
 
 _Evaluation: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, PyTree]
@@ -82,6 +83,8 @@ def simulate(start: Start, problem: Problem, config: SearchConfig, cache: PyTree
     after the last step, for all transitions at once.
     """
     uncertainty = problem.uncertainty
+    if isinstance(uncertainty, Charged):
+        return _simulate_charged(start, problem, uncertainty, config, cache)
     if config.simulation is False:  # known before the program is built: it leaves the uncertainty out
         returned = roll_out(start, problem, config).returned
         return Rollouts(returned, jnp.zeros(config.rollouts, float), cache)
@@ -110,6 +113,36 @@ def simulate(start: Start, problem: Problem, config: SearchConfig, cache: PyTree
     return Rollouts(*jax.lax.while_loop(lambda carry: carry[0], evaluate, first)[1:])
 
 
+def _simulate_charged(
+    start: Start, problem: Problem, charged: Charged, config: SearchConfig, cache: PyTree
+) -> Rollouts:
+    """Rollouts whose transitions pay for their uncertainty."""
+
+    def evaluate(cache: PyTree) -> tuple[jax.Array, PyTree]:
+        _, steps = record_rollouts(start, problem, config, rewards=True)
+        states, actions, counts = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), steps[:3])
+        found, cache = charged.predict_batch(cache, states, actions, counts)
+        price = (charged.weight * found).reshape(config.rollouts, config.depth)
+        paid = jnp.where(steps.counts, cast(jax.Array, steps.reward) - price, 0.0)
+        discounts = jnp.cumprod(jnp.full(config.depth, config.gamma).at[0].set(1.0))
+        # Summed in the order of the steps, as a rollout does.
+        total = jax.lax.fori_loop(
+            0, config.depth, lambda k, total: total + discounts[k] * paid[:, k], jnp.zeros(config.rollouts, float)
+        )
+        return total, cache
+
+    certain = jnp.zeros(config.rollouts, float)
+    if cache is None:
+        returned, cache = evaluate(None)
+        return Rollouts(returned, certain, cache)
+    returned = roll_out(start, charged.price(problem, charged.known(cache)), config).returned
+    first = (jnp.any(jnp.isnan(returned)), returned, cache)
+    _, returned, cache = jax.lax.while_loop(
+        lambda carry: carry[0], lambda carry: (jnp.bool_(False), *evaluate(carry[-1])), first
+    )
+    return Rollouts(returned, certain, cache)
+
+
 def roll_out(start: Start, problem: Problem, config: SearchConfig, uncertainty: Uncertainty | None = None) -> Rollout:
     """All rollouts of a simulation at their ends.
 
@@ -128,12 +161,15 @@ def roll_out(start: Start, problem: Problem, config: SearchConfig, uncertainty: 
     return end._replace(returned=returned)
 
 
-def record_rollouts(start: Start, problem: Problem, config: SearchConfig) -> tuple[Rollout, Step]:
-    """The same without uncertainty, and a record of every step, [rollouts, depth]."""
+def record_rollouts(
+    start: Start, problem: Problem, config: SearchConfig, rewards: bool = False
+) -> tuple[Rollout, Step]:
+    """The same without uncertainty, and a record of every step, [rollouts, depth]; rewards where they are needed."""
+    rewards = rewards or find_rules(config.rules).weighs_rollouts
 
     def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, Step]:
         after, record = _step(k, rollout, problem, config, None)
-        return _end_in_time(k, after, start), record
+        return _end_in_time(k, after, start), record if rewards else record._replace(reward=None)
 
     return run_lockstep(step, lambda rollout: rollout.over, config.depth, _begin(start, config, False))
 
@@ -199,7 +235,7 @@ def _step(
         after_doubt=after_doubt,
         doubt_discount=doubt_discount,
     )
-    return onward, Step(state, action, ~over, after.reward.astype(float) if rules.weighs_rollouts else None)
+    return onward, Step(state, action, ~over, after.reward.astype(float))
 
 
 def weigh(

@@ -40,7 +40,9 @@ class Dynamics:
         self.generator = draws.generator() if self.kind == "sample" else None
         allowed = getattr(model, "legal_actions", None)
         self.legal: Callable[[Any], list[int]] | None = None
-        if allowed is not None:
+        if getattr(allowed, "checked", False):  # an agent's model has looked at the answer itself
+            self.legal = allowed
+        elif allowed is not None:
             self.legal = lambda state: legal_actions(allowed(state), self.num_actions)
 
     def legal_actions(self, state: object) -> Any:

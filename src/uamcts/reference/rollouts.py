@@ -73,7 +73,10 @@ class Simulator(NamedTuple):
             return [self.weigh(self.walk(start, number), uncertainty, config) for number in start.numbers]
         walks = [list(self.walk(start, number)) for number in start.numbers]
         steps = [step for walk in walks for step in walk]
-        answers = iter(uncertainty.many([step[0] for step in steps], [step[1] for step in steps]))
+        found = uncertainty.many([step[0] for step in steps], [step[1] for step in steps])
+        if not any(found):  # nothing is doubtful
+            return [self.weigh(walk, None, config) for walk in walks]
+        answers = iter(found)
         return [self.weigh(walk, lambda state, action: next(answers), config) for walk in walks]
 
     def walk(self, start: Start, number: int) -> Iterator[Step]:

@@ -14,8 +14,8 @@ from uamcts.reference.setup import Setup
 from uamcts.reference.tree import Node, Result, check_reward, check_uncertainty
 
 Path = tuple[list[Node], list[Node]]
-"""The nodes from the root on that have the statistics, and those that have the states; in a deterministic model they
-are the same nodes, and the same list."""
+"""The nodes from the root on that have the statistics, and those that have the states. Where an action has one outcome
+they are the same node; in a deterministic model they are the same list."""
 
 
 class TreeSearch:
@@ -88,8 +88,8 @@ class TreeSearch:
     def extend(self, path: list[Node], places: list[Node], child: Node) -> Node:
         """Adds a child to a path, and in a random model the outcome that is visited next."""
         path.append(child)
-        if child.outcomes is not None:
-            child = self.outcome(places[-1].state, child)
+        if places is not path:
+            child = child if child.outcomes is None else self.outcome(places[-1].state, child)
             places.append(child)
         return child
 
@@ -172,10 +172,14 @@ class TreeSearch:
         if not self.dynamics.random:
             following, reward, terminal = self.dynamics.model.step(state, action)
             return Node(action, following, check_reward(reward), terminal, uncertainty)
+        listed = self.dynamics.kind == "outcomes"
+        found = self.dynamics.outcomes(state, action) if listed else []
+        if len(found) == 1:  # one outcome is no chance
+            following, reward, terminal = found[0][1]
+            return Node(action, following, check_reward(reward), terminal, uncertainty)
         node = Node(action, None, 0.0, False, uncertainty)
         node.outcomes = []
-        if self.dynamics.kind == "outcomes":
-            found = self.dynamics.outcomes(state, action)
+        if listed:
             node.outcomes = [self.outcome_node(node, probability, outcome) for probability, outcome in found]
         return node
 

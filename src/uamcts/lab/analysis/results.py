@@ -89,7 +89,10 @@ def read(out: Path) -> Summary:
     check_field(path, {"differences": differences}, "differences", (list,), "it")
     check_entries(path, "differences", differences, DIFFERENCE)
     for number, curve in enumerate(summary["curves"]):
-        check_lengths(path, curve, ("episode", "mean", "std"), f"curves[{number}]")
+        if "real_steps" in curve:  # older summaries lack it
+            check_field(path, curve, "real_steps", is_numbers, f"curves[{number}]")
+        fields = ("episode", "mean", "std", *(["real_steps"] if "real_steps" in curve else []))
+        check_lengths(path, curve, fields, f"curves[{number}]")
     found = Summary(
         summary["rows"], summary["claims"], summary["curves"], summary["provenance"], _bandit(out), _gifs(out),
         differences,

@@ -124,7 +124,8 @@ def moving_average(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
 def curves(episodes: Episodes) -> list[dict[str, Any]]:
     """Learning curves of the online groups: the moving average of each run, then mean and std over runs, [episodes].
 
-    They end with the shortest run. The gridworlds have two, of `reward` and of `steps`; the games one, of `reward`.
+    `real_steps` counts the real steps of a run up to the end of each episode, on average over runs. Curves end with the
+    shortest run. The gridworlds have two, of `reward` and of `steps`; the games one, of `reward`.
     """
     check_columns(episodes)
     if len(episodes["reward"]) == 0:
@@ -194,12 +195,14 @@ def _row(group: Group, best: dict[Series, float], ends: np.ndarray, middle_ends:
 def _curve(episodes: Episodes, table: np.ndarray, quantity: str) -> dict[str, Any]:
     """The curve of a quantity; `table` holds the row numbers of the episodes, [runs, episodes]."""
     averages = moving_average(np.asarray(episodes[quantity])[table])
+    lengths = np.cumsum(np.asarray(episodes["steps"], np.float64)[table], axis=1)
     row = table[0, 0]
     setting = {name: str(episodes[name][row]) for name in ("experiment", "algorithm", "learner", "rules")}
     return {
         **setting,
         "c": plain(episodes["c"][row]),
         "episode": np.asarray(episodes["episode"])[table[0]].tolist(),
+        "real_steps": np.mean(lengths, axis=0).tolist(),
         "mean": np.mean(averages, axis=0).tolist(),
         "std": standard_deviation(averages, axis=0).tolist(),
         "quantity": quantity,

@@ -1,26 +1,25 @@
-"""Episodes in a terminal and as animated GIFs: boards, and next to them the plan."""
+"""Episodes in a terminal: boards, and next to them the plan."""
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.text import Text
 
 from uamcts.domains.base import Domain
+from uamcts.domains.heat import as_digits
 from uamcts.domains.pictures import MARK
 from uamcts.episodes.offline import Move
-from uamcts.runtime.atomic import write_whole
 from uamcts.types import PyTree
 
 WRONG = "bold red"
 GAP = 2
 """Empty columns between two panels, and between a board and its plan."""
-LEGEND = f"{MARK}, red: the simulator is wrong here; U: by how much"
+DOUBTFUL = "bold yellow"
+LEGEND = f"{MARK}, red: the simulator is wrong; 1-9: U of the worst action there, 9 the largest"
 PLAN_HEAD = f"  {'action':6}{'visits':>7}{'value':>8}{'U':>6}"
 
 Lines = list[Text]
@@ -56,10 +55,20 @@ def _format_number(number: float, width: int, places: int) -> str:
     return text if text.startswith(" ") else f"{number:{width}.2g}"
 
 
-def board_lines(domain: Domain, state: PyTree) -> Lines:
-    """A board with its wrong cells marked: empty ones by a sign, all of them by a colour."""
+def board_lines(domain: Domain, state: PyTree, uncertainty: np.ndarray | None = None) -> Lines:
+    """A board with its wrong cells marked: empty ones by a sign, all of them by a colour.
+
+    `uncertainty`: U of each action if the player stood in a cell, [rows, columns, actions]; shown in empty cells.
+    """
     wrong = domain.wrong_cells()
-    lines = [Text(line) for line in domain.text(state, wrong).split("\n")]
+    marked = wrong
+    if uncertainty is not None:
+        digits = as_digits(uncertainty)
+        marked = np.where((digits == "") & (wrong if wrong is not None else False), MARK, digits)
+    lines = [Text(line) for line in domain.text(state, marked).split("\n")]
+    if uncertainty is not None:
+        for row, column in np.argwhere(digits != ""):
+            lines[row + 1].stylize(DOUBTFUL, column + 1, column + 2)
     if wrong is not None:
         for row, column in np.argwhere(wrong):
             lines[row + 1].stylize(WRONG, column + 1, column + 2)
@@ -104,23 +113,3 @@ def arrange(panels: Sequence[Panel], width: int, height: int) -> Lines:
     small = flow([head + board for head, board, _ in panels], width)
     layouts = sorted((wide, tall), key=len)
     return next((layout for layout in layouts if len(layout) <= height and width_of(layout) <= width), small)
-
-
-def write_gif(path: Path, frames: list[np.ndarray], seconds_a_frame: float = 0.12, comment: str = "") -> None:
-    """Writes RGB frames as an endless GIF whose last frame stays longer. The file is written atomically."""
-    from PIL import Image
-
-    images = [Image.fromarray(frame) for frame in frames]
-    durations = [int(1000 * seconds_a_frame)] * (len(images) - 1) + [1500]
-    content = io.BytesIO()
-    images[0].save(
-        content, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0, comment=comment.encode()
-    )
-    write_whole(path, content.getvalue())
-
-
-def frame(domain: Domain, states: list, scale: int = 16) -> np.ndarray:
-    """A picture of several states of a domain side by side."""
-    pictures = [domain.render(state, scale) for state in states]
-    gap = np.full((pictures[0].shape[0], scale // 2, 3), 255, np.uint8)
-    return np.concatenate([part for picture in pictures for part in (picture, gap)][:-1], axis=1)

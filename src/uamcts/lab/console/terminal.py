@@ -15,7 +15,7 @@ from uamcts import names
 from uamcts.lab.analysis.forms import Entry
 from uamcts.lab.analysis.selection import is_number, offline_results, rule_sets_to_show, under_rules
 from uamcts.lab.experiments.paper import IN_WORDS
-from uamcts.lab.report.build import VERDICT_PHRASES
+from uamcts.lab.report.claims_section import VERDICT_PHRASES
 from uamcts.lab.run.units import Progress, Unit, estimate_seconds
 
 HEAD = ("planner", "c", "mean", "95% interval", "runs", "steps")

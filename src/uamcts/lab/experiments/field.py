@@ -5,74 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from uamcts.lab.experiments.field_worlds import PLANNERS, POLE_PLANNERS, GridWorld, PoleWorld
 from uamcts.lab.experiments.paper import Experiment
 from uamcts.names import check_name
-
-SETTINGS = {"c": (0.5, 1.0, 2.0**0.5, 4.0), "radius": (0.05, 0.1, 0.2, 0.4), "alpha": (0.25, 0.5, 0.75, 1.0),
-            "lipschitz": (0.25, 0.5, 1.0, 2.0), "": (0.0,)}  # fmt: skip
-"""What a planner may choose, on seeds that are not reported: one number out of four."""
-
-
-@dataclass(frozen=True)
-class FieldPlanner:
-    """How a planner is shown, and what it is told."""
-
-    title: str
-    tuned: str = "c"
-    """Which of `SETTINGS` it chooses; an empty string if it has nothing to choose."""
-    told: bool = False
-    """Whether it is told the parameter of the world. The others have the old one."""
-    published: str = ""
-    """The name of its column among the published numbers."""
-    learns: bool = False
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        return SETTINGS[self.tuned]
-
-
-PLANNERS = {
-    "agent": FieldPlanner("uamcts.Agent", "", learns=True),
-    "exact_learner": FieldPlanner("Exact plan, parameter learned", "", learns=True),
-    "ada_mcts": FieldPlanner("ADA-MCTS", published="ADA-MCTS", learns=True),
-    "bamcp": FieldPlanner("BAMCP", learns=True),
-    "counts": FieldPlanner("MCTS in counts, no prior", learns=True),
-    "mcts": FieldPlanner("MCTS, old model", published="MCTS stale"),
-    "graph": FieldPlanner("Graph search, old model", ""),
-    "rats": FieldPlanner("RATS, old model", "lipschitz", published="RATS stale"),
-    "total_variation": FieldPlanner("Robust UCT, total variation", "radius", published="total variation"),
-    "chi_square": FieldPlanner("Robust UCT, chi-square", "radius", published="chi-square"),
-    "wasserstein": FieldPlanner("Robust UCT, Wasserstein", "radius", published="Wasserstein"),
-    "cvar": FieldPlanner("Robust UCT, CVaR", "radius"),
-    "mcts_told": FieldPlanner("MCTS, told", told=True, published="MCTS knows"),
-    "graph_told": FieldPlanner("Graph search, told", "", told=True),
-    "rats_told": FieldPlanner("RATS, told", "lipschitz", told=True, published="RATS knows"),
-    "pa_mcts": FieldPlanner("PA-MCTS, told", "alpha", told=True),
-}
-"""By name, in the order in which tables show them."""
-
-
-@dataclass(frozen=True)
-class GridWorld:
-    """A grid with a parameter, the parameter that planners believe, and what is measured."""
-
-    map: str
-    parameter: float
-    believed: float
-    gamma: float
-    slips: str = "sideways"
-    rewards: tuple[float, float, float] = (1.0, -1.0, 0.0)
-    teleport: bool = False
-    steps: int = 100
-    share: bool = False
-    """Whether the share of episodes that reach the goal is reported, instead of the discounted reward."""
 
 
 @dataclass(frozen=True)
 class FieldExperiment(Experiment):
     """A world of the field and the planners that are compared in it."""
 
-    world: GridWorld = field(default_factory=lambda: GridWorld("4x4", 0.7, 0.7, 1.0))
+    world: GridWorld | PoleWorld = field(default_factory=lambda: GridWorld("4x4", 0.7, 0.7, 1.0))
     planners: tuple[str, ...] = tuple(PLANNERS)
     iterations: int = 100
     episodes: int = 1000
@@ -80,8 +22,10 @@ class FieldExperiment(Experiment):
     """Episodes that choose a planner's setting."""
     learner_episodes: int = 500
     """Episodes of planners that learn, which search at every move."""
-    agent_episodes: int = 200
+    agent_episodes: int = 100
     """Episodes of `uamcts.Agent`, which are played one after the other."""
+    agent_block: int = 25
+    """How many of them are a unit."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +42,14 @@ class FieldFamily:
     experiments: tuple[FieldExperiment, ...] = ()
 
     @property
-    def scale(self) -> tuple[float, float]:
-        """The worst and the best reward, for scores."""
-        return (0.0, 1.0) if self.experiments[0].world.share else (-1.0, 1.0)
+    def worst(self) -> float:
+        """The worst reward, for scores."""
+        return self.experiments[0].world.worst
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the optimum and the plan in the old model are known exactly."""
+        return isinstance(self.experiments[0].world, GridWorld)
 
 
 def _cells(
@@ -112,6 +61,20 @@ def _cells(
             world=replace(world, parameter=level), **more,  # type: ignore[arg-type]
         )
         for level in levels
+    )  # fmt: skip
+
+
+def _pole_cells(
+    family: str, title: str, cells: dict[float, tuple[PoleWorld, int]], *more: str
+) -> tuple[FieldExperiment, ...]:
+    """Cells of cart poles, by level: worlds and iterations; `more` are further planners, where a search is small."""
+    return tuple(
+        FieldExperiment(
+            f"{family}_{level:g}".replace(".", ""), title, "cart_pole", family=family, level=level, world=world,
+            iterations=iterations, planners=(*POLE_PLANNERS, *(more if iterations <= 100 else ())), episodes=100,
+            tuning_episodes=20, agent_episodes=40, agent_block=5,
+        )
+        for level, (world, iterations) in cells.items()
     )  # fmt: skip
 
 
@@ -130,7 +93,12 @@ OLD = "Planners believe p = 0.7 and live for one episode of at most 100 steps."
 ROBUST = "Robust-Power-UCT (Dam et al., ICML 2025), Table 4: 4,000 rollouts a move"
 LAKE = GridWorld("4x4", 0.7, 0.7, 0.998)
 SLIPPERY = GridWorld("4x4", 0.1, 0.1, 0.99, "anywhere", (1.0, 0.0, 0.0), share=True)
-FEW = {"learner_episodes": 150, "agent_episodes": 60}
+FEW = {"learner_episodes": 150, "agent_episodes": 25}
+GRAVITIES, SIMULATIONS = (9.8, 20.0, 50.0, 500.0), (50.0, 100.0, 300.0)
+POLE = (
+    "Steps until the pole falls, at most 1,000. Planners believe CartPole-v1's own numbers, and search with random "
+    "rollouts. There is no exact optimum; the planner that is told takes its place."
+)
 
 FIELD: dict[str, FieldFamily] = {
     "lake": FieldFamily(
@@ -192,23 +160,42 @@ FIELD: dict[str, FieldFamily] = {
         ) | {"chi-square": dict(zip(SLIP_LEVELS, (0.55, 0.45, 0.35, 0.25, 0.18), strict=True))},
         _cells("slip30", "Lake with random slips", SLIP_LEVELS, replace(SLIPPERY, believed=0.3), **FEW),
     ),
+    "cartpole_gravity": FieldFamily(
+        "Cart pole, other gravity", f"{POLE} Gravities are those of PA-MCTS's program.", "gravity",
+        "PA-MCTS (Pettet et al., AAMAS 2024) has curves only", {},
+        _pole_cells("cartpole_gravity", "Cart pole", {one: (PoleWorld(gravity=one), 100) for one in GRAVITIES}),
+    ),
+    "cartpole_mass": FieldFamily(
+        "Cart pole that gains mass", f"The pole gains 0.1 of mass in every step, from 0.1. {POLE}", "simulations",
+        "NS-Gym (Keplinger et al., NeurIPS 2025)",
+        _columns(SIMULATIONS, MCTS_knows="758 694 657", MCTS_stale="148 150 149"),
+        _pole_cells("cartpole_mass", "Cart pole", {one: (PoleWorld(gain=0.1), int(one)) for one in SIMULATIONS},
+                    "graph_told"),
+    ),
 }  # fmt: skip
 """By name."""
 
 
-def choose_experiments(names: Sequence[str], is_quick: bool, iterations: int | None = None) -> list[Experiment]:
+def choose_experiments(
+    names: Sequence[str], is_quick: bool, iterations: int | None = None, planners: Sequence[str] = ()
+) -> list[Experiment]:
     """The cells of these families; without names, of all of them.
 
     Args:
         names: Families.
         is_quick: Whether to play few episodes, with one setting for each planner.
-        iterations: Of every search, instead of 100.
+        iterations: Of every search, instead of 100; not where the cells of a family differ in their iterations.
+        planners: Only these.
     """
     for name in names:
         check_name("experiment", name, FIELD)
+    for name in planners:
+        check_name("planner", name, PLANNERS)
     found = [cell for name in names or FIELD for cell in FIELD[name].experiments]
+    if planners:
+        found = [replace(cell, planners=tuple(name for name in cell.planners if name in planners)) for cell in found]
     if iterations is not None:
-        found = [replace(cell, iterations=iterations) for cell in found]
+        found = [cell if cell.level == cell.iterations else replace(cell, iterations=iterations) for cell in found]
     if is_quick:
         found = [
             replace(cell, episodes=100, tuning_episodes=0, learner_episodes=10, agent_episodes=4) for cell in found

@@ -12,7 +12,7 @@ IN_WORDS = {
     "space_invaders": "Space Invaders", "freeway": "Freeway", "breakout": "Breakout", "two_way": "2-Way GridWorld",
     "icy": "Icy 2-Way GridWorld", "two_way_icy": "Icy 2-Way GridWorld", "hidden_obstacles": "Hidden obstacles",
     "slippery": "Slippery", "shortcut": "Shortcut", "frozen_lake": "Frozen lake", "cliff": "Cliff",
-    "bridge": "Bridge", "lake": "Frozen lake",
+    "bridge": "Bridge", "lake": "Frozen lake", "bandit": "Corrupted bandits",
 }  # fmt: skip
 """Titles of experiments and domains in reports."""
 Options = tuple[tuple[str, Any], ...]

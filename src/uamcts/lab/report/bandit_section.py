@@ -6,24 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from uamcts.lab.analysis.forms import Entry
-from uamcts.lab.analysis.results import Summary
 from uamcts.lab.report import bandit_plots, page, style
-from uamcts.lab.report.page import Block, Cell, Code, Gallery, Heading, Paragraph, Table
+from uamcts.lab.report.page import Block, Cell, Gallery, Heading, Paragraph, Table
 from uamcts.lab.report.sections import count_runs
 
 
-def bandit_section(found: Summary, folder: Path) -> Iterator[Block]:
+def bandit_section(bandit: Entry, folder: Path) -> Iterator[Block]:
     """The section of the bandits. Its figures are also written into `folder`."""
     yield Heading(2, "Corrupted bandits", "bandit")
-    if not found.bandit:
-        yield Paragraph("Not measured here.", "soft")
-        return
+    yield Paragraph("Arms pay less or more than they seem to: what one observes is off by up to delta.")
     drawn = []
-    for case in found.bandit["cases"]:
+    for case in bandit["cases"]:
         stem = style.slug(["bandit", case["id"]])
         caption = f"{case['text']} {_conditions(case)}"
         drawn.append(page.drawing(style.save(bandit_plots.regret_over_time(case), folder, stem), stem, caption))
-    for one in found.bandit["against_delta"]:
+    for one in bandit["against_delta"]:
         stem = style.slug(["bandit_against_delta", one["family"]])
         caption = (
             "Filled points: regret grew linearly; open ones: logarithmically. Dashed line: the threshold "
@@ -32,8 +29,7 @@ def bandit_section(found: Summary, folder: Path) -> Iterator[Block]:
         drawn.append(page.drawing(style.save(bandit_plots.regret_against_delta(one), folder, stem), stem, caption))
     yield Gallery("figures", drawn)
     yield Heading(3, "Regret at the end of each figure")
-    yield _regrets(found.bandit["cases"])
-    yield Code(str(found.provenance.get("command", "the command was not recorded")))
+    yield _regrets(bandit["cases"])
 
 
 def _conditions(one: Entry) -> str:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from uamcts import names
+from uamcts.colours import OTHERS, PLANNERS
 from uamcts.lab.analysis.forms import Entry
 from uamcts.lab.analysis.results import Summary
 from uamcts.lab.analysis.selection import is_number
 from uamcts.lab.experiments.beyond import FAMILIES, Family
 from uamcts.lab.report import page, plots, style
-from uamcts.lab.report.page import Block, Cell, Code, Gallery, Heading, Paragraph
+from uamcts.lab.report.page import Bar, Block, Cell, Fold, Gallery, Heading, Legend, Paragraph, Tiles
 
 SCENARIOS = {"offline": "Offline: U is known", "online": "Online: U is learned on the way"}
 USUAL_TAU = 0.1
@@ -74,19 +75,61 @@ def family_section(found: Summary, name: str, declared: list[Entry], folder: Pat
     """The section of a family. Its figures are also written into `folder`."""
     family = FAMILIES.get(name, Family(style.title_of(name), "", "level"))
     yield Heading(2, family.title, style.slug([name]))
-    yield Paragraph(family.text)
-    drawn = [
-        page.drawing(style.save(plots.against_level(points, title, family.axis, family.logarithmic), folder, stem),
-                     stem, f"{title}: mean reward and 95% interval.")
-        for stem, title, points in _figures(found, name, declared)
-    ]  # fmt: skip
-    if drawn:
-        yield Gallery("figures", drawn)
+    short, _, rest = family.text.partition(". ")
+    yield Paragraph(f"{short}." if rest else short)
+    yield from _gallery(found, name, declared, folder)
+    yield from _tiles(found, declared)
+    tables: list[Block] = [Paragraph(rest)] if rest else []
     for table in tables_of_family(found, name, declared):
-        yield Heading(3, table.title)
-        yield page.Table(table.title, table.heads, table.lines)
-        yield Paragraph(table.note, "soft")
-    yield Code(str(found.provenance.get("command", "the command was not recorded")))
+        tables += [Heading(3, table.title), page.Table(table.title, table.heads, table.lines)]
+        tables.append(Paragraph(table.note, "soft"))
+    if tables:
+        yield Fold("How it was measured, and all numbers", tables)
+
+
+def _tiles(found: Summary, declared: list[Entry]) -> Iterator[Block]:
+    """A tile for each world of a family without levels, with a bar for each planner."""
+    if _has_levels(declared):
+        return
+    for _, words, rows in _by_rules(found, declared):
+        for scenario, title in SCENARIOS.items():
+            worlds = {
+                one["title"]: best_rows(
+                    row for row in rows if row["experiment"] == one["name"] and row["scenario"] == scenario
+                )
+                for one in declared
+            }
+            tiles = [(world, _bars(best)) for world, best in worlds.items() if best]
+            if tiles:
+                yield Tiles(f"{title}{words}. Mean reward.", tiles)
+
+
+def _bars(best: dict[Planner, Entry]) -> list[Bar]:
+    """The bars of a tile, as long as their share of what is possible, or of the greatest."""
+    most = style.possible(next(iter(best.values()))["domain"])[1]
+    top = most if is_number(most) else max(abs(row["mean"]) for row in best.values()) or 1.0
+    return [
+        Bar(
+            planner.name.replace("_", " "), f"{row['mean']:.2f}", PLANNERS.get(planner.algorithm, OTHERS[3]),
+            min(1.0, max(0.0, row["mean"] / top)), style.describe_row(row),
+        )
+        for planner, row in best.items()
+    ]  # fmt: skip
+
+
+def _gallery(found: Summary, name: str, declared: list[Entry], folder: Path) -> Iterator[Block]:
+    """A file with a panel for each world; on the page a figure for each, which fits a phone, and one legend."""
+    family = FAMILIES.get(name, Family(style.title_of(name), "", "level"))
+    for suffix, worlds in _figures(found, name, declared).items():
+        style.save(plots.against_level(worlds, family.axis, family.logarithmic), folder, style.slug([name, suffix]))
+        planners = dict.fromkeys(key for points in worlds.values() for rows in points.values() for key in rows)
+        yield Legend([(PLANNERS.get(key, OTHERS[3]), names.planner_title(key, "true")) for key in planners])
+        drawn = []
+        for title, points in worlds.items():
+            stem = style.slug([name, title, suffix])
+            figure = plots.against_level({title: points}, family.axis, family.logarithmic, legend=False)
+            drawn.append(page.drawing(style.save(figure, folder, stem), stem, f"{title}: mean reward, 95% interval."))
+        yield Gallery("figures", drawn)
 
 
 def tables_of_family(found: Summary, name: str, declared: list[Entry]) -> Iterator[FamilyTable]:
@@ -157,22 +200,19 @@ def _worlds(declared: list[Entry], rows: list[Entry]) -> Iterator[tuple[str, str
         yield key, title, sorted(own, key=lambda one: one["level"])
 
 
-def _figures(
-    found: Summary, name: str, declared: list[Entry]
-) -> Iterator[tuple[str, str, dict[float, dict[str, Entry]]]]:
-    """A file name, a title and the rows to draw, by level and algorithm, for each world of a family with levels."""
-    if not _has_levels(declared):
-        return
-    for suffix, words, rows in _by_rules(found, declared):
-        for key, title, own in _worlds(declared, rows):
-            points = {
+def _figures(found: Summary, name: str, declared: list[Entry]) -> dict[str, dict[str, plots.Levels]]:
+    """The rows to draw of a family with levels: for each rule set, those of each world by its title."""
+    figures: dict[str, dict[str, plots.Levels]] = {}
+    for suffix, words, rows in _by_rules(found, declared) if _has_levels(declared) else ():
+        for _, title, own in _worlds(declared, rows):
+            figures.setdefault(suffix, {})[title + words] = {
                 one["level"]: {
                     planner.algorithm: row
                     for planner, row in best_rows(r for r in rows if r["experiment"] == one["name"]).items()
                 }
                 for one in own
             }
-            yield style.slug([name, key, suffix]), title + words, points
+    return figures
 
 
 def _over_levels(name: str, title: str, axis: str, level: dict[str, float], rows: list[Entry]) -> FamilyTable:

@@ -1,7 +1,7 @@
 """The field's comparisons in the report and on the terminal: scores, a table for each world, and a figure.
 
 Every table and figure has the exact optimum and the exact plan in the old model beside the planners, and what was
-published.
+published. Cart poles have no exact optimum: the planner that is told takes its place.
 """
 
 from __future__ import annotations
@@ -10,23 +10,33 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+import jax
 import numpy as np
 from matplotlib.figure import Figure
 
-from uamcts.field import Yardsticks, make_grid
+from uamcts.field import Change, Pole, StalePlan, Yardsticks, draw_starts, make_grid, play_pole
 from uamcts.lab.analysis.forms import Entry
 from uamcts.lab.analysis.results import Summary
 from uamcts.lab.analysis.selection import is_number
-from uamcts.lab.experiments.field import FIELD, PLANNERS, FieldExperiment
+from uamcts.lab.experiments.field import FIELD, FieldExperiment
+from uamcts.lab.experiments.field_worlds import PLANNERS, GridWorld, PoleWorld
 from uamcts.lab.report import page, style
 from uamcts.lab.report.families import FamilyTable
 from uamcts.lab.report.page import Block, Cell, Code, Gallery, Heading, Paragraph
 
 PURPOSE = "field"
+Cells = dict[FieldExperiment, dict[str, Entry]]
+"""The reported row of each planner, by cell."""
 EXACT = {"optimum": "Exact optimum", "stale": "Exact plan, old model"}
-BOLD = {"agent": "#d55e00", "ada_mcts": "#0072b2", "rats": "#009e73", "mcts": "#8a8a8a", "graph_told": "#cc79a7",
-        "bamcp": "#e69f00", "wasserstein": "#56b4e9"}  # fmt: skip
-"""Planners that a figure shows in colour; the others are in the table."""
+NEARLY = "Plan, old model"
+"""The lines that are computed and not measured, in worlds of a table and on cart poles."""
+STARTS = 200
+"""Episodes of the plan for the old cart pole, whose steps are averaged."""
+GRID_COLOURS = {"agent": "#d55e00", "ada_mcts": "#0072b2", "rats": "#009e73", "mcts": "#8a8a8a",
+                "graph_told": "#cc79a7", "bamcp": "#e69f00", "wasserstein": "#56b4e9"}  # fmt: skip
+POLE_COLOURS = {"agent": "#d55e00", "mcts": "#8a8a8a", "mcts_told": "#0072b2", "graph_told": "#cc79a7",
+                "pa_mcts": "#e69f00"}  # fmt: skip
+"""Planners that a figure shows, and their colours; the others are in the table."""
 NOTE = (
     "Mean of the episodes and 95% interval. A planner that chooses a setting chose it for this cell, on other seeds. "
     "The exact plans know the time limit, and so do the agent and the exact learner."
@@ -34,7 +44,7 @@ NOTE = (
 
 SCORE_NOTE = (
     "The mean over a world's cells of (reward - worst) / (optimum - worst); the worst is -1 for rewards and 0 for "
-    "shares. 1 is the exact optimum."
+    "shares. 1 is the exact optimum; on cart poles, the better of MCTS that is told and the plan for the old pole."
 )
 
 
@@ -42,8 +52,36 @@ SCORE_NOTE = (
 def yardsticks(experiment: FieldExperiment) -> Yardsticks:
     """The exact rewards of a cell; of shares, without a discount."""
     world = experiment.world
+    if not isinstance(world, GridWorld):
+        raise TypeError(f"experiment {experiment.name} has no exact rewards; use stale_steps")
     grid = make_grid(world.map, world.slips, world.rewards, world.teleport)
     return Yardsticks(grid, world.parameter, world.believed, 1.0 if world.share else world.gamma, world.steps)
+
+
+@lru_cache(maxsize=256)
+def stale_steps(gravity: float, gain: float, steps: int) -> float:
+    """The mean steps of the plan for the old cart pole, in a changed one."""
+    starts = draw_starts(0, 0, STARTS)
+    keys = jax.random.split(jax.random.key(0), STARTS)  # the plan does not use them
+    score = play_pole(keys, starts, StalePlan.of(Pole()), Change(gravity, gain), steps, False)
+    return float(score.steps.mean())
+
+
+def computed_lines(cells: Cells) -> dict[str, list[float]]:
+    """What is computed and not measured, by title."""
+    poles = [cell.world for cell in cells if isinstance(cell.world, PoleWorld)]
+    if poles:
+        return {NEARLY: [stale_steps(one.gravity, one.gain, one.steps) for one in poles]}
+    return {title: [getattr(yardsticks(cell), key) for cell in cells] for key, title in EXACT.items()}
+
+
+def best_rewards(cells: Cells) -> list[float]:
+    """What counts as 1: the optimum; on cart poles, the better of MCTS that is told and the plan for the old pole."""
+    lines = computed_lines(cells)
+    if EXACT["optimum"] in lines:
+        return lines[EXACT["optimum"]]
+    told = [row["mcts_told"]["mean"] if "mcts_told" in row else 0.0 for row in cells.values()]
+    return [max(pair) for pair in zip(told, *lines.values(), strict=True)]
 
 
 def field_section(found: Summary, name: str, declared: Sequence[Entry], folder: Path) -> Iterator[Block]:
@@ -53,7 +91,7 @@ def field_section(found: Summary, name: str, declared: Sequence[Entry], folder: 
     yield Heading(2, f"The field: {family.title}", style.slug([name]))
     yield Paragraph(family.text)
     figure = style.save(against_parameter(name, cells), folder, style.slug(["field", name]))
-    words = f"{family.title}: what planners get, between the exact optimum and the exact plan in the old model."
+    words = f"{family.title}: what planners get, beside the {'exact ' if family.is_exact else ''}plan in the old model."
     yield Gallery("figures", [page.drawing(figure, style.slug(["field", name]), words)])
     heads, lines = field_table(name, cells)
     yield page.Table(family.title, heads, lines)
@@ -110,41 +148,51 @@ def _scores(found: Summary) -> dict[str, dict[str, float]]:
         cells = _cells(found.rows, name, set(found.declarations()))
         if cells:
             for line in field_table(name, cells)[1]:
-                if isinstance(line[-1].value, float) and not line[0].text.startswith("published"):
-                    scores.setdefault(line[0].text, {})[name] = line[-1].value
+                title = EXACT["stale"] if line[0].text == NEARLY else line[0].text
+                if isinstance(line[-1].value, float) and not title.startswith("published"):
+                    scores.setdefault(title, {})[name] = line[-1].value
     return scores
 
 
-def field_table(name: str, cells: dict[FieldExperiment, dict[str, Entry]]) -> tuple[list[str], list[list[Cell]]]:
+def field_table(name: str, cells: Cells) -> tuple[list[str], list[list[Cell]]]:
     """A row for each planner, a column for each level; first the exact rewards, last what was published."""
     family = FIELD[name]
     heads = ["planner", *(f"{family.axis} {cell.level:g}" for cell in cells), "score"]
     lines = []
-    for key, title in EXACT.items():
-        values = [getattr(yardsticks(cell), key) for cell in cells]
-        lines.append([Cell(title), *map(_number, values), _number(_score(name, cells, values))])
+    digits = 3 if family.is_exact else 0
+    for title, values in computed_lines(cells).items():
+        lines.append([Cell(title), *(_number(one, digits) for one in values), _number(_score(name, cells, values))])
     for key, planner in PLANNERS.items():
         rows = [cells[cell].get(key) for cell in cells]
         if any(rows):
             means = [row["mean"] if row else float("nan") for row in rows]
-            lines.append([Cell(planner.title), *map(_mean, rows), _number(_score(name, cells, means))])
+            line = [_mean(row, digits) for row in rows]
+            lines.append([Cell(planner.title), *line, _number(_score(name, cells, means))])
     for title, published in family.published.items():
         known = [published.get(level, float("nan")) for level in map(_level, cells)]
-        lines.append([Cell(f"published: {title}"), *map(_number, known), _number(_score(name, cells, known))])
+        line = [_number(one, digits) for one in known]
+        lines.append([Cell(f"published: {title}"), *line, _number(_score(name, cells, known))])
     return heads, lines
 
 
-def against_parameter(name: str, cells: dict[FieldExperiment, dict[str, Entry]]) -> Figure:
-    """Reward against the parameter, between the exact optimum and the exact plan in the old model."""
+def against_parameter(name: str, cells: Cells) -> Figure:
+    """Reward against the parameter, beside what is computed."""
     family = FIELD[name]
-    what = "share that reaches the goal" if family.scale[0] == 0 else "discounted reward"
-    figure, axes = style.new_axes(family.title, family.axis, f"{what}, 95% interval", (6.2, 4.6))
-    levels = list(map(_level, cells))
-    bounds = {key: [getattr(yardsticks(cell), key) for cell in cells] for key in EXACT}
-    axes.fill_between(levels, bounds["stale"], bounds["optimum"], color=style.LINE, alpha=0.5, linewidth=0)
-    for (key, title), dash in zip(EXACT.items(), ("-", (0, (4, 2))), strict=True):
-        axes.plot(levels, bounds[key], color=style.INK, linewidth=2.0, linestyle=dash, label=title)
-    for key, colour in BOLD.items():
+    words = f"{family.experiments[0].world.measured}, 95% interval"
+    figure, axes = style.new_axes(family.title, family.axis, words, (6.2, 4.6))
+    levels, bounds = list(map(_level, cells)), computed_lines(cells)
+    if family.is_exact:
+        axes.fill_between(
+            levels, bounds[EXACT["stale"]], bounds[EXACT["optimum"]], color=style.LINE, alpha=0.5, linewidth=0
+        )
+    else:
+        axes.set_xscale("log")
+        axes.set_xticks(levels, [f"{level:g}" for level in levels])
+        axes.minorticks_off()
+    for (title, values), dash in zip(bounds.items(), ("-", (0, (4, 2)))[-len(bounds) :], strict=True):
+        axes.plot(levels, values, color=style.INK, linewidth=2.0, linestyle=dash, label=title)
+    colours = GRID_COLOURS if family.is_exact else POLE_COLOURS
+    for key, colour in colours.items():
         rows = {_level(cell): cells[cell][key] for cell in cells if key in cells[cell]}
         if rows:
             mean = [row["mean"] for row in rows.values()]
@@ -154,10 +202,10 @@ def against_parameter(name: str, cells: dict[FieldExperiment, dict[str, Entry]])
                 axes, list(rows), mean, mean - lengths[0], mean + lengths[1], color=colour, marker="o", markersize=5,
                 label=PLANNERS[key].title, **strong,
             )  # fmt: skip
-    for title, values in family.published.items():
-        for key in (key for key in BOLD if PLANNERS[key].published == title):
+    for title, column in family.published.items():
+        for key in (key for key in colours if PLANNERS[key].published == title):
             axes.plot(
-                list(values), list(values.values()), color=BOLD[key], marker="x", linestyle="none",
+                list(column), list(column.values()), color=colours[key], marker="x", linestyle="none",
                 label=f"{title}, published",
             )  # fmt: skip
     style.legend_below(axes, 3)
@@ -178,10 +226,10 @@ def terminal_lines(rows: Sequence[Entry]) -> list[str]:
     return lines[1:]
 
 
-def _cells(rows: Iterable[Entry], name: str, wanted: set[str]) -> dict[FieldExperiment, dict[str, Entry]]:
+def _cells(rows: Iterable[Entry], name: str, wanted: set[str]) -> Cells:
     """The reported row of each planner in each cell of a family."""
     rows = [row for row in rows if row["scenario"] == "field" and row["purpose"] == PURPOSE and is_number(row["mean"])]
-    cells: dict[FieldExperiment, dict[str, Entry]] = {}
+    cells: Cells = {}
     for cell in FIELD[name].experiments:
         found = {row["algorithm"]: row for row in rows if row["experiment"] == cell.name and cell.name in wanted}
         if found:
@@ -193,23 +241,22 @@ def _level(cell: FieldExperiment) -> float:
     return float(cell.level or 0.0)
 
 
-def _score(name: str, cells: Iterable[FieldExperiment], values: Sequence[float]) -> float:
-    """The mean over cells of (reward - worst) / (optimum - worst)."""
-    worst = FIELD[name].scale[0]
-    best = [yardsticks(cell).optimum for cell in cells]
+def _score(name: str, cells: Cells, values: Sequence[float]) -> float:
+    """The mean over cells of (reward - worst) / (best - worst)."""
+    worst, best = FIELD[name].worst, best_rewards(cells)
     return float(np.mean([(value - worst) / (most - worst) for value, most in zip(values, best, strict=True)]))
 
 
-def _mean(row: Entry | None) -> Cell:
+def _mean(row: Entry | None, digits: int) -> Cell:
     if row is None:
         return Cell("–", "", "number")
     ends = row["ci95"]
-    interval = f" [{ends[0]:.3f}, {ends[1]:.3f}]" if ends and all(map(is_number, ends)) else ""
-    return Cell(f"{row['mean']:.3f}{interval}", row["mean"], "number")
+    interval = f" [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]" if ends and all(map(is_number, ends)) else ""
+    return Cell(f"{row['mean']:.{digits}f}{interval}", row["mean"], "number")
 
 
-def _number(value: float) -> Cell:
-    return Cell(f"{value:.3f}" if np.isfinite(value) else "–", value if np.isfinite(value) else "", "number")
+def _number(value: float, digits: int = 3) -> Cell:
+    return Cell(f"{value:.{digits}f}" if np.isfinite(value) else "–", value if np.isfinite(value) else "", "number")
 
 
 def _short(cell: Cell) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jax
@@ -12,8 +12,8 @@ from PIL import Image
 
 from uamcts.domains import make
 from uamcts.domains.base import Domain
-from uamcts.episodes.offline import moves
-from uamcts.lab.console.boards import frame, write_gif
+from uamcts.episodes.offline import Move, moves
+from uamcts.lab.console.films import Film, Scene, write_gif
 from uamcts.lab.experiments.paper import Options
 from uamcts.lab.run.tables import Episodes
 from uamcts.presets import planning_domain, search_config
@@ -69,5 +69,14 @@ def _draw(path: Path, world: Domain, algorithm: str, tau: float, mean: float, co
     config = search_config(domain, algorithm, tau=tau)
     played = [list(moves(jax.random.key(seed), domain, config, LONGEST)) for seed in range(TRIES)]
     typical = min(played, key=lambda episode: abs(sum(move.reward for move in episode) - mean))
-    states = [typical[0].state, *(move.following for move in typical)]
-    write_gif(path, [frame(domain, [state], 12) for state in states], comment=comment)
+    write_gif(path, Film("", "", [[scene] for scene in scenes_of(world, algorithm, typical)]), comment)
+
+
+def scenes_of(world: Domain, algorithm: str, episode: Sequence[Move]) -> list[Scene]:
+    """The scenes of an episode, from its start to its end."""
+    scenes, score = [Scene(algorithm, 0.0, 0, world.board(episode[0].state))], 0.0
+    for step, move in enumerate(episode, 1):
+        score += move.reward
+        end = ("over" if move.terminal else "cut") if step == len(episode) else ""
+        scenes.append(Scene(algorithm, score, step, world.board(move.following), end))
+    return scenes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
+from uamcts.colours import INK, LINE, PAPER
 from uamcts.lab.analysis.selection import is_number
-from uamcts.lab.report.style import INK, LINE, PAPER
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table(Block):
-    """A table that is sorted by a click on a column's head and scrolls where the screen is too narrow."""
+    """A table that is sorted by a click on a column's head and scrolls where the screen is too narrow.
+
+    A `filtered` one follows the buttons of the tally.
+    """
 
     template = "table.html"
     label: str
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     kind: str = ""
+    filtered: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,15 +108,107 @@ class Picture:
     caption: str
     svg: str = ""
     gif: str = ""
+    file: str = ""
+    """The path of the figure's SVG file, next to the page."""
 
 
 @dataclass(frozen=True)
 class Gallery(Block):
-    """Pictures next to each other; `kind` is the CSS class `figures` or `films`."""
+    """Pictures next to each other; `kind` is a CSS class."""
 
     template = "gallery.html"
     kind: str
     pictures: Sequence[Picture]
+
+    @property
+    def cells(self) -> list[list[Picture]]:
+        """The pictures, films that follow each other together."""
+        return [
+            part
+            for film, group in itertools.groupby(self.pictures, lambda one: bool(one.gif))
+            for part in ([list(group)] if film else [[one] for one in group])
+        ]
+
+
+@dataclass(frozen=True)
+class Legend(Block):
+    """What the colours of several figures mean: colours and names."""
+
+    template = "legend.html"
+    entries: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A line of a tile."""
+
+    name: str
+    value: str
+    colour: str
+    share: float
+    """The length of its bar, between 0 and 1."""
+    words: str = ""
+    """What is shown where a reader points at it."""
+
+
+@dataclass(frozen=True)
+class Tiles(Block):
+    """The most important numbers: titles, each with a few bars."""
+
+    template = "tiles.html"
+    caption: str
+    tiles: Sequence[tuple[str, Sequence[Bar]]]
+
+
+@dataclass(frozen=True)
+class Tally(Block):
+    """How many claims have each verdict, as one bar: (verdict, CSS class, count)."""
+
+    template = "tally.html"
+    counts: Sequence[tuple[str, str, int]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A line of a forest plot."""
+
+    text: str
+    place: str
+    sign: str
+    kind: str
+    """The CSS class of its verdict."""
+    words: str
+    """What is shown where a reader points at it."""
+    middle: float
+    half: float
+    """Its interval is middle - half to middle + half, between -1 and 1."""
+    band: float = 0.0
+    """The tolerance around 0; 0 if there is none."""
+
+
+@dataclass(frozen=True)
+class Forest(Block):
+    """Estimates with their intervals around 0."""
+
+    template = "forest.html"
+    rows: Sequence[Estimate]
+
+
+@dataclass(frozen=True)
+class Fold(Block):
+    """Blocks that a reader opens."""
+
+    template = "fold.html"
+    summary: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Files(Block):
+    """Links to files next to the page: names and paths."""
+
+    template = "files.html"
+    entries: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -175,7 +272,7 @@ def drawing(svg: str, stem: str, caption: str) -> Picture:
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(caption)}" ', 1)
     for colour, own in ((INK, "var(--ink)"), (PAPER, "var(--paper)"), (LINE, "var(--line)")):
         svg = svg.replace(colour, own)
-    return Picture(caption, svg=svg)
+    return Picture(caption, svg=svg, file=f"figures/{stem}.svg")
 
 
 def film(path: Path, caption: str) -> Picture:

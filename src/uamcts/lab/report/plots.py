@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from uamcts import names
+from uamcts.colours import INK, OTHERS, PAPER, PLANNERS
 from uamcts.lab.analysis.forms import Entry
 from uamcts.lab.analysis.selection import drop_repeated_taus, is_number, offline_results, tau_of
 from uamcts.lab.report.style import (
-    COLOURS,
     DASHES,
-    INK,
     MARKERS,
-    OTHERS,
-    PAPER,
     SIZE,
-    add_legend,
+    add_points,
+    add_tips,
+    describe_row,
     draw_band,
+    dress,
     error_lengths,
     exploration,
     legend_below,
     new_axes,
+    possible,
     use_log_scale,
 )
 from uamcts.presets import EXPLORATION
@@ -37,27 +41,35 @@ def offline(rows: Sequence[Entry], title: str, rules: str) -> Figure:
     Bars show fresh seeds if there are any; a small mark next to them shows the maximum of the sweep that chose c.
     """
     chosen = offline_results(rows)
-    size = (max(SIZE[0], 0.74 * len(chosen)), SIZE[1])
+    size = (max(SIZE[0], 0.82 * len(chosen)), SIZE[1])
     figure, axes = new_axes(f"{title}, offline, {names.rules_title(rules)}", "", "mean reward, 95% interval", size)
-    label: str | None = "bars: fresh seeds; diamonds: maximum of the sweep that chose c"
-    highest = max((abs(one.row["mean"]) for one in chosen), default=0.0)
+    fresh = any(one.sweep is not None for one in chosen)
     for place, one in enumerate(chosen):
-        colour, mean = COLOURS.get(one.algorithm, OTHERS[3]), one.row["mean"]
-        axes.bar(place, mean, width=0.66, color=colour)
-        axes.errorbar(place, mean, yerr=error_lengths(one.row), color=INK, capsize=4, linewidth=1.2)
-        if abs(mean) <= 0.02 * highest:  # a bar that cannot be seen
-            axes.annotate(f"{mean:.2g}", (place, mean), (0, 4), textcoords="offset points", ha="center", color=INK)
+        colour, mean = PLANNERS.get(one.algorithm, OTHERS[3]), one.row["mean"]
+        (bar,) = axes.bar(place, mean, width=0.66, color=colour)
+        add_tips(bar, [f"{one.title}: {describe_row(one.row)}"])
+        lengths = error_lengths(one.row)
+        axes.errorbar(place, mean, yerr=lengths, color=INK, capsize=4, linewidth=1.2)
+        above = max(mean + lengths[1][0], one.sweep["mean"] if one.sweep else mean)
+        axes.annotate(
+            f"{mean:.{2 if abs(mean) < 10 else 1}f}" if mean else "0", (place, above), (0, 4),
+            textcoords="offset points", ha="center", color=INK, fontsize=8.5, zorder=4,
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.8},
+        )  # fmt: skip
         if one.algorithm in names.PLAIN:
             axes.axhline(mean, color=colour, linestyle=(0, (5, 3)), linewidth=1.2, zorder=1.5)
         if one.sweep is not None:
             axes.plot(
-                place + 0.22, one.sweep["mean"], color=INK, marker="D", markersize=4, markerfacecolor=PAPER,
-                linestyle="none", label=label, zorder=3,
+                place + 0.24, one.sweep["mean"], color=INK, marker="D", markersize=4, markerfacecolor=PAPER,
+                linestyle="none", label="_", zorder=3, clip_on=False,
             )  # fmt: skip
-            label = None
     axes.set_xticks(range(len(chosen)), [_below_bar(one.algorithm, one.tau, one.row["c"]) for one in chosen])
-    axes.tick_params(axis="x", length=0, labelsize=8 if len(chosen) < 6 else 7)
-    add_legend(axes, loc="upper center", bbox_to_anchor=(0.5, -0.24))
+    axes.tick_params(axis="x", length=0, labelsize=8 if len(chosen) < 6 else 7.5)
+    axes.margins(y=0.09)
+    if fresh:
+        mark = Line2D([], [], color=INK, marker="D", markersize=4, markerfacecolor=PAPER, linestyle="none")
+        labels = ("fresh seeds", "maximum of the sweep that chose c")
+        legend_below(axes, 2, [Patch(color=OTHERS[3]), mark], labels)
     return figure
 
 
@@ -82,8 +94,9 @@ def against_c(rows: Sequence[Entry], title: str, rules: str) -> Figure:
         x, y = zip(*sorted({(row["c"], row["mean"]) for row in same}), strict=True)
         number = dashes[one.algorithm] = dashes.get(one.algorithm, -1) + 1
         strong = one.algorithm == "combined" and number == 0
+        add_points(axes, x, y, [f"{one.title}: {mean:.2f} at c {exploration(c)}" for c, mean in zip(x, y, strict=True)])
         axes.plot(
-            x, y, color=COLOURS.get(one.algorithm, OTHERS[3]), marker=MARKERS.get(one.algorithm, "o"), label=one.title,
+            x, y, color=PLANNERS.get(one.algorithm, OTHERS[3]), marker=MARKERS.get(one.algorithm, "o"), label=one.title,
             linestyle=(0, (5, 2)) if one.algorithm in names.PLAIN else DASHES[number % len(DASHES)],
             linewidth=2.2 if strong else 1.4, markersize=6, zorder=3 if strong else 2,
         )  # fmt: skip
@@ -96,49 +109,86 @@ def against_c(rows: Sequence[Entry], title: str, rules: str) -> Figure:
     return figure
 
 
-def against_level(points: dict[float, dict[str, Entry]], title: str, axis: str, logarithmic: bool) -> Figure:
-    """Reward against a level, with a line for each planner; `points` holds the row of each planner at each level."""
-    figure, axes = new_axes(title, axis, "mean reward, 95% interval", (SIZE[0], 3.9))
+Levels = dict[float, dict[str, Entry]]
+"""The row of each planner, by level and planner."""
+
+
+def against_level(worlds: Mapping[str, Levels], axis: str, logarithmic: bool, legend: bool = True) -> Figure:
+    """Reward against a level, with a panel for each world, by its title, and one legend for all."""
+    columns = min(len(worlds), 2)
+    lines = -(-len(worlds) // columns)
+    size = (SIZE[0], 3.9) if columns == 1 else (8.2, 2.9 * lines + 0.5)
+    figure = Figure(figsize=size if legend else (size[0], size[1] - 0.5), layout="constrained", facecolor=PAPER)
+    if engine := figure.get_layout_engine():
+        engine.set(h_pad=0.1, w_pad=0.1)  # type: ignore[call-arg]
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for place, (title, points) in enumerate(worlds.items()):
+        panel = grid[place // columns, place % columns]
+        below = place + columns >= len(worlds)
+        dress(panel, title, axis if below else "", "mean reward, 95% interval" if place % columns == 0 else "")
+        _draw_levels(panel, points, logarithmic)
+    for panel in grid.flat[len(worlds) :]:
+        panel.set_visible(False)
+    if legend:
+        found = {
+            label: handle
+            for panel in grid.flat
+            for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(
+            list(found.values()), list(found), loc="outside lower center", ncols=min(4, 2 * columns), fontsize=8.5,
+            frameon=False, labelcolor=INK,
+        )  # fmt: skip
+    return figure
+
+
+def _draw_levels(axes: Axes, points: Levels, logarithmic: bool) -> None:
     for planner in dict.fromkeys(planner for found in points.values() for planner in found):
         rows = {level: found[planner] for level, found in points.items() if planner in found}
         mean = [row["mean"] for row in rows.values()]
         lengths = np.array([error_lengths(row) for row in rows.values()])[:, :, 0].T
         draw_band(
-            axes, list(rows), mean, mean - lengths[0], mean + lengths[1], color=COLOURS.get(planner, OTHERS[3]),
+            axes, list(rows), mean, mean - lengths[0], mean + lengths[1], color=PLANNERS.get(planner, OTHERS[3]),
             marker=MARKERS.get(planner, "o"), markersize=6, label=names.planner_title(planner, "true"),
         )  # fmt: skip
     if logarithmic:
         axes.set_xscale("log")
         use_log_scale(axes.xaxis)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    legend_below(axes)
-    return figure
 
 
 def online(curves: Sequence[Entry], rows: Sequence[Entry], title: str, rules: str, quantity: str) -> Figure:
-    """Learning curves: reward or steps to the goal over episodes, mean and standard deviation, with baselines."""
+    """Learning curves: reward or steps to the goal, mean and standard deviation, with offline baselines.
+
+    They are drawn over real steps, of which all runs have the same number; over episodes if the steps are not stored.
+    """
     chosen = [curve for curve in curves if curve["quantity"] == quantity and curve["episode"]]
     what = "reward" if quantity == "reward" else "steps to the goal"
+    known = all(curve.get("real_steps") for curve in chosen)
     height = SIZE[1] + 0.17 * (len(chosen) // 2) + 0.2
-    figure, axes = new_axes(f"{title}, online, {names.rules_title(rules)}", "episode", what, (SIZE[0], height))
+    figure, axes = new_axes(
+        f"{title}, online, {names.rules_title(rules)}", "real steps" if known else "episode", what, (SIZE[0], height)
+    )
     others, dashes, taken = itertools.cycle(OTHERS), itertools.cycle(DASHES[1:]), set()
+    least, most = possible(rows[0]["domain"] if rows else "", quantity)
     for curve in chosen:
         algorithm = curve["algorithm"]
-        plain = curve["learner"].startswith("transition_") or algorithm in taken or algorithm not in COLOURS
-        colour = next(others) if plain else COLOURS[algorithm]
+        plain = curve["learner"].startswith("transition_") or algorithm in taken or algorithm not in PLANNERS
+        colour = next(others) if plain else PLANNERS[algorithm]
         taken |= set() if plain else {algorithm}
         mean, std = np.asarray(curve["mean"], np.float64), np.asarray(curve["std"], np.float64)
-        low = np.maximum(mean - std, 0.0)
+        low, high = np.clip(mean - std, max(least, 0.0), most), np.clip(mean + std, least, most)
         label = names.planner_title(algorithm, curve["learner"])
-        dash = next(dashes) if plain else "-"
-        draw_band(axes, curve["episode"], mean, low, mean + std, color=colour, label=label, linestyle=dash)
+        dash, x = next(dashes) if plain else "-", curve["real_steps" if known else "episode"]
+        draw_band(axes, x, mean, low, high, color=colour, label=label, linestyle=dash)
     for one in offline_results(rows):
         value = one.row["mean"] if quantity == "reward" else one.row["steps"]
         if one.algorithm in (*names.PLAIN, "combined") and is_number(value):
             dash = (0, (1, 1.5)) if one.algorithm == "combined" else (0, (6, 3))
             label = f"{one.title}, offline"
-            axes.axhline(value, color=COLOURS[one.algorithm], linestyle=dash, linewidth=1.3, label=label)
+            axes.axhline(value, color=PLANNERS[one.algorithm], linestyle=dash, linewidth=1.3, label=label)
     axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     legend_below(axes)
     return figure

@@ -14,7 +14,7 @@ from uamcts.lab.analysis.results import Summary
 from uamcts.lab.analysis.selection import is_number, offline_results, under_rules
 from uamcts.lab.experiments.paper import EXPERIMENTS
 from uamcts.lab.report import page, plots, style
-from uamcts.lab.report.page import Block, Cell, Code, Gallery, Heading, Pairs, Paragraph, Table
+from uamcts.lab.report.page import Block, Cell, Fold, Gallery, Heading, Pairs, Paragraph, Table
 from uamcts.presets import BEST_C, BUDGETS, DISCOUNTS
 
 PAPER_MEAN = {
@@ -22,6 +22,8 @@ PAPER_MEAN = {
     "freeway": {"combined": 0.9},
 }
 """The mean rewards that the paper states as numbers."""
+WORDS = {"true": "U is known", "fresh": "fresh seeds"}
+"""Words for what a summary stores as learner and purpose."""
 
 
 def join_words(words: list[str]) -> str:
@@ -73,27 +75,51 @@ def _budget(declared: Entry) -> dict[str, Any]:
     return {k: v for part in parts if isinstance(part, dict) for k, v in _pairs(part.get("budget")).items()}
 
 
+BROKEN = {
+    "space_invaders": "The real cannon jams in some columns; the simulator believes that it fires everywhere.",
+    "freeway": "In some rows the real player drifts upwards while it waits; in the simulator it stays.",
+    "breakout": "The real paddle has holes in some columns; the simulator believes that it is whole.",
+    "two_way": "One of two ways to the goal is blocked; the simulator believes that it is open.",
+    "two_way_icy": "One way to the goal is blocked and the other one icy; the simulator knows neither.",
+    "hidden_obstacles": "The real grid has obstacles; in the simulator it is empty.",
+    "slippery": "On ice every move slips to the right-hand side; the simulator knows no ice.",
+    "shortcut": "There is a door in the wall; the simulator takes it for wall.",
+    **dict.fromkeys(
+        ("frozen_lake", "cliff", "bridge"), "Moves really slip sideways more or less often than the simulator believes."
+    ),
+}
+"""What is broken in each domain."""
+
+
 def experiment_section(found: Summary, experiment: str, domain: str, folder: Path) -> Iterator[Block]:
     """The section of an experiment. Its figures are also written into `folder`."""
     rows, curves = select_entries(found.rows, experiment, domain), select_entries(found.curves, experiment, domain)
     title = title_of(found, experiment, domain)
     yield Heading(2, title, anchor_of(experiment))
+    if domain in BROKEN:
+        yield Paragraph(BROKEN[domain])
     absent = _missing_parts(found, experiment, rows, curves)
     if absent:
         yield Paragraph(f"Not measured here: {join_words(absent)}.", "soft")
-    for rules in found.rule_sets(experiment):
+    films = _films(found, experiment)
+    tables: list[Block] = []
+    shown = found.rule_sets(experiment)
+    for rules in shown:
         own, own_curves = (select_entries(entries, experiment, domain, rules) for entries in (rows, curves))
         if own or own_curves:
-            yield Heading(3, f"Rules: {names.rules_title(rules)}")
-            yield from _figures(own, own_curves, experiment, title, rules, folder)
-            yield from _results(own, experiment, domain)
-    yield from _films(found, experiment)
-    if rows:
-        yield Heading(3, "Every row")
-        yield _rows(rows, title)
-    yield Heading(3, "Settings and command")
-    yield Pairs(_settings(found, rows, curves, experiment, domain))
-    yield Code(str(found.provenance.get("command", "the command was not recorded")))
+            if len(shown) > 1:
+                yield Heading(3, f"Rules: {names.rules_title(rules)}")
+            first, more = _figures(own, own_curves, experiment, title, rules, folder)
+            if first or films:
+                yield Gallery("figures", [*first[:1], *films, *first[1:]])
+            films = []
+            tables += [Gallery("figures", more)] if more else []
+            tables += _results(own, experiment, domain, rules)
+    tables += [_rows(rows, title)] if rows else []
+    yield Fold(
+        "Sweep, tables and settings" if rows else "Settings",
+        [*tables, Pairs(_settings(found, rows, curves, experiment, domain))],
+    )
 
 
 def _missing_parts(found: Summary, experiment: str, rows: list[Entry], curves: list[Entry]) -> list[str]:
@@ -110,13 +136,14 @@ def _missing_parts(found: Summary, experiment: str, rows: list[Entry], curves: l
 
 def _figures(
     rows: list[Entry], curves: list[Entry], experiment: str, title: str, rules: str, folder: Path
-) -> Iterator[Block]:
-    """The figures of a rule set, like the paper's."""
+) -> tuple[list[page.Picture], list[page.Picture]]:
+    """The figures of a rule set, like the paper's, and those that a reader opens."""
     drawn: list[page.Picture] = []
+    more: list[page.Picture] = []
 
-    def draw(figure: Figure, kind: str, caption: str) -> None:
+    def draw(figure: Figure, kind: str, caption: str, where: list[page.Picture] = drawn) -> None:
         stem = style.slug([anchor_of(experiment), kind, rules])
-        drawn.append(page.drawing(style.save(figure, folder, stem), stem, caption))
+        where.append(page.drawing(style.save(figure, folder, stem), stem, caption))
 
     chosen = offline_results(rows)
     if chosen:
@@ -133,7 +160,7 @@ def _figures(
     swept = [(row["algorithm"], row["c"]) for row in rows if row["purpose"] == "sweep" and is_number(row["c"])]
     if len(set(swept)) > len({algorithm for algorithm, _ in swept}):
         caption = "The whole sweep: mean reward against the exploration constant c."
-        draw(plots.against_c(rows, title, rules), "c", caption)
+        draw(plots.against_c(rows, title, rules), "c", caption, more)
     for quantity, what in (("steps", "steps to the goal, fewer are better"), ("reward", "reward")):
         if any(curve["quantity"] == quantity and curve["episode"] for curve in curves):
             caption = (
@@ -141,11 +168,10 @@ def _figures(
                 "over runs. Dashed horizontal lines: offline."
             )
             draw(plots.online(curves, rows, title, rules, quantity), f"online_{quantity}", caption)
-    if drawn:
-        yield Gallery("figures", drawn)
+    return drawn, more
 
 
-def _results(rows: list[Entry], experiment: str, domain: str) -> Iterator[Block]:
+def _results(rows: list[Entry], experiment: str, domain: str, rules: str) -> Iterator[Block]:
     """Our numbers at the best c, next to the paper's if it has the experiment."""
     chosen = offline_results(rows)
     if not chosen:
@@ -161,26 +187,29 @@ def _results(rows: list[Entry], experiment: str, domain: str) -> Iterator[Block]
             line += [page.number(PAPER_MEAN.get(experiment, {}).get(one.algorithm), 1)]
             line += [_c(BEST_C.get(domain, {}).get(one.algorithm))]
         lines.append(line)
-    yield Table("next to the paper" if papers else "results", heads, lines)
+    title = f"Results, {names.rules_title(rules)}" + (", next to the paper's" if papers else "")
+    yield Heading(3, title)
+    yield Table(title, heads, lines)
 
 
 def _c(value: object) -> Cell:
     return Cell(style.exploration(value), float(value), "number") if is_number(value) else page.number(None)
 
 
-def _films(found: Summary, experiment: str) -> Iterator[Block]:
+def _films(found: Summary, experiment: str) -> list[page.Picture]:
     captions = {
-        "corrupted": "A typical episode of MCTS in the wrong simulator",
-        "combined": "A typical episode of UA-MCTS in the same simulator",
+        "corrupted": "A typical episode of MCTS in the wrong simulator.",
+        "combined": "A typical episode of UA-MCTS in the same simulator.",
     }
-    films = [
+    return [
         page.film(found.gifs[f"{experiment}_{algorithm}"], caption)
         for algorithm, caption in captions.items()
         if f"{experiment}_{algorithm}" in found.gifs
     ]
-    if films:
-        yield Heading(3, "Typical episodes")
-        yield Gallery("films", films)
+
+
+def _word(stored: str) -> str:
+    return WORDS.get(stored) or stored.replace("_", " ")
 
 
 def _rows(rows: list[Entry], label: str) -> Table:
@@ -190,11 +219,11 @@ def _rows(rows: list[Entry], label: str) -> Table:
         [
             Cell(row["scenario"], kind="short"),
             Cell(names.title(row["algorithm"]), kind="short"),
-            Cell(row["learner"], kind="short"),
+            Cell(_word(row["learner"]), kind="short"),
             Cell(names.rules_title(row["rules"]), kind="short"),
             _c(row["c"]),
             Cell(f"{row['tau']:g}", row["tau"], "number") if is_number(row["tau"]) else page.number(None),
-            Cell(row["purpose"]),
+            Cell(_word(row["purpose"])),
             *(page.number(row[field]) for field in ("runs", "episodes", "mean")),
             page.interval(row["ci95"]),
             *(page.number(row[field]) for field in ("std", "iqm")),
@@ -211,7 +240,10 @@ def _rows(rows: list[Entry], label: str) -> Table:
 def _settings(found: Summary, rows: list[Entry], curves: list[Entry], experiment: str, domain: str) -> dict[str, str]:
     """The settings of an experiment, from its rows and from what the command recorded."""
     declared = found.declarations().get(experiment, {})
-    settings = {"domain": domain, "rule sets": ", ".join(map(names.rules_title, found.rule_sets(experiment)))}
+    settings = {
+        "domain": style.title_of(domain),
+        "rule sets": ", ".join(map(names.rules_title, found.rule_sets(experiment))),
+    }
     budget = {"gamma": DISCOUNTS.get(domain, 1), **BUDGETS.get(domain, {}), **_budget(declared)}
     if {"iterations", "rollouts", "depth"} <= budget.keys():
         settings["budget"] = f"N_I {budget['iterations']}, N_S {budget['rollouts']}, D_S {budget['depth']}"
@@ -234,7 +266,7 @@ def _settings(found: Summary, rows: list[Entry], curves: list[Entry], experiment
             )
     learners = dict.fromkeys(entry["learner"] for entry in (*rows, *curves) if entry["learner"] not in ("true", "none"))
     if learners:
-        settings["learners"] = ", ".join(learners)
+        settings["learners"] = ", ".join(learner.replace("_", " ") for learner in learners)
     return settings
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import numpy as np
 
@@ -9,49 +11,46 @@ from uamcts.field import (
     MEASURES,
     AdaMcts,
     Bamcp,
+    Change,
     Counts,
     ExactLearner,
     GraphSearch,
-    Grid,
     Mcts,
     PaMcts,
     Planner,
+    Pole,
+    PolePlanner,
     Rats,
     RobustUct,
+    Score,
     Settings,
+    StalePlan,
+    draw_starts,
     make_grid,
     play,
     play_agent,
+    play_pole,
+    play_pole_agent,
 )
-from uamcts.lab.experiments.field import PLANNERS, GridWorld
-from uamcts.lab.run.field_units import DEFAULT_C, FRESH, RULES, FieldUnit
+from uamcts.lab.experiments.field_worlds import PLANNERS, GridWorld, PoleWorld
+from uamcts.lab.run.field_units import FRESH, RULES, FieldUnit
 from uamcts.lab.run.tables import Episodes, constants, join_tables
 from uamcts.lab.run.units import Progress
 
 
 def compute_field(unit: FieldUnit, progress: Progress) -> Episodes:
     """The episodes of a unit."""
-    world = unit.world
-    grid = make_grid(world.map, world.slips, world.rewards, world.teleport)
-    believed = world.parameter if PLANNERS[unit.planner].told else world.believed
     parts = []
     for number, setting in enumerate(unit.settings):
-        if unit.planner == "agent":
-            score = play_agent(
-                grid, world.parameter, believed, world.gamma, unit.episodes, world.steps, unit.iterations, _seed(unit),
-                lambda share: progress(share, f"{unit.episodes} episodes"),
-            )  # fmt: skip
-        else:
-            progress(number / len(unit.settings), f"{unit.episodes} episodes")
-            planner = make_planner(unit.planner, setting, unit.iterations, world)
-            score = _play(planner, grid, believed, unit)
-        parts.append(_table(unit, setting, *score))
+        progress(number / len(unit.settings), f"{unit.episodes} episodes")
+        score = _play(unit, setting, lambda share: progress(share, f"{unit.episodes} episodes"))
+        parts.append(_table(unit, setting, score))
     return join_tables(parts)
 
 
 def make_planner(name: str, setting: float, iterations: int, world: GridWorld) -> Planner:
     """A planner with the setting that it chooses, and the others at their defaults."""
-    c = setting if PLANNERS[name].tuned == "c" else DEFAULT_C
+    c = setting if PLANNERS[name].tuned == "c" else world.usual("mcts")
     search = Settings(iterations, world.steps, world.gamma, c)
     if name in MEASURES:
         return RobustUct(search, name, setting)
@@ -64,26 +63,55 @@ def make_planner(name: str, setting: float, iterations: int, world: GridWorld) -
     return kinds[name.removesuffix("_told")](search)
 
 
-def _play(planner: Planner, grid: Grid, believed: float, unit: FieldUnit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    world = unit.world
+def _play(unit: FieldUnit, setting: float, progress: Callable[[float], None]) -> Score:
+    if isinstance(unit.world, GridWorld):
+        return _play_grid(unit, unit.world, setting, progress)
+    return _play_pole(unit, unit.world, setting, progress)
+
+
+def _play_grid(unit: FieldUnit, world: GridWorld, setting: float, progress: Callable[[float], None]) -> Score:
+    grid = make_grid(world.map, world.slips, world.rewards, world.teleport)
+    believed = world.parameter if PLANNERS[unit.planner].told else world.believed
+    if unit.planner == "agent":
+        return play_agent(
+            grid, world.parameter, believed, world.gamma, unit.episodes, world.steps, unit.iterations, _seed(unit),
+            unit.first, progress,
+        )  # fmt: skip
+    planner = make_planner(unit.planner, setting, unit.iterations, world)
     key = jax.random.key(_seed(unit))
-    score = play(key, planner, grid, world.parameter, believed, world.gamma, unit.episodes, world.steps)
-    return np.asarray(score.reward), np.asarray(score.steps), np.asarray(score.ended)
+    return play(key, planner, grid, world.parameter, believed, world.gamma, unit.episodes, world.steps)
+
+
+def _play_pole(unit: FieldUnit, world: PoleWorld, setting: float, progress: Callable[[float], None]) -> Score:
+    seed = _seed(unit)
+    change, starts = Change(world.gravity, world.gain), draw_starts(seed, unit.first, unit.episodes)
+    if unit.planner == "agent":
+        return play_pole_agent(
+            starts, change, world.steps, unit.iterations, world.depth, world.gamma, seed + unit.first, progress
+        )
+    mixed = unit.planner == "pa_mcts"
+    c = world.usual("mcts") if mixed else None if unit.planner == "graph_told" else setting
+    stale = StalePlan.of(Pole()) if mixed else None
+    planner = PolePlanner(unit.iterations, world.depth, world.gamma, c, setting if mixed else 0.0, stale)
+    keys = jax.random.split(jax.random.key(seed), unit.episodes)
+    return play_pole(keys, starts, planner, change, world.steps, PLANNERS[unit.planner].told)
 
 
 def _seed(unit: FieldUnit) -> int:
     return unit.seed * 10 * FRESH + (FRESH if unit.purpose == "field" else 0)
 
 
-def _table(unit: FieldUnit, setting: float, rewards: np.ndarray, steps: np.ndarray, ended: np.ndarray) -> Episodes:
+def _table(unit: FieldUnit, setting: float, score: Score) -> Episodes:
+    rewards, steps, ended = (np.asarray(part) for part in score)
+    if isinstance(unit.world, GridWorld) and unit.world.share:
+        rewards = (rewards > 0) & ended
     count = len(rewards)
-    reward = (np.asarray(rewards) > 0) & np.asarray(ended) if unit.world.share else np.asarray(rewards)
     return {
         **constants(count, experiment=unit.experiment, domain=unit.domain, scenario="field", learner="none"),
         **constants(count, algorithm=unit.planner, rules=RULES, c=setting, tau=0.0, purpose=unit.purpose),
-        "seed": np.arange(count, dtype=np.int64),
+        "seed": unit.first + np.arange(count, dtype=np.int64),
         "episode": np.zeros(count, np.int32),
-        "reward": reward.astype(np.float32),
-        "steps": np.asarray(steps, np.int32),
-        "ended": np.asarray(ended, bool),
+        "reward": rewards.astype(np.float32),
+        "steps": steps.astype(np.int32),
+        "ended": ended.astype(bool),
     }

@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any
 
 from uamcts.lab.analysis.groups import Series
-from uamcts.lab.experiments.field import PLANNERS, FieldExperiment, GridWorld
+from uamcts.lab.experiments.field import FieldExperiment
+from uamcts.lab.experiments.field_worlds import PLANNERS, GridWorld, PoleWorld
 from uamcts.versions import FIELD_VERSIONS
 
-DEFAULT_C = 2.0**0.5
 RULES = "field"
 FRESH = 1_000_000
 """The first seed of the episodes that are reported."""
@@ -26,13 +26,15 @@ class FieldUnit:
     experiment: str
     domain: str
     planner: str
-    world: GridWorld
+    world: GridWorld | PoleWorld
     settings: tuple[float, ...]
     iterations: int
     episodes: int
     purpose: str
     """`sweep`: every setting; `field`: the chosen one, on other seeds."""
     seed: int
+    first: int = 0
+    """The number of its first episode."""
 
     @cached_property
     def name(self) -> str:
@@ -42,8 +44,10 @@ class FieldUnit:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that decides the numbers."""
-        versions = {name: FIELD_VERSIONS[name] for name in ("field", self.planner)}
-        return {**asdict(self), "versions": versions}
+        kind = "field" if isinstance(self.world, GridWorld) else "cart_pole"
+        versions = {name: FIELD_VERSIONS[name] for name in (kind, self.planner)}
+        given = {name: value for name, value in asdict(self).items() if name != "first" or value}
+        return {**given, "versions": versions}
 
     @property
     def series(self) -> Series:
@@ -54,22 +58,36 @@ class FieldUnit:
 def field_units(experiment: FieldExperiment, seed: int, best: Mapping[Series, float] | None) -> Iterator[FieldUnit]:
     """The units of a cell: sweeps, and, once these have chosen the `best` settings, what is reported."""
     for name in experiment.planners:
-        planner = PLANNERS[name]
-        chooses = len(planner.settings) > 1 and experiment.tuning_episodes > 0
-
-        def unit(settings: tuple[float, ...], episodes: int, purpose: str, name: str = name) -> FieldUnit:
-            return FieldUnit(
-                experiment.name, experiment.domain, name, experiment.world, settings, experiment.iterations, episodes,
-                purpose, seed,
-            )  # fmt: skip
-
-        sweep = unit(planner.settings, experiment.tuning_episodes, "sweep")
-        if chooses:
+        settings = experiment.world.settings(name)
+        setting: float | None = experiment.world.usual(name)
+        if len(settings) > 1 and experiment.tuning_episodes > 0:
+            sweep = _unit(experiment, name, seed, settings, experiment.tuning_episodes, "sweep")
             yield sweep
-        episodes = experiment.learner_episodes if planner.learns else experiment.episodes
-        episodes = experiment.agent_episodes if name == "agent" else episodes
-        usual = DEFAULT_C if planner.tuned == "c" else planner.settings[len(planner.settings) // 2]
-        if not chooses:
-            yield unit((usual,), episodes, "field")
-        elif best is not None:
-            yield unit((best[sweep.series],), episodes, "field")
+            setting = best[sweep.series] if best is not None else None
+        if setting is not None:
+            for first, episodes in _blocks(experiment, name):
+                yield _unit(experiment, name, seed, (setting,), episodes, "field", first)
+
+
+def _unit(
+    experiment: FieldExperiment,
+    planner: str,
+    seed: int,
+    settings: tuple[float, ...],
+    episodes: int,
+    purpose: str,
+    first: int = 0,
+) -> FieldUnit:
+    return FieldUnit(
+        experiment.name, experiment.domain, planner, experiment.world, settings, experiment.iterations, episodes,
+        purpose, seed, first,
+    )  # fmt: skip
+
+
+def _blocks(experiment: FieldExperiment, planner: str) -> Iterator[tuple[int, int]]:
+    """The number of the first episode and the number of episodes, of each unit that is reported."""
+    if planner != "agent":
+        yield 0, experiment.learner_episodes if PLANNERS[planner].learns else experiment.episodes
+        return
+    for first in range(0, experiment.agent_episodes, experiment.agent_block):
+        yield first, min(experiment.agent_block, experiment.agent_episodes - first)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from uamcts.mcts.charge import Charged
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import BAD_PROBABILITY_SUM
 from uamcts.mcts.expand import evaluate as evaluate_uncertainty
@@ -79,6 +80,9 @@ def expand(
     here = jax.tree.map(lambda part: jnp.broadcast_to(part, (num_actions, *jnp.shape(part))), leaf.state)
     doubt, cache = evaluate_uncertainty(problem.uncertainty, cache, here, actions, allowed & leaf.grows)
     doubt = jnp.where(allowed, doubt, 0.0)
+    if isinstance(problem.uncertainty, Charged):
+        after = after._replace(reward=problem.uncertainty.settle(after.reward, doubt))
+        doubt = jnp.zeros_like(doubt)
     below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
     bias, keep = rules.edges(doubt, allowed, below)
 

@@ -191,5 +191,5 @@ def _fill_value(params: Params, out: Any) -> Any:
         return np.asarray(np.nan, out.dtype)[()]
     if out.dtype == np.bool_:
         return np.bool_(True)
-    limits = jnp.iinfo(out.dtype)
+    limits = np.iinfo(out.dtype)
     return np.asarray(limits.min if jnp.issubdtype(out.dtype, jnp.signedinteger) else limits.max, out.dtype)[()]

@@ -175,12 +175,12 @@ class Here(NamedTuple):
     lane: jax.Array
     """Their numbers; those that fill up the block stand for the last one."""
     active: jax.Array
-    count: int
+    total: int
     """How many lanes there are in all blocks."""
 
     def table(self, ref: Any, spec: Spec, own: bool = True, apart: bool = False) -> Table:
         """An array in memory; `apart`: equal places of all lanes lie side by side, instead of all places of a lane."""
-        start, step = (self.lane, self.count) if apart else (self.lane * _size(spec), 1)
+        start, step = (self.lane, self.total) if apart else (self.lane * _size(spec), 1)
         return Table(ref, spec.shape, spec.dtype, start if own else 0, self.active, step)
 
 

@@ -83,9 +83,9 @@ def _apply(equation: Any, values: list[Value]) -> list[Value]:
 
 def _elementwise(primitive: Any, params: Params, *arrays: Entries) -> Entries:
     """The primitive for every entry. Entries that are the same object, as after a broadcast, are computed once."""
-    done: dict[tuple[int, ...], jax.Array] = {}
+    done: dict[tuple[int, ...], Any] = {}
 
-    def bind(*entries: jax.Array) -> jax.Array:
+    def bind(*entries: Any) -> Any:
         key = tuple(map(id, entries))
         if key not in done and all(isinstance(entry, np.generic) for entry in entries):
             with jax.ensure_compile_time_eval():

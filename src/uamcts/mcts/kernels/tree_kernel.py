@@ -119,7 +119,7 @@ class TreeKernels:
         self.tree: Any = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), tree)
         self.config, self.longest, rules = config, longest, find_rules(config.rules)
         self.follows_doubt, self.pieces = rules.follows_doubt, len(rules.pieces(0.0, 1.0, config))
-        whole, flag, number = (jax.ShapeDtypeStruct((), dtype) for dtype in (jnp.int32, bool, tree.stats.dtype))
+        whole, flag, number = _scalars(jnp.int32, bool, tree.stats.dtype)
         row: Any = _drop_axes(self.tree, 1)
         family = Family(row.exists, row.stats, row.reward, row.bias, row.keep)
         self.choose = trace(lambda family, visits: choose_child(family, visits, config), family, number)
@@ -128,7 +128,7 @@ class TreeKernels:
 
         def flat_grow(index: jax.Array, block: jax.Array, leaf: Leaf, room: jax.Array) -> Any:
             growth = grow(index, block, leaf, room)
-            self.children = jax.tree.structure(growth.children)
+            self.children: Any = jax.tree.structure(growth.children)
             self.changed = [name for name in SETTINGS if getattr(growth.below, name) is not getattr(config, name)]
             below = [getattr(growth.below, name) for name in self.changed]
             return growth.children, growth.grows, growth.place, growth.flags, growth.over, growth.state, below
@@ -152,7 +152,7 @@ class TreeKernels:
         arguments = [jnp.asarray(index, jnp.int32), jnp.asarray(block, jnp.int32), *_constants(self._growing)]
         after, found = lanes.call(self._grow_program(), arguments, leaves, INTERPRET)
         places, length, leaf, flags, over, revisited, *rest = found
-        states = jax.tree.structure(self.tree.state)
+        states: Any = jax.tree.structure(self.tree.state)
         state = jax.tree.unflatten(states, rest[: states.num_leaves])
         below = _with_settings(self.config, dict(zip(self.changed, rest[states.num_leaves :], strict=True)))
         grown = Grown(Path(places, length, leaf), state, over, below, flags, revisited)
@@ -168,7 +168,7 @@ class TreeKernels:
 
     def lower(self) -> None:
         """Builds both kernels for one lane, without running them; raises an error if that is impossible."""
-        whole, flag, number = (jax.ShapeDtypeStruct((), dtype) for dtype in (jnp.int32, bool, self.tree.stats.dtype))
+        whole, flag, number = _scalars(jnp.int32, bool, self.tree.stats.dtype)
         _lower(self._grow_program(), [whole, whole, *_constants(self._growing)], jax.tree.leaves(self.tree))
         places = jax.ShapeDtypeStruct((self.longest + 2,), jnp.int32)
         read = [self.tree.reward, self.tree.keep, places, whole, number, flag]
@@ -247,6 +247,11 @@ def _lower(program: Program, arguments: Arrays, changed: Arrays) -> None:
 
 def _constants(functions: tuple[Function, ...]) -> Arrays:
     return [constant for function in functions for constant in function.constants]
+
+
+def _scalars(*dtypes: Any) -> Any:
+    """The types of numbers."""
+    return [jax.ShapeDtypeStruct((), dtype) for dtype in dtypes]
 
 
 def _drop_axes(tree: PyTree, number: int) -> PyTree:

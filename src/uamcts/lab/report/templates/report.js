@@ -22,3 +22,38 @@ for (const table of document.querySelectorAll("table.sortable")) {
     head.querySelector("button").addEventListener("click", () => sort(table, head));
   }
 }
+
+// The buttons of the tally show the claims with one verdict, in the forest plot and in the table behind it.
+function filter(kind) {
+  for (const button of document.querySelectorAll(".tallybar button")) {
+    button.setAttribute("aria-pressed", String(kind !== "" && button.dataset.filter === kind));
+  }
+  for (const row of document.querySelectorAll(".forest li, table[data-filtered] tbody tr")) {
+    row.hidden = kind !== "" && row.dataset.kind !== kind;
+  }
+}
+for (const button of document.querySelectorAll("[data-filter]")) {
+  const pressed = () => button.getAttribute("aria-pressed") === "true";
+  button.addEventListener("click", () => filter(pressed() ? "" : button.dataset.filter));
+}
+// Values are shown where a reader points, taps or tabs. A figure's own titles would be shown twice.
+const tip = Object.assign(document.createElement("div"), { id: "tip", hidden: true });
+tip.setAttribute("role", "tooltip");
+document.body.append(tip);
+for (const title of document.querySelectorAll(".tip > title")) {
+  title.parentElement.dataset.tip = title.textContent;
+  title.remove();
+}
+function show(event) {
+  const place = event.target.closest("[data-tip]");
+  tip.hidden = !place;
+  if (!place) return;
+  tip.textContent = place.dataset.tip;
+  const box = place.getBoundingClientRect();
+  const x = event.clientX || box.left + box.width / 2;
+  const y = event.clientY || box.bottom;
+  tip.style.left = `${Math.max(4, Math.min(x + 12, innerWidth - tip.offsetWidth - 4))}px`;
+  tip.style.top = `${y + 16 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 10 : y + 16}px`;
+}
+for (const kind of ["pointerover", "pointerdown", "focusin"]) document.addEventListener(kind, show);
+addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
