@@ -143,8 +143,8 @@ def show(rows):
             for budget in sorted({row["budget"] for row in own if row["planner"] == name}, key=in_order):
                 line = [found.get((name, budget, cell)) for cell in cells]
                 words = [_words(row, timed) for row in line]
-                mean = statistics.fmean(score(row) for row in line if row)
-                print(f"| {PLANNERS[name].title}, {budget} | " + " | ".join(words) + f" | {mean:.2f} |")
+                mean = f"{statistics.fmean(map(score, line)):.2f}" if all(line) else "–"
+                print(f"| {PLANNERS[name].title}, {budget} | " + " | ".join(words) + f" | {mean} |")
 
 
 def _words(row, timed):

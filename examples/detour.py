@@ -7,6 +7,9 @@ world a shelf leaves one gap, and an agent that has walked along the shelf must 
 """
 
 import argparse
+import sys
+
+from drawing import Plan, frame
 
 import uamcts
 
@@ -62,3 +65,7 @@ for name, model, options in (
         lengths += [episode(agent, Floor(SHELF)) for _ in range(arguments.episodes)]
     arrived = sorted(steps for steps in lengths if steps < arguments.longest)
     print(f"  {name:24}  {len(arrived)} of {len(lengths)} arrived, after", *arrived, "steps", flush=True)
+if sys.stdout.isatty():
+    plan = Plan(["S....", ".....", ".####", ".....", "....G"])
+    learned = plan.map(agent.report(1000), lambda error: error.learned)
+    print("\n".join(frame(plan, learned, "U that the last agent has learned: 1 to 9, the largest")))

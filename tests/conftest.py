@@ -135,4 +135,4 @@ def trajectories():
 def without_pictures(monkeypatch):
     """Runs of the lab draw no episodes and no figures, which take longer than a tiny run; others test them."""
     monkeypatch.setattr("uamcts.lab.run.reproduce.draw_typical", lambda *_: None)
-    monkeypatch.setattr("uamcts.lab.report.sections._figures", lambda *_: ())
+    monkeypatch.setattr("uamcts.lab.report.sections._figures", lambda *_: ([], []))

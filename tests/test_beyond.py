@@ -264,7 +264,8 @@ def test_planners_side_by_side(tmp_path):
     summary = {"rows": rows, "claims": [], "curves": [], "provenance": about}
     (tmp_path / "summary.json").write_text(json.dumps(summary))
     page = build.build(tmp_path).read_text()
-    table = page[page.index("Online: U is learned") :]
+    assert page.count('class="tile"') == 3  # a tile for each world that was measured, offline and online
+    table = page[page.index("Online: U is learned on the way</h3>") :]
     table = table[: table.index("</table>")]
     lines = [line for line in table.split("<tr>") if "<td" in line]
     assert [line.count("<td") for line in lines] == [3, 3, 3]
@@ -340,7 +341,7 @@ def test_one_domain_at_two_budgets_is_two_tables(tmp_path):
         "discount 1000": ["90.50", "95.50", "99.50", "100.50"],
     }
     build.build(tmp_path)
-    assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"discount_100", "discount_1000"}
+    assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"discount", "discount_100", "discount_1000"}
 
 
 def test_trust_stands_beside_every_rule_set(tmp_path):

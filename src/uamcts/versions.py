@@ -17,7 +17,7 @@ ENGINE_VERSIONS = {
     "graph": 1,  # search on a graph, with Bellman backups
     "offline": 1,  # an episode with a known U
     "online": 1,  # the loop of real steps and rounds of training
-    "agent": 1,  # uamcts.Agent in a domain: what it corrects, doubts and plans with
+    "agent": 2,  # uamcts.Agent in a domain: what it corrects, doubts and plans with
     "bandit": 1,  # UCB and UA-UCB, and the sweeps over them
 }
 

@@ -46,6 +46,8 @@ class JaxSimulator:
         terminal: A function `next_state -> bool`: whether the episode is over there. An agent that shifts next states
             by what it has learned then judges the end anew.
         reward: A function `(state, action, next_state) -> number`; likewise for the reward.
+        render: A function of a state that draws it for `Agent.inspect`: a text, a 2-D array of whole numbers or names,
+            or an image.
 
     Raises:
         TypeError: A function cannot be compiled, or returns something of the wrong shape or type.
@@ -76,6 +78,7 @@ class JaxSimulator:
     params: PyTree = None
     terminal: Callable[..., jax.Array] | None = None
     reward: Callable[..., jax.Array] | None = None
+    render: Callable[[PyTree], object] | None = None
 
     @property
     def kind(self) -> str:
@@ -92,7 +95,7 @@ class JaxSimulator:
             )
         object.__setattr__(self, "num_actions", action_count(self.num_actions))
         object.__setattr__(self, "action_names", names("action_names", self.action_names, self.num_actions))
-        for argument in ("features", "inputs", "legal", "identity"):
+        for argument in ("features", "inputs", "legal", "identity", "render"):
             function(argument, getattr(self, argument), "of a state, or leave it out")
         function("terminal", self.terminal, "of the next state, or leave it out")
         function("reward", self.reward, "(state, action, next_state) -> number, or leave it out")

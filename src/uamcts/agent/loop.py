@@ -8,20 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from uamcts.agent.backend import Backend, FilePath, Plan, Sample, State
+from uamcts.agent.backend import FilePath, Sample, State
+from uamcts.agent.inspecting import Inspecting
 from uamcts.agent.report import Report
 from uamcts.agent.seen import SeenTransition, seen_transitions
 from uamcts.arguments import short_repr, whole
 from uamcts.uncertainty import Estimator
 
 
-class AgentLoop:
+class AgentLoop(Inspecting):
     """The methods of `uamcts.Agent`."""
 
-    backend: Backend
-    last_plan: Plan
-    """What the last search found; `print(agent.explain())` shows it."""
-    _model: object
     _make: Callable[[Any], tuple[Any, Any]] | None
     """Makes a backend for another simulator with the same settings."""
     _ended: Callable[..., bool] | None
@@ -64,6 +61,8 @@ class AgentLoop:
             ValueError: `state` is not a state of the model, or `steps_left` is not a whole number of at least 1.
         """
         self.last_plan = self.backend.act(state, steps_left)
+        if self._recording is not None:
+            self._recording.decide(self)
         action = self.last_plan.action
         return action if getattr(self.last_plan, "actions", None) is not None else int(action)
 
@@ -97,7 +96,10 @@ class AgentLoop:
         """
         if terminal is None and self._ended is not None and isinstance(action, (int, np.integer)):
             terminal = self._ended(state, int(action), next_state)
-        return self.backend.observe(state, action, next_state, reward, terminal)
+        learned = self.backend.observe(state, action, next_state, reward, terminal)
+        if self._recording is not None:
+            self._recording.observe(self, action, next_state, reward, terminal)
+        return learned
 
     def learn(self) -> bool:
         """Trains now, on everything that was observed.

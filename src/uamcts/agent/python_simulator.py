@@ -41,6 +41,11 @@ Outcome: TypeAlias = tuple[State, float, bool]
 class PythonSimulator:
     """A Python object or function as the planner sees it: every step is checked, and errors say what is wrong."""
 
+    policy: Callable[..., Any] | None = None
+    """What proposes continuous actions, if the user brings it."""
+    _parameters: dict[str, float] | None = None
+    """The numbers that may be off, once they were asked for."""
+
     def __init__(
         self,
         model: Any,
@@ -71,8 +76,6 @@ class PythonSimulator:
         name = getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
         self.name = name if isinstance(name, str) else type(model).__name__
         self.action_names: tuple[str, ...] = ()
-        self.policy: Callable[..., Any] | None = None
-        """What proposes continuous actions, if the user brings it."""
         if self.continuous:
             self.action_space, self.actions = (getattr(owner, name, None) for name in ("action_space", "actions"))
         else:
@@ -87,11 +90,7 @@ class PythonSimulator:
         for argument, given in {**offered, "accept": self._accept}.items():
             function(argument, given, "of a state")
         self.whole, self._normalises = Identity(), False
-        self._parameters: dict[str, float] | None = None
-        self._take_legal(getattr(owner, "legal_actions", None))
-
-    def _take_legal(self, legal: Callable[[Any], Any] | None) -> None:
-        """Checks what the model says is legal, if it says so."""
+        legal = getattr(owner, "legal_actions", None)
         function("legal_actions", legal, "of a state")
         if legal is not None:
             self.legal_actions = functools.partial(self._legal, legal)

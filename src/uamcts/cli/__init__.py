@@ -1,4 +1,4 @@
-"""The command line: `uamcts domains | play | run | reproduce | beyond | report | bench`.
+"""The command line: `uamcts domains | play | inspect | run | reproduce | beyond | report | bench`.
 
 One file for each kind of command; `options.py` declares the options that they share.
 """

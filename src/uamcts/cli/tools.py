@@ -1,4 +1,4 @@
-"""The other commands: `domains`, `play` and `bench`."""
+"""The other commands: `domains`, `play`, `inspect` and `bench`."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ def play(
     steps_left: options.StepsLeft = False,
     gif: Annotated[Path | None, typer.Option(help="Write a film of the episode to this file, a GIF.")] = None,
     svg: Annotated[Path | None, typer.Option(help="The same as an animated SVG.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page that shows every plan and what came of it: see docs/inspector.md.")
+    ] = None,
+    trace: Annotated[Path | None, typer.Option(help="Write the same as a trace file, for `uamcts inspect`.")] = None,
     delay: Annotated[float, typer.Option(help="Seconds to wait after each move.", min=0.0)] = 0.0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last boards.")] = False,
 ) -> None:
@@ -51,10 +55,23 @@ def play(
         limits.check_seconds("delay", delay)
         limits.check_search_numbers([c], [tau])
         prepare_jax()
+        from uamcts.lab.console.inspected import Pages
         from uamcts.lab.console.play import watch
 
         settings = {"rules": rules, "tau": tau, "c": c, "graph": graph or None, "steps_left": steps_left}
-        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet, svg)
+        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet, svg, Pages(html, trace))
+
+
+@app.command()
+def inspect(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A file that `agent.record` or `play` wrote.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The page to write. Default: TRACE.html.")] = None,
+) -> None:
+    """Write the page of a trace: what the planner thought, believed and met, move by move."""
+    with report_errors():
+        from uamcts.inspector import Inspection
+
+        print(Inspection(trace).save(out or trace.with_suffix(".html")))
 
 
 @app.command()

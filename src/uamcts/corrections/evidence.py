@@ -62,7 +62,8 @@ def doubtful(seen: Evidence, slips: float, usual: tuple[float, float] | None = N
 
     In a world that is predicted exactly, one error is proof. Where small errors are usual, a large one counts only
     together with others near it: at the edge of what is predicted, noise decides whether an episode ends. In a random
-    world, a transition counts if it deviates more often than by chance; `slips` is how often transitions deviate.
+    world, a transition counts if it deviates more often than by chance; `slips` is how often transitions deviate. Where
+    states are no cells, errors that are scattered among correct predictions have no place to avoid.
     `usual` are `seen.usual_errors`, where they are known already.
     """
     usual, (points, _, _) = usual or seen.usual_errors, standardise(seen.points)
@@ -71,13 +72,18 @@ def doubtful(seen: Evidence, slips: float, usual: tuple[float, float] | None = N
     if max(usual) > 0.0 and found.any():
         found &= _supported(seen, points, found, 0.5)
     once = found & (seen.times == 1)
-    if once.sum() >= FEWEST_SCATTERED and _is_scattered(seen, points, found, once):
+    if once.sum() >= FEWEST_SCATTERED and not _are_cells(seen.points) and _is_scattered(seen, points, found, once):
         found &= ~once | _is_concentrated(seen, points, found, once)
     if slips > 0.0:
         found &= _exceeds(seen.deviations, seen.times, min(slips, 0.5), ALONE)
     if len(found) >= 20 and found.mean() > MOST_DOUBTFUL:
         return np.zeros(len(found), bool)
     return found
+
+
+def _are_cells(points: np.ndarray) -> bool:
+    """Whether states are described by whole numbers: then each is a place of its own, whatever is next to it."""
+    return bool(np.all(points == np.round(points)))
 
 
 def _supported(seen: Evidence, points: np.ndarray, found: np.ndarray, share: float) -> np.ndarray:

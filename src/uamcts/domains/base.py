@@ -75,6 +75,8 @@ class Domain:
     """Features that a network gets one-hot: the index of the feature -> its least value and its number of values."""
     glyphs: ClassVar[dict[str, str]] = {}
     """The characters of the text board: a later one is drawn over an earlier one, in pictures too; last, the player."""
+    feature_names: ClassVar[tuple[str, ...]] = ()
+    """What the first features are called, for people; the others have numbers."""
     player: ClassVar[tuple[int | None, int | None]] = (None, None)
     """The features that hold the player's row and its column on the board; None for what does not change."""
 

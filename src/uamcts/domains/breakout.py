@@ -48,6 +48,7 @@ class Breakout(Domain):
     channel_names = ("paddle", "ball", "trail", "brick")
     one_hot = {0: (0, 10), 1: (0, 10), 2: (0, 4), 3: (0, 10), 5: (0, 10), 6: (0, 10)}
     glyphs = {"brick": "▒", "trail": "'", "ball": "o", "paddle": "═"}
+    feature_names = ("ball row", "ball column", "direction", "paddle", "strike", "last column", "last row")
     player = (None, 3)
 
     def reset(self, key: jax.Array) -> State:

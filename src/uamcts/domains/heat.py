@@ -32,6 +32,7 @@ class UncertaintyMap:
     Args:
         domain: A domain that says which features hold its player's place (`Domain.player`).
         uncertainty: `(state, action) -> U`; by default the true one.
+        many: The same for many states at once, given by their features: [states, features] -> [states, actions].
 
     Example:
         ```python
@@ -40,14 +41,19 @@ class UncertaintyMap:
         ```
     """
 
-    def __init__(self, domain: Domain, uncertainty: Callable[..., jax.Array] | None = None):
+    def __init__(
+        self,
+        domain: Domain,
+        uncertainty: Callable[..., jax.Array] | None = None,
+        many: Callable[[np.ndarray], np.ndarray | jax.Array] | None = None,
+    ):
         self.domain, actions = domain, jnp.arange(domain.num_actions)
         known = domain.uncertainty if uncertainty is None else uncertainty
 
         def of_vector(vector: jax.Array) -> jax.Array:
             return jax.vmap(known, (None, 0))(domain.from_features(vector), actions)
 
-        self._of_vectors = jax.jit(jax.vmap(of_vector))
+        self._of_vectors = jax.jit(jax.vmap(of_vector)) if many is None else many
 
     def __call__(self, state: PyTree) -> np.ndarray | None:
         """U [rows, columns, actions], NaN where the player cannot be; None if the domain has no such map."""

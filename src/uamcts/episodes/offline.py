@@ -47,7 +47,7 @@ class Score(NamedTuple):
     flags: jax.Array
 
 
-def _plan(
+def plan_move(
     key: jax.Array, domain: Domain, state: PyTree, config: SearchConfig, step: int | jax.Array, limit: int | None
 ) -> SearchResult:
     """The search before the `step`-th move of an episode; a `limit` is one that it knows of."""
@@ -69,7 +69,7 @@ def play(
 
     def move(carry: tuple) -> tuple:
         state, score = carry
-        plan = _plan(key, domain, state, config, score.steps, known)
+        plan = plan_move(key, domain, state, config, score.steps, known)
         after = real_step(key, domain, state, plan.action, score.steps)
         reward = score.reward + after.reward
         return after.state, Score(reward, score.steps + 1, after.terminal, score.flags | plan.flags)
@@ -105,7 +105,7 @@ def play_in_turn(
         index, state, score, scores = carry
         key = jax.random.split(keys[index])[1]
         domain, config = jax.tree.map(lambda leaf: leaf[index], (domains, configs))
-        plan = _plan(key, domain, state, config, score.steps, known)
+        plan = plan_move(key, domain, state, config, score.steps, known)
         after = real_step(key, domain, state, plan.action, score.steps)
         score = Score(score.reward + after.reward, score.steps + 1, after.terminal, score.flags | plan.flags)
         scores = jax.tree.map(lambda rows, row: rows.at[index].set(row), scores, score)
@@ -152,7 +152,7 @@ def moves(
         if config is None:
             action = int(random.integers(domain.num_actions))
         else:
-            plan = _plan(key, domain, state, config, step, limit if steps_left else None)
+            plan = plan_move(key, domain, state, config, step, limit if steps_left else None)
             action = int(plan.action)
         after = world(state, action, step)
         yield Move(state, plan, action, float(after.reward), after.state, bool(after.terminal))

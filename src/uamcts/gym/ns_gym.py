@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsInt
 
 import gymnasium
 import numpy as np
@@ -137,8 +137,8 @@ class TableEnv(gymnasium.Env):
         self.s = self._start
         return self.s, {}
 
-    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        outcomes = self.P[self.s][int(action)]
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        outcomes = self.P[self.s][action]
         chances = [one[0] for one in outcomes]
         _, self.s, reward, over = outcomes[int(self.np_random.choice(len(outcomes), p=chances))]
         return self.s, float(reward), bool(over), False, {}

@@ -21,6 +21,8 @@ from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.mcts.tree import Tree
 from uamcts.types import AnyModel, BatchedUncertainty, Legal, Number, Policy, Prior, PyTree, Uncertainty, Value
 
+_Maker: TypeAlias = Any
+"""A cached function of a problem and of built-in settings that makes a program."""
 Fixed: TypeAlias = tuple[tuple[str, Any], ...]
 """The settings that are built into a program."""
 
@@ -203,7 +205,7 @@ def check_size(state: PyTree, problem: Problem, config: SearchConfig, count: int
     refuse_beyond_memory(needed * count, what, "give fewer iterations or rollouts")
 
 
-def find_program(make: Any, problem: Problem, fixed: Fixed) -> Callable[..., SearchResult]:
+def find_program(make: _Maker, problem: Problem, fixed: Fixed) -> Callable[..., SearchResult]:
     """The program, cached if the functions of the problem can be hashed, and compiled for this call otherwise."""
     try:
         program: Callable[..., SearchResult] = make(problem, fixed)

@@ -51,7 +51,7 @@ class Charged:
     def price(self, problem: Problem, uncertainty: Uncertainty) -> Problem:
         """A problem whose model charges by itself, for this uncertainty."""
 
-        def pay(after: Any, state: PyTree, action: jax.Array) -> Transition:
+        def pay(after: PyTree, state: PyTree, action: jax.Array) -> Transition:
             after = Transition(*after)
             paid: Transition = after._replace(reward=after.reward - self.weight * uncertainty(state, action))
             return paid

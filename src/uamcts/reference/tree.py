@@ -71,6 +71,9 @@ class Result(NamedTuple):
     """The settings of the search, with what was found out about them."""
     actions: list[Any] | None = None
     """The proposed actions if actions are continuous: the other lists have one entry for each of them."""
+    expanded: Sequence[tuple[int, Node]] = ()
+    """On a tree: the nodes that this search gave children to, and in which iteration, from 1 on; 0 is before the
+    first. Nodes with children that are not among them come from the search before."""
 
     def explain(self, action_names: Sequence[str] = ()) -> str:
         """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""

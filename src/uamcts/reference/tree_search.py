@@ -25,6 +25,7 @@ class TreeSearch:
         self.setup, self.previous = setup, previous
         self.rules, self.draws, self.dynamics = setup.rules, setup.draws, setup.dynamics
         self.config = setup.config
+        self.expanded: list[tuple[int, Node]] = []
         self.deletion_chance = 0.0
         if self.rules.deletion_scale is not None:
             scale = self.rules.deletion_scale if self.config.deletion_scale is None else self.config.deletion_scale
@@ -157,6 +158,7 @@ class TreeSearch:
             node.children.append(self.child(state, action, doubt))
         if not node.children:
             return
+        self.expanded.append((expansion - self.rules.expands_root, node))
         if self.rules.deletion_scale is not None:
             self.delete(node, *self.draws.deletion(expansion))
         settings = self.setup.settings(node.doubted)
@@ -265,6 +267,7 @@ class TreeSearch:
             tree=root,
             iterations=iterations,
             config=self.config,
+            expanded=self.expanded,
         )
 
 

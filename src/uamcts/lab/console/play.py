@@ -22,6 +22,7 @@ from uamcts.domains.heat import UncertaintyMap
 from uamcts.episodes.offline import Move, moves
 from uamcts.lab.console import boards
 from uamcts.lab.console.films import Film, Scene, write_gif, write_svg
+from uamcts.lab.console.inspected import Pages
 from uamcts.lab.experiments.paper import IN_WORDS
 from uamcts.presets import planning_domain, search_config
 from uamcts.uncertainty.true import true_uncertainty
@@ -46,6 +47,7 @@ class Player:
             planned = planning_domain(self.domain, algorithm)
             given = {name: value for name, value in settings.items() if value is not None and name != "steps_left"}
             config = search_config(self.domain, algorithm, **given)
+        self.planned, self.config = planned, config
         self.moves = moves(jax.random.key(seed), planned, config, steps, settings.get("steps_left", False))
         known = true_uncertainty(planned)
         self._uncertainty = jax.jit(jax.vmap(known, (None, 0)))
@@ -140,12 +142,15 @@ def watch(
     delay: float,
     quiet: bool,
     svg: Path | None = None,
+    pages: Pages = Pages(),  # noqa: B008 (frozen)
 ) -> None:
-    """Plays an episode with each algorithm, prints it, and writes films if asked."""
+    """Plays an episode with each algorithm, prints it, and writes films and the inspector's files if asked."""
     check_film("gif", gif)
     check_film("svg", svg)
+    pages.check()
     console = Console(file=sys.stdout, highlight=False)
     players = [Player(name, algorithm, seed, steps, settings) for algorithm in algorithms]
+    record = pages.recorder(players, seed, steps, settings.get("steps_left", False))
     marks = players[0].domain.wrong_cells() is not None
     filmed = gif is not None or svg is not None
     frames: list[list[Scene]] = []
@@ -154,6 +159,8 @@ def watch(
             advanced = [player.advance() for player in players]
             if not any(advanced):
                 break
+            if record is not None:
+                record.add(advanced)
             if filmed:
                 frames += [[player.start() for player in players]] * (not frames) + [[p.scene() for p in players]]
             if not quiet:
@@ -168,3 +175,5 @@ def watch(
             if path is not None:
                 write(path, film)
                 print(f"{path}: {len(frames)} frames")
+    if record is not None:
+        pages.write(record)

@@ -108,7 +108,9 @@ def _footer(found: Summary) -> Footer:
     hidden = ("settings", "command", "versions", "quick", "interrupted")
     plain = {key: value for key, value in found.provenance.items() if key not in hidden}
     settings = found.provenance.get("settings")
-    general = {k: v for k, v in settings.items() if k != "experiments"} if isinstance(settings, dict) else {}
+    general = (
+        {k: v for k, v in settings.items() if k not in ("experiments", "bandit")} if isinstance(settings, dict) else {}
+    )
     general["rules"] = [names.rules_title(rules) for rules in general.get("rules") or ()]
     words = {
         key.replace("_", " "): describe(value) for key, value in (plain | general).items() if value not in (None, [])

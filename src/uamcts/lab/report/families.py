@@ -120,13 +120,14 @@ def _bars(best: dict[Planner, Entry]) -> list[Bar]:
 def _gallery(found: Summary, name: str, declared: list[Entry], folder: Path) -> Iterator[Block]:
     """A file with a panel for each world; on the page a figure for each, which fits a phone, and one legend."""
     family = FAMILIES.get(name, Family(style.title_of(name), "", "level"))
-    for suffix, worlds in _figures(found, name, declared).items():
-        style.save(plots.against_level(worlds, family.axis, family.logarithmic), folder, style.slug([name, suffix]))
+    for suffix, (keys, worlds) in _figures(declared, found).items():
+        if len(worlds) > 1:
+            style.save(plots.against_level(worlds, family.axis, family.logarithmic), folder, style.slug([name, suffix]))
         planners = dict.fromkeys(key for points in worlds.values() for rows in points.values() for key in rows)
         yield Legend([(PLANNERS.get(key, OTHERS[3]), names.planner_title(key, "true")) for key in planners])
         drawn = []
-        for title, points in worlds.items():
-            stem = style.slug([name, title, suffix])
+        for key, (title, points) in zip(keys, worlds.items(), strict=True):
+            stem = style.slug([name, key, suffix])
             figure = plots.against_level({title: points}, family.axis, family.logarithmic, legend=False)
             drawn.append(page.drawing(style.save(figure, folder, stem), stem, f"{title}: mean reward, 95% interval."))
         yield Gallery("figures", drawn)
@@ -200,12 +201,14 @@ def _worlds(declared: list[Entry], rows: list[Entry]) -> Iterator[tuple[str, str
         yield key, title, sorted(own, key=lambda one: one["level"])
 
 
-def _figures(found: Summary, name: str, declared: list[Entry]) -> dict[str, dict[str, plots.Levels]]:
-    """The rows to draw of a family with levels: for each rule set, those of each world by its title."""
-    figures: dict[str, dict[str, plots.Levels]] = {}
+def _figures(declared: list[Entry], found: Summary) -> dict[str, tuple[list[str], dict[str, plots.Levels]]]:
+    """The rows to draw of a family with levels: for each rule set, the keys of its worlds, and their rows by title."""
+    figures: dict[str, tuple[list[str], dict[str, plots.Levels]]] = {}
     for suffix, words, rows in _by_rules(found, declared) if _has_levels(declared) else ():
-        for _, title, own in _worlds(declared, rows):
-            figures.setdefault(suffix, {})[title + words] = {
+        keys, worlds = figures.setdefault(suffix, ([], {}))
+        for key, title, own in _worlds(declared, rows):
+            keys.append(key)
+            worlds[title + words] = {
                 one["level"]: {
                     planner.algorithm: row
                     for planner, row in best_rows(r for r in rows if r["experiment"] == one["name"]).items()

@@ -10,16 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-import jax
 import numpy as np
 from matplotlib.figure import Figure
 
-from uamcts.field import Change, Pole, StalePlan, Yardsticks, draw_starts, make_grid, play_pole
+from uamcts.field import Yardsticks, make_grid
 from uamcts.lab.analysis.forms import Entry
 from uamcts.lab.analysis.results import Summary
 from uamcts.lab.analysis.selection import is_number
 from uamcts.lab.experiments.field import FIELD, FieldExperiment
-from uamcts.lab.experiments.field_worlds import PLANNERS, GridWorld, PoleWorld
+from uamcts.lab.experiments.field_worlds import PLANNERS, GridWorld
 from uamcts.lab.report import page, style
 from uamcts.lab.report.families import FamilyTable
 from uamcts.lab.report.page import Block, Cell, Code, Gallery, Heading, Paragraph
@@ -30,8 +29,6 @@ Cells = dict[FieldExperiment, dict[str, Entry]]
 EXACT = {"optimum": "Exact optimum", "stale": "Exact plan, old model"}
 NEARLY = "Plan, old model"
 """The lines that are computed and not measured, in worlds of a table and on cart poles."""
-STARTS = 200
-"""Episodes of the plan for the old cart pole, whose steps are averaged."""
 GRID_COLOURS = {"agent": "#d55e00", "ada_mcts": "#0072b2", "rats": "#009e73", "mcts": "#8a8a8a",
                 "graph_told": "#cc79a7", "bamcp": "#e69f00", "wasserstein": "#56b4e9"}  # fmt: skip
 POLE_COLOURS = {"agent": "#d55e00", "mcts": "#8a8a8a", "mcts_told": "#0072b2", "graph_told": "#cc79a7",
@@ -53,25 +50,16 @@ def yardsticks(experiment: FieldExperiment) -> Yardsticks:
     """The exact rewards of a cell; of shares, without a discount."""
     world = experiment.world
     if not isinstance(world, GridWorld):
-        raise TypeError(f"experiment {experiment.name} has no exact rewards; use stale_steps")
+        raise TypeError(f"experiment {experiment.name} has no exact rewards")
     grid = make_grid(world.map, world.slips, world.rewards, world.teleport)
     return Yardsticks(grid, world.parameter, world.believed, 1.0 if world.share else world.gamma, world.steps)
 
 
-@lru_cache(maxsize=256)
-def stale_steps(gravity: float, gain: float, steps: int) -> float:
-    """The mean steps of the plan for the old cart pole, in a changed one."""
-    starts = draw_starts(0, 0, STARTS)
-    keys = jax.random.split(jax.random.key(0), STARTS)  # the plan does not use them
-    score = play_pole(keys, starts, StalePlan.of(Pole()), Change(gravity, gain), steps, False)
-    return float(score.steps.mean())
-
-
 def computed_lines(cells: Cells) -> dict[str, list[float]]:
     """What is computed and not measured, by title."""
-    poles = [cell.world for cell in cells if isinstance(cell.world, PoleWorld)]
-    if poles:
-        return {NEARLY: [stale_steps(one.gravity, one.gain, one.steps) for one in poles]}
+    family = FIELD[next(iter(cells)).family or ""]
+    if not family.is_exact:
+        return {NEARLY: [family.stale[_level(cell)] for cell in cells]}
     return {title: [getattr(yardsticks(cell), key) for cell in cells] for key, title in EXACT.items()}
 
 

@@ -115,7 +115,7 @@ def experiment_section(found: Summary, experiment: str, domain: str, folder: Pat
             films = []
             tables += [Gallery("figures", more)] if more else []
             tables += _results(own, experiment, domain, rules)
-    tables += [_rows(rows, title)] if rows else []
+    tables += [Heading(3, "All rows"), _rows(rows, title)] if rows else []
     yield Fold(
         "Sweep, tables and settings" if rows else "Settings",
         [*tables, Pairs(_settings(found, rows, curves, experiment, domain))],

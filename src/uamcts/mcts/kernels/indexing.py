@@ -11,19 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax.lax import GatherScatterMode
 
-from uamcts.mcts.kernels.table import Entries, Table, Unsupported, row_of
+from uamcts.mcts.kernels.table import Aval, Entries, Entry, Table, Unsupported, row_of
 
 Index: TypeAlias = Any
 """A Python integer, or a vector over lanes."""
 Params: TypeAlias = dict[str, Any]
 
 
-def slice_at(params: Params, out: Any, operand: Entries | Table, *starts: Entries) -> Entries:
+def slice_at(params: Params, out: Aval, operand: Entries | Table, *starts: Entries) -> Entries:
     """`dynamic_slice`: the window never leaves the array."""
     return _window(operand, [start[()] for start in starts], params["slice_sizes"]).reshape(out.shape)
 
 
-def update_at(_: Params, out: Any, operand: Entries | Table, update: Entries | Table, *starts: Entries) -> Entries:
+def update_at(_: Params, out: Aval, operand: Entries | Table, update: Entries | Table, *starts: Entries) -> Entries:
     """`dynamic_update_slice`."""
     operand, update = (value.load() if isinstance(value, Table) else value for value in (operand, update))
     rooms = [size - width for size, width in zip(operand.shape, update.shape, strict=True)]
@@ -34,7 +34,7 @@ def update_at(_: Params, out: Any, operand: Entries | Table, update: Entries | T
     return result.reshape(out.shape)
 
 
-def gather(params: Params, out: Any, operand: Entries | Table, indices: Entries | Table) -> Entries:
+def gather(params: Params, out: Aval, operand: Entries | Table, indices: Entries | Table) -> Entries:
     """`gather`, one window for every index."""
     numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
     indices = indices.load() if isinstance(indices, Table) else indices
@@ -62,7 +62,7 @@ def gather(params: Params, out: Any, operand: Entries | Table, indices: Entries 
 def scatter(
     join: Callable[[Any, Any], Any],
     params: Params,
-    out: Any,
+    out: Aval,
     operand: Entries | Table,
     indices: Entries | Table,
     updates: Entries | Table,
@@ -119,7 +119,7 @@ def _read(operand: Entries | Table, index: Sequence[Index]) -> Any:
 def _write(
     result: Entries,
     index: Sequence[Index],
-    value: Any,
+    value: Entry,
     join: Callable[[Any, Any], Any] = lambda old, new: new,
     good: Sequence[Any] = (),
 ) -> None:
@@ -134,14 +134,14 @@ def _write(
         result[place] = _where_all([*good, *here], join(old, value), old)
 
 
-def _select(condition: Any, new: Entries, old: Entries) -> Entries:
+def _select(condition: Entry, new: Entries, old: Entries) -> Entries:
     result = np.empty(new.shape, object)
     for place in np.ndindex(new.shape):
         result[place] = jnp.where(condition, new[place], old[place])
     return result
 
 
-def _where_all(conditions: Sequence[Any], value: Any, otherwise: Any) -> Any:
+def _where_all(conditions: Sequence[Entry], value: Entry, otherwise: Entry) -> Entry:
     """`value` where all conditions hold; Python's truth values are decided at once."""
     for condition in conditions:
         if isinstance(condition, (bool, np.bool_)):
@@ -183,7 +183,7 @@ def _mode(params: Params) -> bool:
     raise Unsupported(f"a kernel cannot index with mode={params['mode']}")
 
 
-def _fill_value(params: Params, out: Any) -> Any:
+def _fill_value(params: Params, out: Aval) -> Any:
     given = params.get("fill_value")
     if given is not None:
         return np.asarray(given, out.dtype)[()]

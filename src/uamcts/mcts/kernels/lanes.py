@@ -11,7 +11,7 @@ import numpy as np
 from jax.custom_batching import custom_vmap
 
 from uamcts.mcts.kernels.scalarize import Value
-from uamcts.mcts.kernels.table import Table, fill
+from uamcts.mcts.kernels.table import DType, Ref, Table, fill
 
 BLOCK = 32
 """Lanes in one block: one warp, whose loops end as soon as its own lanes are done."""
@@ -139,7 +139,7 @@ def _launch(
     sizes = [_size(spec) for spec in program.results]
     block = number if interpret else BLOCK  # emulated, a lane that writes nothing would write what was there before
 
-    def kernel(*refs: Any) -> None:
+    def kernel(*refs: Ref) -> None:
         lane = pl.program_id(0) * block + jnp.arange(block, dtype=jnp.int32)
         here = Here(jnp.minimum(lane, number - 1), lane < number, number)
         inputs = [here.table(ref, spec, has) for ref, spec, has in zip(refs, specs, own, strict=False)]
@@ -178,7 +178,7 @@ class Here(NamedTuple):
     total: int
     """How many lanes there are in all blocks."""
 
-    def table(self, ref: Any, spec: Spec, own: bool = True, apart: bool = False) -> Table:
+    def table(self, ref: Ref, spec: Spec, own: bool = True, apart: bool = False) -> Table:
         """An array in memory; `apart`: equal places of all lanes lie side by side, instead of all places of a lane."""
         start, step = (self.lane, self.total) if apart else (self.lane * _size(spec), 1)
         return Table(ref, spec.shape, spec.dtype, start if own else 0, self.active, step)
@@ -188,6 +188,6 @@ def _size(spec: Spec) -> int:
     return int(np.prod(spec.shape, dtype=np.int64))
 
 
-def storable(dtype: Any) -> Any:
+def storable(dtype: DType) -> DType:
     """Conditions lie in memory as integers."""
     return jnp.int32 if dtype == jnp.bool_ else dtype

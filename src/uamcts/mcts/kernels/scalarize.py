@@ -20,10 +20,12 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from uamcts.mcts.kernels.indexing import gather, scatter, slice_at, update_at
 from uamcts.mcts.kernels.structure import STRUCTURE
-from uamcts.mcts.kernels.table import Entries, Table, Unsupported, broadcast, entries_of, map_entries, row_of
+from uamcts.mcts.kernels.table import Entries, Entry, Table, Unsupported, broadcast, entries_of, map_entries, row_of
 
 Value: TypeAlias = Entries | Table
 Params: TypeAlias = dict[str, Any]
+Equation: TypeAlias = Any
+"""An equation of a jaxpr, its primitive, or one of its operands: JAX has no public types for them."""
 
 LONGEST_UNROLLED = 64
 """The longest scan that is written out."""
@@ -49,7 +51,7 @@ def evaluate(jaxpr: Jaxpr, constants: Sequence[Value], arguments: Sequence[Value
     """
     values: dict[Any, Value] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
 
-    def read(atom: Any) -> Value:
+    def read(atom: Equation) -> Value:
         return entries_of(atom.val) if isinstance(atom, Literal) else values[atom]
 
     for equation in jaxpr.eqns:
@@ -58,7 +60,7 @@ def evaluate(jaxpr: Jaxpr, constants: Sequence[Value], arguments: Sequence[Value
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def _apply(equation: Any, values: list[Value]) -> list[Value]:
+def _apply(equation: Equation, values: list[Value]) -> list[Value]:
     """The results of one equation."""
     name, params = equation.primitive.name, equation.params
     if name in _ON_TABLES:
@@ -81,11 +83,11 @@ def _apply(equation: Any, values: list[Value]) -> list[Value]:
     raise Unsupported(f"a kernel cannot do {name!r}")
 
 
-def _elementwise(primitive: Any, params: Params, *arrays: Entries) -> Entries:
+def _elementwise(primitive: Equation, params: Params, *arrays: Entries) -> Entries:
     """The primitive for every entry. Entries that are the same object, as after a broadcast, are computed once."""
     done: dict[tuple[int, ...], Any] = {}
 
-    def bind(*entries: Any) -> Any:
+    def bind(*entries: Entry) -> Entry:
         key = tuple(map(id, entries))
         if key not in done and all(isinstance(entry, np.generic) for entry in entries):
             with jax.ensure_compile_time_eval():
@@ -184,7 +186,7 @@ def _cond(params: Params, values: list[Value]) -> list[Value]:
     return list(found)
 
 
-def _choose(condition: Any, new: Any, old: Any) -> Any:
+def _choose(condition: Entry, new: Entry, old: Entry) -> Entry:
     return jnp.where(condition, new, old)
 
 

@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.mcts.kernels.table import Entries, Unsupported, broadcast, entries_of, fill, map_entries, row_of
+from uamcts.mcts.kernels.table import Aval, Entries, Unsupported, broadcast, entries_of, fill, map_entries, row_of
 
 Params: TypeAlias = dict[str, Any]
 
 
-def _broadcast_in_dim(params: Params, _: Any, array: Entries, *rest: Entries) -> Entries:
+def _broadcast_in_dim(params: Params, _: Aval, array: Entries, *rest: Entries) -> Entries:
     shape, dimensions = params["shape"], params["broadcast_dimensions"]
     sizes = [1] * len(shape)
     for place, dimension in enumerate(dimensions):
@@ -25,13 +25,13 @@ def _broadcast_in_dim(params: Params, _: Any, array: Entries, *rest: Entries) ->
     return np.broadcast_to(array.reshape(sizes), shape)
 
 
-def _slice(params: Params, _: Any, array: Entries) -> Entries:
+def _slice(params: Params, _: Aval, array: Entries) -> Entries:
     strides = params["strides"] or (1,) * array.ndim
     bounds = zip(params["start_indices"], params["limit_indices"], strides, strict=True)
     return array[tuple(itertools.starmap(slice, bounds))]
 
 
-def _pad(params: Params, out: Any, array: Entries, padding: Entries) -> Entries:
+def _pad(params: Params, out: Aval, array: Entries, padding: Entries) -> Entries:
     if any(low < 0 or high < 0 for low, high, _ in params["padding_config"]):
         raise Unsupported("a kernel cannot pad by less than nothing")
     result = fill(out.shape, padding[()])
@@ -43,14 +43,14 @@ def _pad(params: Params, out: Any, array: Entries, padding: Entries) -> Entries:
     return result
 
 
-def _iota(params: Params, out: Any) -> Entries:
+def _iota(params: Params, out: Aval) -> Entries:
     sizes = [1] * len(out.shape)
     sizes[params["dimension"]] = out.shape[params["dimension"]]
     row = entries_of(np.arange(out.shape[params["dimension"]], dtype=out.dtype)).reshape(sizes)
     return np.broadcast_to(row, out.shape)
 
 
-def _split(params: Params, _: Any, array: Entries) -> list[Entries]:
+def _split(params: Params, _: Aval, array: Entries) -> list[Entries]:
     ends = np.cumsum(params["sizes"])[:-1]
     return list(np.split(array, ends, axis=params["axis"]))
 
@@ -58,7 +58,7 @@ def _split(params: Params, _: Any, array: Entries) -> list[Entries]:
 def _reduce(operation: Callable[[Any, Any], Any]) -> Callable[..., Entries]:
     """Joins the entries along some axes, from the first on."""
 
-    def rule(params: Params, out: Any, array: Entries) -> Entries:
+    def rule(params: Params, out: Aval, array: Entries) -> Entries:
         axes = params["axes"]
         kept = [axis for axis in range(array.ndim) if axis not in axes]
         rows = array.transpose(*kept, *axes).reshape(*(array.shape[axis] for axis in kept), -1)
@@ -75,7 +75,7 @@ def _reduce(operation: Callable[[Any, Any], Any]) -> Callable[..., Entries]:
 def _arg(better: Callable[[Any, Any], Any]) -> Callable[..., Entries]:
     """The index of the first of the best entries."""
 
-    def rule(params: Params, out: Any, array: Entries) -> Entries:
+    def rule(params: Params, out: Aval, array: Entries) -> Entries:
         (axis,) = params["axes"]
         rows, result = np.moveaxis(array, axis, -1), np.empty(out.shape, object)
         for place in np.ndindex(result.shape):
@@ -101,7 +101,7 @@ def _less(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _cumulate(operation: Callable[[Any, Any], Any]) -> Callable[..., Entries]:
-    def rule(params: Params, _: Any, array: Entries) -> Entries:
+    def rule(params: Params, _: Aval, array: Entries) -> Entries:
         rows = np.moveaxis(array, params["axis"], 0)
         rows = rows[::-1] if params["reverse"] else rows
         summed = [row_of(rows, 0)]
@@ -113,7 +113,7 @@ def _cumulate(operation: Callable[[Any, Any], Any]) -> Callable[..., Entries]:
     return rule
 
 
-def _dot(params: Params, out: Any, left: Entries, right: Entries) -> Entries:
+def _dot(params: Params, out: Aval, left: Entries, right: Entries) -> Entries:
     """A small product of matrices, written out."""
     (left_axes, right_axes), (left_batch, right_batch) = params["dimension_numbers"]
 

@@ -8,9 +8,19 @@ from typing import Any, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 Entries: TypeAlias = np.ndarray
 """An array of objects: each entry is a vector over lanes, or a number that is the same in all lanes."""
+
+Entry: TypeAlias = Any
+"""One of them: a vector over lanes, or a number."""
+Aval: TypeAlias = Any
+"""The shape and dtype of a value in a jaxpr."""
+Ref: TypeAlias = Any
+"""Memory in a Pallas kernel."""
+DType: TypeAlias = Any
+"""Whatever NumPy takes for a dtype."""
 
 LARGEST = 512
 """The most entries of an array that is kept in registers."""
@@ -23,11 +33,11 @@ class Unsupported(Exception):
 class Table(NamedTuple):
     """An array in memory: one for all lanes, or one for each."""
 
-    ref: Any
+    ref: Ref
     """The memory, flat."""
     shape: tuple[int, ...]
-    dtype: Any
-    start: Any
+    dtype: DType
+    start: Entry
     """Where the array of each lane begins, a vector over lanes; 0 if all lanes share it."""
     active: jax.Array
     """Which lanes there are; the others fill up the block and write nothing."""
@@ -42,14 +52,14 @@ class Table(NamedTuple):
     def size(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64))
 
-    def get(self, place: Any) -> jax.Array:
+    def get(self, place: Entry) -> jax.Array:
         """The entry with the number `place` of every lane."""
         from jax.experimental.pallas import triton
 
         index = jnp.broadcast_to(jnp.asarray(self.start + place * self.step, jnp.int32), self.lanes)
         return triton.load(self.ref.at[index]).astype(self.dtype)
 
-    def put(self, place: Any, value: Any, where: Any = True) -> None:
+    def put(self, place: Entry, value: Entry, where: Entry = True) -> None:
         """Writes the entry with the number `place` in the lanes in which `where` holds."""
         from jax.experimental.pallas import triton
 
@@ -90,7 +100,7 @@ class Table(NamedTuple):
             self.put(block * width + place, entry)
 
 
-def entries_of(value: Any) -> Entries:
+def entries_of(value: ArrayLike) -> Entries:
     """A number or a small array that is the same in all lanes."""
     if isinstance(value, jax.core.Tracer):
         if value.ndim:
@@ -105,7 +115,7 @@ def entries_of(value: Any) -> Entries:
     return result
 
 
-def fill(shape: tuple[int, ...], entry: Any) -> Entries:
+def fill(shape: tuple[int, ...], entry: Entry) -> Entries:
     """An array with the same entry everywhere."""
     result = np.empty(shape, object)
     for place in np.ndindex(shape):
@@ -118,7 +128,7 @@ def row_of(array: Entries, number: int) -> Entries:
     return array[number : number + 1].reshape(array.shape[1:])
 
 
-def broadcast(*entries: Any) -> list[Any]:
+def broadcast(*entries: Entry) -> list[Entry]:
     """Entries as vectors over the same lanes, or as numbers if all are the same in all lanes."""
     shape = np.broadcast_shapes(*(np.shape(entry) for entry in entries))
     return [entry if np.shape(entry) == shape else jnp.broadcast_to(entry, shape) for entry in entries]

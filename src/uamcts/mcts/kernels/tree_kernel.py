@@ -19,7 +19,7 @@ from uamcts.mcts.growth import Growth, Leaf
 from uamcts.mcts.kernels import lanes
 from uamcts.mcts.kernels.lanes import Arrays, Program, Spec, storable
 from uamcts.mcts.kernels.scalarize import Value
-from uamcts.mcts.kernels.table import Table, fill
+from uamcts.mcts.kernels.table import DType, Table, fill
 from uamcts.mcts.kernels.tree_lanes import (
     Function,
     PathTables,
@@ -249,7 +249,7 @@ def _constants(functions: tuple[Function, ...]) -> Arrays:
     return [constant for function in functions for constant in function.constants]
 
 
-def _scalars(*dtypes: Any) -> Any:
+def _scalars(*dtypes: DType) -> Any:
     """The types of numbers."""
     return [jax.ShapeDtypeStruct((), dtype) for dtype in dtypes]
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.mcts.kernels.scalarize import Value, any_lane, evaluate
-from uamcts.mcts.kernels.table import Entries, Table, fill
+from uamcts.mcts.kernels.table import Entries, Entry, Table, fill
 from uamcts.mcts.select import Family
 from uamcts.mcts.tree import ROOT, UNEXPANDED, VISITS
 from uamcts.types import PyTree
@@ -62,7 +62,7 @@ class Descent(NamedTuple):
     doubted: Lanes
 
 
-def descend(tree: TreeTables, places: Table, choose: Function, limit: Any, follows_doubt: bool) -> Descent:
+def descend(tree: TreeTables, places: Table, choose: Function, limit: Entry, follows_doubt: bool) -> Descent:
     """Walks down to a place without children and notes the way in `places`."""
     shape, actions = tree.children.lanes, tree.exists.shape[1]
 
@@ -87,7 +87,7 @@ def descend(tree: TreeTables, places: Table, choose: Function, limit: Any, follo
     return Descent(*jax.lax.while_loop(lambda here: any_lane(here.active), step, start))
 
 
-def write_children(tree: TreeTables, block: Any, children: Any) -> None:
+def write_children(tree: TreeTables, block: Entry, children: PyTree) -> None:
     """Writes a new block, not yet linked to a parent."""
     for name in ("exists", "terminal", "reward", "uncertainty", "bias", "keep"):
         getattr(tree, name).put_row(block, getattr(children, name))
@@ -111,7 +111,7 @@ def climb(path: PathTables, stats: Table, pieces: int, onward: Function, credit:
     """Adds a value to the nodes of a path, from the leaf up to the root."""
     shape = stats.lanes
 
-    def step(carry: Any) -> Any:
+    def step(carry: PyTree) -> PyTree:
         level, values, below = carry
         active = level >= 0
         node = jnp.where(active, path.places.get(jnp.maximum(level, 0)), 0)
