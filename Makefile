@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: demo test test-all style lint docs bench clean help
 
 help:
-	@echo "make demo      the paper in a few minutes: three games and a gridworld, with a report"
+	@echo "make demo      a simulator that is wrong, in ten seconds; then the paper in small, with a report: a few minutes"
 	@echo "make test      linter, types and tests, a few minutes"
 	@echo "make test-all  the same with the long statistical tests"
 	@echo "make docs      the documentation as a site, in site/"
@@ -29,6 +29,10 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY)
+	@echo "A street closes, and the simulator does not know it. The agent finds out where."
+	@$(BIN)/python examples/closing_street.py --quick --report --map
+	@echo
+	@echo "The paper in small: three games and a gridworld in which the model is wrong."
 	@$(BIN)/uamcts reproduce space_invaders freeway breakout two_way --quick --out results/quick
 
 style: $(READY)

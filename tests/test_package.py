@@ -31,6 +31,21 @@ def test_the_version_is_written_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.*)$", citation, re.MULTILINE).group(1) == uamcts.__version__
     assert f"## {uamcts.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version = {{{uamcts.__version__}}}" in (ROOT / "README.md").read_text()
+
+
+def test_the_paper_is_cited_the_same_everywhere():
+    citation, readme = ((ROOT / name).read_text() for name in ("CITATION.cff", "README.md"))
+    for field in ("doi", "volume", "url", "title"):
+        pattern = rf"^\s+(?:- )?{field}: \"?(.+?)\"?$"
+        found = re.search(pattern, citation[citation.index("references:") :], re.MULTILINE)
+        assert f"{field} = {{{found.group(1)}}}" in readme, field
+    assert re.search(r"start: (\d+)\n\s+end: (\d+)", citation).groups() == re.search(r"(\d+)--(\d+)", readme).groups()
+
+
+def test_the_readme_is_short():
+    """What does not fit belongs to docs/."""
+    assert (ROOT / "README.md").read_text().count("\n") <= 80
 
 
 def test_nothing_is_unpickled_or_evaluated():
