@@ -3,8 +3,8 @@
 python benchmarks/kinds_of_error.py docs/corrections.md docs/kinds_of_error.png
 """
 
+import argparse
 import re
-import sys
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -58,7 +58,10 @@ def draw(table: dict[str, tuple[str, ...]]) -> Figure:
 
 
 if __name__ == "__main__":
-    source, target = map(Path, sys.argv[1:])
-    table = read_table(source.read_text())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", type=Path, help="docs/corrections.md")
+    parser.add_argument("picture", type=Path, help="the PNG file to write")
+    given = parser.parse_args()
+    table = read_table(given.page.read_text())
     # The numbers are part of the file, so that a test notices a chart of an older table.
-    draw(table).savefig(target, dpi=130, metadata={"Software": None, "Description": str(table)})
+    draw(table).savefig(given.picture, dpi=130, metadata={"Software": None, "Description": str(table)})
