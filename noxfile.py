@@ -49,18 +49,19 @@ def newest(session: nox.Session) -> None:
     run_tests(session, *(session.posargs or CORE))
 
 
-@nox.session(python=False)
+@nox.session(python=OLDEST)
 def build(session: nox.Session) -> None:
     """Builds wheel and sdist, installs each in an empty environment, and runs README and quickstart from it."""
+    session.install("uv")
     with tempfile.TemporaryDirectory() as folder:
         dist = Path(folder) / "dist"
-        session.run("uv", "build", "--out-dir", str(dist), external=True)
-        for name in ("*.whl", "*.tar.gz"):
-            (built,) = dist.glob(name)
-            home = Path(folder) / built.suffix
-            session.run("uv", "venv", "--quiet", str(home), external=True)
+        session.run("uv", "build", "--quiet", "--out-dir", str(dist))
+        for kind, pattern in (("wheel", "*.whl"), ("sdist", "*.tar.gz")):
+            (built,) = dist.glob(pattern)
+            home = Path(folder) / kind
+            session.run("uv", "venv", "--quiet", "--python", OLDEST, str(home))
             python = next(path for path in (home / "bin" / "python", home / "Scripts" / "python.exe") if path.exists())
-            session.run("uv", "pip", "install", "--quiet", "--python", str(python), f"{built}[lab,gym]", external=True)
+            session.run("uv", "pip", "install", "--quiet", "--python", str(python), f"{built}[lab,gym]")
             session.run(str(python), "tests/installed.py", external=True, env={"PYTHONPATH": ""})
 
 
