@@ -10,13 +10,14 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Python to keep the result, every process of the tests would compile its imports again: five seconds each.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all style lint docs bench clean help
+.PHONY: demo test test-all style lint docs bench package clean help
 
 help:
-	@echo "make demo      the paper in a few minutes: three games and a gridworld, with a report"
+	@echo "make demo      a simulator that is wrong, in ten seconds; then the paper in small, with a report: a few minutes"
 	@echo "make test      linter, types and tests, a few minutes"
 	@echo "make test-all  the same with the long statistical tests"
 	@echo "make docs      the documentation as a site, in site/"
+	@echo "make package   wheel and sdist, each installed in an empty environment and tried"
 	@echo "make bench     speed beside gymnax and mctx, on one core"
 	@echo "make clean     removes the virtual environment and everything built"
 
@@ -29,6 +30,10 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY)
+	@echo "A street closes, and the simulator does not know it. The agent finds out where."
+	@$(BIN)/python examples/closing_street.py --quick --report --map
+	@echo
+	@echo "The paper in small: three games and a gridworld in which the model is wrong."
 	@$(BIN)/uamcts reproduce space_invaders freeway breakout two_way --quick --out results/quick
 
 style: $(READY)
@@ -53,5 +58,9 @@ bench: $(READY)
 	@$(PIP) --editable '.[bench]'
 	$(BIN)/uamcts bench
 
+package: $(READY)
+	@$(PIP) 'nox[uv]>=2025.2.9'
+	$(BIN)/nox --session build
+
 clean:
-	rm -rf $(VENV) results site .pytest_cache .mypy_cache .ruff_cache dist build
+	rm -rf $(VENV) results site .pytest_cache .mypy_cache .ruff_cache .nox dist build

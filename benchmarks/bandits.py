@@ -7,7 +7,6 @@ import argparse
 import json
 import multiprocessing
 import os
-import resource
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -16,6 +15,11 @@ import jax
 import numpy as np
 
 from uamcts import bandits
+
+try:
+    import resource
+except ImportError:
+    raise SystemExit("bandits.py measures memory with Python's module resource, which Windows does not have") from None
 
 
 def measure(kind: str, steps: int, runs: int, arms: int) -> dict:

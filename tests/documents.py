@@ -33,7 +33,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
-LANGUAGES = ("python", "bash", "text")
+LANGUAGES = ("python", "bash", "text", "bibtex")
 TOKEN = re.compile(
     r"^<!-- (?P<marker>hidden|long|varies)\b:?(?P<given>.*?)-->$|^```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,

@@ -19,7 +19,7 @@ from uamcts.lab.run.differences import differences, in_words
 from uamcts.lab.run.engines import make_engine
 from uamcts.lab.run.grid import default_folder, domain_options, offline_grid, online_grid, run_grid
 from uamcts.lab.run.store import Store
-from uamcts.runtime import atomic
+from uamcts.runtime import atomic, locks
 
 # Folders
 
@@ -226,6 +226,50 @@ def test_a_lock_that_is_taken_is_waited_for(tmp_path):
     store = Store(tmp_path / "out", {})
     with store.working_on("unit") as first, store.working_on("unit") as second:
         assert (first, second) == (True, False)
+
+
+class WindowsLocks:
+    """The part of `msvcrt` that locks a byte of a file, for the handles of one process."""
+
+    LK_NBLCK = 2
+
+    def __init__(self):
+        self.locked = {}
+
+    def locking(self, handle, mode, count):
+        assert (mode, count, os.lseek(handle, 0, os.SEEK_CUR)) == (self.LK_NBLCK, 1, 0)
+        if self.locked.setdefault(os.fstat(handle).st_ino, handle) != handle:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+
+def test_folders_work_without_fcntl(tmp_path, monkeypatch):
+    """As on Windows, where an open file cannot be renamed either."""
+    monkeypatch.setattr(locks, "fcntl", None)
+    monkeypatch.setattr(locks, "msvcrt", WindowsLocks())
+    opened, replace = [], os.replace
+    temporary = atomic._temporary
+    monkeypatch.setattr(atomic, "_temporary", lambda path: opened.append(temporary(path)) or opened[-1])
+
+    def rename(source, target):
+        assert all(file.closed for file, _ in opened), "an open file is renamed"
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", rename)
+    store = Store(tmp_path / "out", {"runs": 2})
+    assert opened
+    with store.working_on("unit") as first, store.working_on("unit") as second, store.working_on("other") as third:
+        assert (first, second, third) == (True, False, True)
+    atomic.write_whole(tmp_path / "table", b"whole")
+    assert (tmp_path / "table").read_bytes() == b"whole"
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_a_system_without_locks_is_told_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "fcntl", None)
+    monkeypatch.setattr(locks, "msvcrt", None)
+    store = Store(tmp_path / "out", {})
+    with pytest.raises(ValueError, match="neither fcntl nor msvcrt"), store.working_on("unit"):
+        pytest.fail("it went on without a lock")
 
 
 # Ray

@@ -31,6 +31,21 @@ def test_the_version_is_written_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.*)$", citation, re.MULTILINE).group(1) == uamcts.__version__
     assert f"## {uamcts.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version = {{{uamcts.__version__}}}" in (ROOT / "README.md").read_text()
+
+
+def test_the_paper_is_cited_the_same_everywhere():
+    citation, readme = ((ROOT / name).read_text() for name in ("CITATION.cff", "README.md"))
+    for field in ("doi", "volume", "url", "title"):
+        pattern = rf"^\s+(?:- )?{field}: \"?(.+?)\"?$"
+        found = re.search(pattern, citation[citation.index("references:") :], re.MULTILINE)
+        assert f"{field} = {{{found.group(1)}}}" in readme, field
+    assert re.search(r"start: (\d+)\n\s+end: (\d+)", citation).groups() == re.search(r"(\d+)--(\d+)", readme).groups()
+
+
+def test_the_readme_is_short():
+    """What does not fit belongs to docs/."""
+    assert (ROOT / "README.md").read_text().count("\n") <= 80
 
 
 def test_nothing_is_unpickled_or_evaluated():
@@ -38,6 +53,21 @@ def test_nothing_is_unpickled_or_evaluated():
     for path in (ROOT / "src").rglob("*.py"):
         source = path.read_text()
         assert not re.search(r"\bpickle\b|allow_pickle=True|\beval\(|\bexec\(", source), path
+
+
+POSIX_ONLY = {"curses", "fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+
+
+def test_nothing_that_windows_lacks_is_imported():
+    """`runtime/locks.py` asks for `fcntl` by name, and goes on without it."""
+    found = {}
+    for path in sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "examples").glob("*.py")]):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            found.setdefault(path.name, set()).update(name.partition(".")[0] for name in names)
+    assert "os" in found["locks.py"] | found["atomic.py"], "imports are not recognised"
+    assert not {name: imported & POSIX_ONLY for name, imported in found.items() if imported & POSIX_ONLY}
 
 
 LONG_DOCSTRINGS = {"mcts/api.py search", "mcts/many.py search_many", "reference/engine.py search"}

@@ -16,9 +16,10 @@ import uamcts
 from uamcts.mcts import backpropagate, expand, select, simulate
 from uamcts.mcts import tree as trees
 from uamcts.mcts.api import raise_flags
+from uamcts.mcts.growth import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.rules.softmax import softmax
-from uamcts.mcts.search import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION, tree_search
+from uamcts.mcts.search import tree_search
 
 PLAIN = {"selection": False, "expansion": False, "simulation": False, "backpropagation": False}
 ADAPTED = dict.fromkeys(PLAIN, True)

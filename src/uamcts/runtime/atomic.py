@@ -9,10 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-try:
-    import fcntl
-except ImportError:  # on Windows files are not locked, and temporary files of killed processes stay
-    fcntl = None  # type: ignore[assignment]
+from uamcts.runtime import locks
 
 PART = ".part"
 """The suffix of a file that is still being written: `.NAME.xxxxxxxx.part`."""
@@ -31,6 +28,8 @@ def write_whole(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
             os.chmod(name, 0o644)
+            if locks.fcntl is None:  # Windows does not rename a file that is open
+                file.close()
             os.replace(name, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
@@ -41,15 +40,15 @@ def write_whole(path: Path, content: bytes) -> None:
 def remove_leftovers(folder: Path, name: str | None = None) -> None:
     """Removes temporary files of killed processes: those for the file `name`, or all in the folder.
 
-    A writer holds a lock on its temporary file until its process ends, so a file that can be locked is abandoned. Where
-    files cannot be locked, nothing is removed.
+    A writer holds a lock on its temporary file until it is renamed, so a file that can be locked is abandoned. On
+    Windows a file is renamed after its lock has ended, so nothing is removed there.
     """
-    if fcntl is None:
+    if locks.fcntl is None:
         return
     for leftover in folder.glob(f".{'*' if name is None else glob.escape(name)}.*{PART}"):
         with contextlib.suppress(OSError), open(leftover, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            leftover.unlink()
+            if locks.try_lock(file):
+                leftover.unlink()
 
 
 def _temporary(path: Path) -> tuple[IO[bytes], str]:
@@ -57,9 +56,9 @@ def _temporary(path: Path) -> tuple[IO[bytes], str]:
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
         file = os.fdopen(handle, "wb")
-        if fcntl is not None:
+        if locks.fcntl is not None:
             with contextlib.suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_EX)
+                locks.fcntl.flock(file, locks.fcntl.LOCK_EX)
         if os.path.exists(name):  # another process may have removed it before it was locked
             return file, name
         file.close()

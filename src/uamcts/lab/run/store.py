@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -14,9 +13,7 @@ from typing import Any, Protocol
 from uamcts.lab.run.differences import differences, in_words
 from uamcts.lab.run.tables import REMEDY, Episodes, as_parquet, from_parquet
 from uamcts.runtime.atomic import remove_leftovers, write_whole
-
-TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN)
-"""Error numbers of a lock that another process holds."""
+from uamcts.runtime.locks import try_lock
 
 
 class Work(Protocol):
@@ -113,16 +110,13 @@ class Store:
         """Locks a unit and yields whether this process holds the lock. The lock ends with its process."""
         with open(self.units / f".{name}.lock", "a") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                mine = try_lock(file)
             except OSError as error:
-                if error.errno not in TAKEN:
-                    raise ValueError(
-                        f"out is {self.folder}, where files cannot be locked ({error.strerror}), so that two processes "
-                        "could spoil each other's work; give a folder on a local disk with --out"
-                    ) from None
-                yield False
-                return
-            yield True
+                raise ValueError(
+                    f"out is {self.folder}, where files cannot be locked ({error.strerror}), so that two processes "
+                    "could spoil each other's work; give a folder on a local disk with --out"
+                ) from None
+            yield mine
 
 
 def check_identity(path: Path, about: dict[str, Any], unit: Work) -> None:
