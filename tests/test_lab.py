@@ -35,7 +35,7 @@ from uamcts.lab.run.engines import make_engine
 from uamcts.lab.report import sections
 from uamcts.lab.run.grid import offline_grid, run_grid
 enumeration.BLOCK, enumeration.EPISODES = 1, 1
-reproduce.draw_typical, sections._figures = lambda *_: None, lambda *_: ()
+reproduce.draw_typical, sections._figures = lambda *_: None, lambda *_: ([], [])
 run_grid(offline_grid(["two_way"], ["combined"], [1.0, 2.0], [0.1], [4], 6), "released", 0,
          Path(sys.argv[1]), make_engine("local"), Console(quiet=True))
 print("finished", flush=True)
@@ -371,7 +371,7 @@ from uamcts.lab.run.engines import make_engine
 from uamcts.lab.report import sections
 from uamcts.lab.run.grid import offline_grid, run_grid
 enumeration.BLOCK, enumeration.EPISODES = 2, 1
-reproduce.draw_typical, sections._figures = lambda *_: None, lambda *_: ()
+reproduce.draw_typical, sections._figures = lambda *_: None, lambda *_: ([], [])
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
 killed = []
 def killer():
