@@ -22,7 +22,7 @@ class FieldExperiment(Experiment):
     """Episodes that choose a planner's setting."""
     learner_episodes: int = 500
     """Episodes of planners that learn, which search at every move."""
-    agent_episodes: int = 150
+    agent_episodes: int = 400
     """Episodes of `uamcts.Agent`, which are played one after the other."""
     agent_block: int = 25
     """How many of them are a unit."""
@@ -124,7 +124,7 @@ FIELD: dict[str, FieldFamily] = {
             RATS_stale=".079 .384 .253 .625 .758 .000", MCTS_knows=".629 .332 .342 .464 .564 .951",
             RATS_knows=".650 .605 .670 .647 .614 .750",
         ),
-        _cells("cliff", "Cliff", ADA_LEVELS, replace(LAKE, map="cliff", gamma=0.996), agent_episodes=100),
+        _cells("cliff", "Cliff", ADA_LEVELS, replace(LAKE, map="cliff", gamma=0.996)),
     ),
     "bridge": FieldFamily(
         "Bridge", f"NS-Gym's map; a goal pays 1, a hole -1. {OLD} Gamma is 0.9: the published 0.729 at p = 1 is 0.9 to "

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from uamcts.colours import PLANNERS as COLOURS
 from uamcts.field import Yardsticks, make_grid
 from uamcts.lab.analysis.forms import Entry
 from uamcts.lab.analysis.results import Summary
@@ -29,10 +30,10 @@ Cells = dict[FieldExperiment, dict[str, Entry]]
 EXACT = {"optimum": "Exact optimum", "stale": "Exact plan, old model"}
 NEARLY = "Plan, old model"
 """The lines that are computed and not measured, in worlds of a table and on cart poles."""
-GRID_COLOURS = {"agent": "#d55e00", "ada_mcts": "#0072b2", "rats": "#009e73", "mcts": "#8a8a8a",
-                "graph_told": "#cc79a7", "bamcp": "#e69f00", "wasserstein": "#56b4e9"}  # fmt: skip
-POLE_COLOURS = {"agent": "#d55e00", "mcts": "#8a8a8a", "mcts_told": "#0072b2", "graph_told": "#cc79a7",
-                "pa_mcts": "#e69f00"}  # fmt: skip
+GRID_COLOURS = {"agent": COLOURS["agent"], "ada_mcts": "#2b6fd6", "rats": "#868686", "mcts": COLOURS["corrupted"],
+                "graph_told": COLOURS["true"], "bamcp": "#b8860b", "wasserstein": "#2f95b4"}  # fmt: skip
+POLE_COLOURS = {"agent": COLOURS["agent"], "mcts": COLOURS["corrupted"], "mcts_told": "#2b6fd6",
+                "graph_told": COLOURS["true"], "pa_mcts": "#b8860b"}  # fmt: skip
 """Planners that a figure shows, and their colours; the others are in the table."""
 NOTE = (
     "Mean of the episodes and 95% interval. A planner that chooses a setting chose it for this cell, on other seeds. "
@@ -119,7 +120,8 @@ def score_chart(scores: dict[str, dict[str, float]]) -> Figure:
     axes.grid(visible=False)
     axes.imshow(values, cmap="RdYlGn", vmin=0.0, vmax=1.0, aspect="auto")
     for row, column in np.argwhere(np.isfinite(values)):
-        axes.text(column, row, f"{values[row, column]:.2f}", ha="center", va="center", fontsize=8.5, color="#111111")
+        ink = "#111111" if 0.1 < values[row, column] < 0.9 else "#fdfdfd"  # the ends of the map are dark
+        axes.text(column, row, f"{values[row, column]:.2f}", ha="center", va="center", fontsize=8.5, color=ink)
     axes.set_xticks(
         range(len(worlds)), [FIELD[world].title.replace(", ", ",\n") for world in worlds], rotation=30, ha="right"
     )
