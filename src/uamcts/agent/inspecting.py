@@ -13,6 +13,7 @@ import numpy as np
 from uamcts.agent.backend import Backend, FilePath, Plan, State
 from uamcts.agent.seen import seen_transitions
 from uamcts.arguments import short_repr, shorten
+from uamcts.types import PyTree
 
 if TYPE_CHECKING:
     from uamcts.inspector import Inspection
@@ -109,7 +110,7 @@ class Decision:
     heat: list[list[float]]
     """U over the cells: after the agent has observed, it is another one."""
 
-    def instead(self, action: Any) -> Decision:
+    def instead(self, action: PyTree) -> Decision:
         """The decision, or what was done instead of it."""
         if self.record["labels"]:
             if np.array_equal(action, self.plan.action):
