@@ -134,7 +134,7 @@ def test_predictions_that_were_compared_are_not_made_again_for_the_referee():
 def test_fits_become_rarer_the_longer_a_world_lasts(monkeypatch):
     """Nothing explains these errors. Every fit comes after a fifth of all that was seen, or after 400 transitions."""
     fits = []
-    monkeypatch.setattr(Corrector, "_fit", lambda self, experience, measure: fits.append(experience.steps))
+    monkeypatch.setattr(Corrector, "_fit", lambda self, experience, measure, urgent: fits.append(experience.steps))
     agent, rng = uamcts.Agent(Counted(), "none", corrections=("parameters",), **BUDGET), np.random.default_rng(0)
     state = 0
     for _ in range(4000):
@@ -145,3 +145,39 @@ def test_fits_become_rarer_the_longer_a_world_lasts(monkeypatch):
     late = np.array(fits[:-1]) >= 1100  # before that, fits are called for by surprises
     assert late.sum() >= 3
     assert np.all(gaps[late] >= np.maximum(400, np.array(fits[:-1])[late] // 5))
+
+
+class Sliding:
+    """A point that slides on; in the real world drag slows it down."""
+
+    num_actions = 2
+
+    def __init__(self, drag: float):
+        self._drag = drag
+
+    def step(self, state, action):
+        place, speed = state
+        speed = speed + (0.1 if action else -0.1) - self._drag * speed * abs(speed)
+        return (place + 0.1 * speed, speed), -abs(place), False
+
+
+def test_a_residual_that_is_never_exact_is_not_fitted_all_the_time(monkeypatch):
+    """Every fit makes it another one, and every other one still surprises now and then."""
+    fits, fit = [], Corrector._fit
+
+    def count(self, experience, measure, urgent):
+        fits.append(experience.steps)
+        fit(self, experience, measure, urgent)
+
+    monkeypatch.setattr(Corrector, "_fit", count)
+    agent = uamcts.Agent(Sliding(0.0), "none", corrections=("residual",), **BUDGET)
+    real, rng = Sliding(0.3), np.random.default_rng(0)
+    for _ in range(30):
+        state = tuple(rng.uniform(-2, 2, 2))
+        for _ in range(20):
+            action = int(rng.integers(2))
+            after, reward, over = real.step(state, action)
+            agent.observe(state, action, after, reward=reward, terminal=over)
+            state = after
+    assert agent.backend.corrector.in_use == "residual"
+    assert len([step for step in fits if step > 200]) <= 8, fits

@@ -65,7 +65,7 @@ class Corrector(CorrectorFiles):
         """When it may have changed, as long as nothing explains that."""
         self._unexplained, self._bearable = 0, SURPRISES
         """Transitions that the corrected model has predicted unusually badly since the last fit, and how many of them
-        call for the next one: twice as many after every fit that was of no use."""
+        call for the next one: twice as many after every such fit, until another kind of correction is in use."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
@@ -136,7 +136,7 @@ class Corrector(CorrectorFiles):
         """Fits where that is due, and decides what to use. Returns whether the corrected model is another one now."""
         if not self.active:
             return False
-        step, before = experience.steps, self._model()
+        step, before, since = experience.steps, self._model(), self.since
         self.now = step
         self._variants.pop("drift", None)
         suspected = self._suspects_change(step)
@@ -147,14 +147,14 @@ class Corrector(CorrectorFiles):
             lived = step - self.since
             wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
             self._next = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
-            self._fit(experience, measure)
+            self._fit(experience, measure, suspected or surprised)
         self._follow_drift(experience, measure, self._drift_score)
         self.in_use = self._choose()
         if self.in_use == "drift" and before[0] != "drift":
             self.drifts_since = step
         self._confirm_change(step)
         changed = bool(self._model() != before)
-        if changed:
+        if self.in_use != before[0] or self.since != since:
             self._bearable = SURPRISES
         elif fits and surprised:
             self._bearable = min(2 * self._bearable, LONGEST_WAIT)
@@ -217,8 +217,8 @@ class Corrector(CorrectorFiles):
             return "parameters"
         return best
 
-    def _fit(self, experience: Experience, measure: Measure) -> None:
-        """Fits all corrections anew."""
+    def _fit(self, experience: Experience, measure: Measure, urgent: bool) -> None:
+        """Fits all corrections anew; `urgent`: because transitions are predicted worse than usual."""
         errors = experience.simulator_errors(measure)
         rows = experience.latest(FITTED_ROWS, max(self.since, self._suspected - 1))
         wrong = errors[rows] > 0
@@ -239,7 +239,8 @@ class Corrector(CorrectorFiles):
                     vector = np.array([list(self.fit.values.values())])
                     losses = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen)))
                     exact = bool(np.mean(losses <= math.log(10 * self.floor)) > 0.9)
-        if not exact and self.planner.deterministic:
+        steady = self.in_use in ("residual", "both") and not urgent  # a drift would have made it worse by now
+        if not exact and not steady and self.planner.deterministic:
             self._propose_drift(experience, measure)
         if not exact:
             self._fit_residuals(experience)
