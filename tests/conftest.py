@@ -136,3 +136,22 @@ def without_pictures(monkeypatch):
     """Runs of the lab draw no episodes and no figures, which take longer than a tiny run; others test them."""
     monkeypatch.setattr("uamcts.lab.run.reproduce.draw_typical", lambda *_: None)
     monkeypatch.setattr("uamcts.lab.report.sections._figures", lambda *_: ([], []))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium without a window; tests that need it are skipped where there is none."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="no chromium: selenium is not installed")
+    from selenium.webdriver.chrome.service import Service
+
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not program or not driver:
+        pytest.skip("no chromium: install chromium and chromium-driver to try the page in a browser")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    running = webdriver.Chrome(options=options, service=Service(executable_path=driver))
+    yield running
+    running.quit()

@@ -1,7 +1,6 @@
 """The inspector's page in a browser: every control, keys, a phone, the dark, and nothing from outside."""
 
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -87,24 +86,6 @@ def with_second_planner(trace):
         for move in episode["moves"]:
             move["plans"].append(None)
     return trace
-
-
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="no chromium: selenium is not installed")
-    from selenium.webdriver.chrome.service import Service
-
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not program or not driver:
-        pytest.skip("no chromium: install chromium and chromium-driver to try the page in a browser")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    running = webdriver.Chrome(options=options, service=Service(executable_path=driver))
-    yield running
-    running.quit()
 
 
 @pytest.fixture(scope="module")

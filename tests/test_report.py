@@ -4,7 +4,6 @@ import copy
 import io
 import json
 import re
-import shutil
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -469,24 +468,6 @@ def test_progress_fits_80_columns_and_is_silent_about_time_before_it_can_tell():
     for text in (first, later):
         assert len(text.strip("\n").split("\n")) == 1
         assert len(text.rstrip("\n")) <= 80
-
-
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="no chromium: selenium is not installed")
-    from selenium.webdriver.chrome.service import Service
-
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not program or not driver:
-        pytest.skip("no chromium: install chromium and chromium-driver to try the page in a browser")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    running = webdriver.Chrome(options=options, service=Service(executable_path=driver))
-    yield running
-    running.quit()
 
 
 @pytest.fixture
