@@ -82,7 +82,10 @@ def follow_links(text: str, path: str, page: str) -> str:
 def read_source(app: Sphinx, page: str, source: list[str]) -> None:
     """Reads pages from outside of docs/, and rewrites the links of all pages."""
     path = ELSEWHERE.get(page, f"docs/{page}.md")
-    text = (ROOT / path).read_text() if page in ELSEWHERE else source[0]
+    text = source[0]
+    if page in ELSEWHERE:
+        app.env.note_dependency(str(ROOT / path))
+        text = (ROOT / path).read_text()
     source[0] = follow_links(text, path, page)
 
 

@@ -85,9 +85,9 @@ QUOTES = (
         r"the simulator was wrong in (\d+) of \d+ different transitions \((\d+) real steps\)",
     ),
     Quote(
-        "docs/concepts/trust.md",
+        "docs/results/appendix.md",
         r"\| c 2, penalty 0\.5 \| [\d.]+ \| ([\d.]+) \|",
-        "docs/concepts/trust.md",
+        "docs/results/appendix.md",
         r"(?m)^(0\.\d+)$",
     ),
 )

@@ -1,7 +1,7 @@
 """What the documents say is so: their programs print what is shown, their commands, names, files and links exist.
 
 `documents.py` says how a page is read; `python tests/documents.py` rewrites the outputs. Left to `make test-all` are
-the blocks marked `long`: the tables of docs/guides/examples.md and the thousand episodes in docs/concepts/trust.md.
+the blocks marked `long`: the tables of docs/guides/examples.md and the thousand episodes in docs/results/appendix.md.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def test_what_long_programs_import_exists(page):
 
 def test_the_pages_have_programs_and_outputs():
     """Else the tests above would pass on pages that are no longer read."""
-    assert {"README.md", "docs/start/quickstart.md", "docs/guides/simulators.md", "docs/concepts/learning.md"} <= {
+    assert {"README.md", "docs/start/quickstart.md", "docs/guides/simulators.md", "docs/concepts/estimators.md"} <= {
         *map(name_of, WITH_CODE)
     }
     found = [block for page in PAGES for block in blocks(page.read_text())]

@@ -88,6 +88,11 @@ def test_links_between_pages_lead_somewhere(site, pages):
     assert looked > 200
 
 
+def test_formulas_are_typeset(pages):
+    assert pages["concepts/ua_mcts.html"].formulas >= 5
+    assert pages["concepts/trust.html"].formulas >= 2
+
+
 def test_every_public_name_is_in_the_reference(pages):
     ids = set().union(*(page.ids for name, page in pages.items() if name.startswith("api/")))
     for name in uamcts.__all__:
