@@ -6,6 +6,7 @@ fonts are the reader's. Pages are Markdown that GitHub shows as well, so links a
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -53,7 +54,11 @@ html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
 copybutton_exclude = ".linenos, .gp, .go"
 
-ELSEWHERE = {"results/speed": "benchmarks/README.md", "api/changelog": "CHANGELOG.md"}
+ELSEWHERE = {
+    "start/notebook": "docs/notebook.ipynb",
+    "results/speed": "benchmarks/README.md",
+    "api/changelog": "CHANGELOG.md",
+}
 """Pages of the site that lie outside of docs/: name on the site, path in the repository."""
 PAGES = {**{path: f"docs/{page}.md" for page, path in ELSEWHERE.items()}, "README.md": "docs/index.md"}
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
@@ -86,7 +91,28 @@ def read_source(app: Sphinx, page: str, source: list[str]) -> None:
     if page in ELSEWHERE:
         app.env.note_dependency(str(ROOT / path))
         text = (ROOT / path).read_text()
+        text = read_notebook(text) if path.endswith(".ipynb") else text
     source[0] = follow_links(text, path, page)
+
+
+def read_notebook(text: str) -> str:
+    """A notebook as Markdown, with the outputs that are stored in it."""
+    blocks = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        blocks.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        printed = "".join("".join(output.get("text", "")) for output in cell.get("outputs", ()))
+        if printed:
+            blocks.append(f"```text\n{printed}\n```")
+        for data in [output.get("data", {}) for output in cell.get("outputs", ())]:
+            if "text/html" in data:
+                blocks.append(f"```{{raw}} html\n{''.join(data['text/html'])}\n```")
+            elif "image/png" in data:
+                picture = "".join(data["image/png"]).replace("\n", "")
+                blocks.append(
+                    f'```{{raw}} html\n<img src="data:image/png;base64,{picture}" alt="the figure of this cell">\n```'
+                )
+    return "\n\n".join(blocks)
 
 
 def convert_docstring(app: Sphinx, kind: str, name: str, thing: object, options: object, lines: list[str]) -> None:
