@@ -59,8 +59,7 @@ bench: $(READY)
 	$(BIN)/uamcts bench
 
 package: $(READY)
-	@$(PIP) 'nox[uv]>=2025.2.9'
-	$(BIN)/nox --session build
+	$(BIN)/python tests/build_and_install.py
 
 clean:
 	rm -rf $(VENV) results site .pytest_cache .mypy_cache .ruff_cache .nox dist build
