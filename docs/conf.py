@@ -35,6 +35,9 @@ default_role = "code"  # docstrings are Markdown: `name` is code
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_inherit_docstrings = False
 autodoc_typehints = "signature"
+autodoc_type_aliases = {
+    name: name for name in ("AnyModel", "Legal", "Policy", "Prior", "PRNGKeyArray", "State", "Value")
+}
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
@@ -127,6 +130,13 @@ def convert_docstring(app: Sphinx, kind: str, name: str, thing: object, options:
     lines[:] = "".join(parts).split("\n")
 
 
+def name_aliases(
+    app: Sphinx, kind: str, name: str, thing: object, options: object, signature: str | None, result: str | None
+) -> tuple[str | None, str | None]:
+    """Names in `autodoc_type_aliases` as they are, also in unions, where Sphinx shows the object that stands for them."""
+    return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, result))
+
+
 def visit_math(self: SphinxTranslator, node: nodes.math) -> None:
     self.body.append(convert(node.astext()))
     raise nodes.SkipNode
@@ -140,6 +150,7 @@ def visit_math_block(self: SphinxTranslator, node: nodes.math_block) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", read_source)
     app.connect("autodoc-process-docstring", convert_docstring)
+    app.connect("autodoc-process-signature", name_aliases)
     app.add_html_math_renderer("mathml", inline_renderers=(visit_math, None), block_renderers=(visit_math_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
