@@ -133,7 +133,7 @@ def convert_docstring(app: Sphinx, kind: str, name: str, thing: object, options:
 def name_aliases(
     app: Sphinx, kind: str, name: str, thing: object, options: object, signature: str | None, result: str | None
 ) -> tuple[str | None, str | None]:
-    """Names in `autodoc_type_aliases` as they are, also in unions, where Sphinx shows the object that stands for them."""
+    """Names in `autodoc_type_aliases` as they are, also in unions, where Sphinx shows a stand-in."""
     return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, result))
 
 
