@@ -6,6 +6,8 @@ fonts are the reader's. Pages are Markdown that GitHub shows as well, so links a
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
 import os
 import re
@@ -15,6 +17,7 @@ from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxTranslator
+from sphinx.util.inspect import stringify_signature
 
 import uamcts
 
@@ -65,6 +68,8 @@ ELSEWHERE = {
 """Pages of the site that lie outside of docs/: name on the site, path in the repository."""
 PAGES = {**{path: f"docs/{page}.md" for page, path in ELSEWHERE.items()}, "README.md": "docs/index.md"}
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+COLON = "\ue000"
+"""Stands for a colon that Napoleon must not see."""
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
@@ -118,23 +123,42 @@ def read_notebook(text: str) -> str:
     return "\n\n".join(blocks)
 
 
+def hide_colon(app: Sphinx, kind: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Before Napoleon, which would take what stands in front of the first colon for the type of an attribute."""
+    if kind in ("attribute", "data", "property") and lines:
+        lines[0] = lines[0].replace(":", COLON)
+
+
 def convert_docstring(app: Sphinx, kind: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Markdown to reStructuredText, as far as our docstrings need it: code blocks, and characters to escape."""
-    text = FENCE.sub(
-        lambda m: f"{m[1]}.. code-block:: {m[2]}\n\n{re.sub('^(?=.)', '   ', m[3], flags=re.M)}", "\n".join(lines)
-    )
+    """Markdown to reStructuredText, as far as our docstrings need it: code, links to pages, characters to escape."""
+    text = "\n".join(lines).replace(COLON, ":")
+    text = FENCE.sub(lambda m: f"{m[1]}.. code-block:: {m[2]}\n\n{re.sub('^(?=.)', '   ', m[3], flags=re.M)}", text)
+    text = re.sub(r"`?\bdocs/([\w/]+)\.md\b`?", r":doc:`/\1`", text)
     parts = re.split(
-        r"(`[^`]*`|\.\. code-block::.*?\n\n(?=\S|\Z)|^:.*?:|\*\*\w+\*\*)", text, flags=re.MULTILINE | re.DOTALL
+        r"((?::doc:)?`[^`]*`|\.\. code-block::.*?\n\n(?=\S|\Z)|^:.*?:|\*\*\w+\*\*)", text, flags=re.M | re.S
     )
     parts[::2] = [re.sub(r"([|*])|(?<=\w)(_)(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
     lines[:] = "".join(parts).split("\n")
 
 
-def name_aliases(
+def show_signature(
     app: Sphinx, kind: str, name: str, thing: object, options: object, signature: str | None, result: str | None
 ) -> tuple[str | None, str | None]:
-    """Names in `autodoc_type_aliases` as they are, also in unions, where Sphinx shows a stand-in."""
+    """The fields of a dataclass that has a `__new__`; names in `autodoc_type_aliases` as they are, also in unions."""
+    if dataclasses.is_dataclass(thing) and signature and "*values" in signature:
+        fields = inspect.signature(thing.__init__)
+        fields = fields.replace(
+            parameters=[one for one in fields.parameters.values() if one.name not in ("self", "unset")]
+        )
+        signature = re.sub(r" -> None$", "", stringify_signature(fields, unqualified_typehints=True))
     return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, result))
+
+
+def shorten_types(app: Sphinx, doctree: nodes.document) -> None:
+    """`Array` for the class that JAX's arrays have inside of annotations."""
+    for text in list(doctree.findall(nodes.Text)):
+        if "jaxlib._jax." in text:
+            text.parent.replace(text, nodes.Text(text.replace("jaxlib._jax.", "")))
 
 
 def visit_math(self: SphinxTranslator, node: nodes.math) -> None:
@@ -149,8 +173,10 @@ def visit_math_block(self: SphinxTranslator, node: nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", read_source)
-    app.connect("autodoc-process-docstring", convert_docstring)
-    app.connect("autodoc-process-signature", name_aliases)
+    app.connect("autodoc-process-docstring", hide_colon, priority=100)
+    app.connect("autodoc-process-docstring", convert_docstring, priority=900)
+    app.connect("autodoc-process-signature", show_signature)
+    app.connect("doctree-read", shorten_types)
     app.add_html_math_renderer("mathml", inline_renderers=(visit_math, None), block_renderers=(visit_math_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
