@@ -93,4 +93,5 @@ def refuse_unread(reader: str, given: Mapping[str, Any], remedy: str = "") -> No
 def missing_packages(purpose: str) -> str:
     """A sentence that names the packages that are not installed and how to install them."""
     missing = [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
-    return f"{purpose} needs {', '.join(missing)}: pip install {' '.join(missing)}"
+    command = f"pip install {' '.join(missing)}"
+    return f"{purpose} needs {', '.join(missing)}: {command}, or in a checkout pip install '.[lab]'"
