@@ -5,10 +5,13 @@ The command line completes words in a shell, so this module imports the validato
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import math
+import os
+import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 LARGEST_SEED = 2**32 - 1
 """JAX reads 32 bits of a seed: a larger or negative one would silently repeat the runs of another seed."""
@@ -88,6 +91,18 @@ def refuse_unread(reader: str, given: Mapping[str, Any], remedy: str = "") -> No
             raise ValueError(
                 f"{name} is {shorten(text, 60)}, which --{reader} does not read; leave --{name} out{remedy}"
             )
+
+
+def stop(stored: str = "") -> NoReturn:
+    """Ends the process after Ctrl-C, with one line and the usual status.
+
+    It does not wait for what another thread computes or compiles. Python would wait for the one and may crash while the
+    other goes on.
+    """
+    print(f"uamcts: stopped{stored}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(130)
 
 
 def missing_packages(purpose: str) -> str:
