@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import uamcts
+from uamcts.inspector.page import check_page
 
 
 class Line:
@@ -52,6 +53,12 @@ def test_an_agent_is_saved_into_a_folder_that_exists(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match=r"there is no folder .*file"):
         agent.save(tmp_path / "file" / "agent.uamcts")
+
+
+def test_a_page_in_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_planned(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
+    with pytest.raises(ValueError, match=r"html is .*plan\.html; nothing can be written into .*: give another folder"):
+        check_page(tmp_path / "plan.html", "html")
 
 
 def run(program):
