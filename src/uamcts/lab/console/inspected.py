@@ -12,7 +12,7 @@ import jax
 from uamcts.episodes.offline import LONGEST, plan_move
 from uamcts.inspector import Inspection, write_trace
 from uamcts.inspector.domain_scene import DomainScene
-from uamcts.inspector.page import check_page
+from uamcts.inspector.page import check_file, check_page
 from uamcts.inspector.recorder import Recorder, Step, planner_record, record_plan
 from uamcts.inspector.trace import Record
 
@@ -32,10 +32,10 @@ class Pages:
 
     def check(self) -> None:
         """Raises a ValueError if one of them cannot be written."""
-        for name in ("html", "trace"):
-            path = getattr(self, name)
-            if path is not None:
-                check_page(path, name)
+        if self.html is not None:
+            check_page(self.html, "html")
+        if self.trace is not None:
+            check_file(self.trace, "trace")
 
     def recorder(
         self, players: Sequence[Player], seed: int, steps: int | None, steps_left: bool
