@@ -147,7 +147,9 @@ def test_values_below_doubtful_steps_know_the_worst_return():
     def cost(state, action):
         return uamcts.Transition(state + 1, jnp.where(action == 0, -2.0, -1.0), jnp.bool_(False))
 
-    config = uamcts.SearchConfig(iterations=20, rollouts=2, depth=3, gamma=0.5, rules="trust", graph=False, tree_depth=4)
+    config = uamcts.SearchConfig(
+        iterations=20, rollouts=2, depth=3, gamma=0.5, rules="trust", graph=False, tree_depth=4
+    )
     doubt = lambda state, action: 1.0 * (action == 1)  # noqa: E731
     result = uamcts.search(jax.random.key(0), jnp.int32(0), cost, doubt, config, num_actions=2)
     assert float(result.worst) < -2.0
