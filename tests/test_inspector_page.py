@@ -206,7 +206,7 @@ def test_episodes_are_chosen(two, pages):
     assert len(choice.options) == len(episodes) > 1
     choice.select_by_index(1)
     assert two.text("#where").endswith(f"of {len(episodes[1]['moves'])}")
-    assert "acts at random" in two.text(".several")
+    assert "it moves at random" in two.text(".several")
 
 
 def test_boards_show_what_was_believed_what_came_and_the_difference(two, pages):
