@@ -113,7 +113,8 @@ def watch(
     for player in players:
         print(f"{name}, {player.title}: reward {player.reward:g} in {player.steps} steps (seed {seed})")
     if filmed:
-        film = Film(IN_WORDS.get(name, name), players[0].domain.summary, frames)
+        world = players[0].domain
+        film = Film(IN_WORDS.get(name, name), world.summary, frames, world.broken_name)
         for path, write in ((gif, write_gif), (svg, write_svg)):
             if path is not None:
                 write(path, film)
