@@ -89,6 +89,12 @@ class CompiledModel:
         """Whether next states can be shifted by a residual."""
         return self.deterministic and self._compiled.shift.possible
 
+    lists_outcomes = False
+    """The rates of outcomes are not corrected here."""
+
+    def listed(self, state: PyTree, action: Any, real: RealOutcome) -> None:
+        """Nothing: which of its outcomes has happened is not asked."""
+
     def variant(self, values: dict[str, float], residual: Residual | None) -> Prepared:
         """The simulator with other parameters and a residual."""
         if not values and residual is None:

@@ -10,7 +10,6 @@ import numpy as np
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome, Scales
-from uamcts.corrections.residual import Residual
 from uamcts.corrections.trials import Trials
 from uamcts.types import PyTree
 
@@ -36,6 +35,11 @@ class CorrectedPlanner(Protocol):
         ...
 
     @property
+    def lists_outcomes(self) -> bool:
+        """Whether the simulator lists outcomes, so that one can tell which of them has happened."""
+        ...
+
+    @property
     def judges_rewards(self) -> bool:
         """Whether the simulator says itself what a corrected next state pays."""
         ...
@@ -44,8 +48,12 @@ class CorrectedPlanner(Protocol):
         """The parameters of the simulator and their believed values."""
         ...
 
-    def variant(self, values: dict[str, float], residual: Residual | None) -> Any:
-        """The simulator with other parameters and a residual."""
+    def variant(self, values: dict[str, float], residual: Any) -> Any:
+        """The simulator with other parameters and a residual; the rates of its outcomes, if it is random."""
+        ...
+
+    def listed(self, state: PyTree, action: Any, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
+        """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
         ...
 
     def trials(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from uamcts.agent.corrected_planner import CorrectedPlanner
-from uamcts.agent.experience import Experience
+from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure
 from uamcts.corrections.drift import SHORTEST, WINDOW, Drift, fit_drift, follow_drift
+from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.trials import Fit, Trials
@@ -35,6 +37,12 @@ class Follower:
     since: int
     _suspected: int
 
+    residuals: dict[str, Any]
+    """A `Residual` each; `OutcomeRates` for a random simulator."""
+    rates: OutcomeRates = OutcomeRates({})
+    """Those of a random simulator, as they are now; searches plan with ones that are nearly as new."""
+    _variants: dict[str, Any]
+
     drift: Drift | None = None
     drifts_since: int = 0
     """The step since which the drift is in use: the model was another one at every step since then."""
@@ -51,6 +59,22 @@ class Follower:
     def known_since(self) -> int:
         """The step after which what was seen can be held against the corrected model."""
         return max(self.since, self.drifts_since) if self.in_use == "drift" else self.since
+
+    @property
+    def keeps_outcomes(self) -> bool:
+        """Whether what is in use changes nothing but the probabilities of outcomes."""
+        return not self.planner.deterministic and self.in_use == "residual"
+
+    def _count(self, row: Row, real: Any) -> None:
+        """Counts which of the listed outcomes has happened."""
+        listed = self.planner.listed(row.state, row.action, real)
+        if listed is None:
+            return
+        self.rates = self.rates.add(*listed, row.number)
+        before = self.residuals.get("residual")
+        if before is None or self.rates.differs(before):
+            self.residuals = {"residual": self.rates}
+            self._variants.pop("residual", None)
 
     def _latest_trials(self, experience: Experience, measure: Measure) -> tuple[Trials | None, np.ndarray]:
         """The latest transitions, and their steps."""
