@@ -68,6 +68,16 @@ class CorrectedPlanner(Protocol):
         """What was seen, for fits of parameters; `latest`: of random outcomes only the latest one of each row."""
         ...
 
+    def recent_trials(
+        self, seen: Sequence[tuple[PyTree, Any, RealOutcome]], experience: Experience, measure: Measure, floor: float
+    ) -> Trials | None:
+        """The same for transitions in their order, each on its own; None if the simulator lists no outcomes."""
+        ...
+
+    def expected_surprise(self, state: PyTree, action: Any, variant: Any) -> tuple[float, float]:
+        """Mean and variance of the surprise, in nats, that a variant that lists outcomes expects."""
+        ...
+
     def predict_next(self, raw: Sequence[tuple[PyTree, Any, PyTree]], variant: Any) -> tuple[np.ndarray, np.ndarray]:
         """The features of the next states and the rewards that a variant predicts."""
         ...

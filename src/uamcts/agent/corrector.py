@@ -128,7 +128,7 @@ class Corrector(CorrectorFiles):
                 )
         self.referee.add(scores, errors)
         if self.planner.lists_outcomes and "residual" in self.allowed:
-            self._count(row, real)
+            self._count(row, real, scores[self.in_use])
         self._drift_score = scores.get("drift")
         if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
             self._unexplained += 1
@@ -155,7 +155,7 @@ class Corrector(CorrectorFiles):
         if self.in_use == "drift" and before[0] != "drift":
             self.drifts_since = step
         self._confirm_change(step)
-        changed = bool(self._model() != before)
+        changed, self._renewed = bool(self._model() != before) or self._renewed, False
         if self.in_use != before[0] or self.since != since:
             self._bearable = SURPRISES
         elif fits and surprised:
@@ -218,7 +218,10 @@ class Corrector(CorrectorFiles):
         """
         best = self.referee.choose(self.candidates)
         named = (self.choice.named or not self.planner.deterministic) and self.fit is not None
-        if best == "none" and named and not self.referee.is_better("none", "parameters"):
+        if self._prefers_recent():
+            return "drift"
+        simpler = best == "none" or (best == "residual" and not self.planner.deterministic)
+        if simpler and named and not self.referee.is_better(best, "parameters"):
             return "parameters"
         return best
 

@@ -103,11 +103,34 @@ class PlainVariants:
                 for one in fact.outcomes.values()
                 for reward, times in one.each_reward()
             ]
+        return self._trials_of(seen, experience, measure, floor)
+
+    def _trials_of(
+        self, seen: Sequence[Sighting], experience: Experience, measure: Measure, floor: float
+    ) -> PlainTrials:
         if self._laboratory is None:
             self._laboratory = laboratory(self.simulator.owner)
         return PlainTrials(
             self.simulator, self._laboratory, seen, measure, experience.scales, floor, self._surprises
         )  # fmt: skip
+
+    def recent_trials(
+        self, seen: Sequence[tuple[Any, Any, RealOutcome]], experience: Experience, measure: Measure, floor: float
+    ) -> PlainTrials:
+        """The same for transitions in their order, each on its own."""
+        none = np.zeros(0)
+        sights = [Sighting(state, action, real[0], Outcome(none, *real[1:])) for state, action, real in seen]
+        return self._trials_of(sights, experience, measure, floor)
+
+    def expected_surprise(self, state: Any, action: Any, variant: Any) -> tuple[float, float]:
+        """Mean and variance of the surprise, in nats, that a variant that lists outcomes expects."""
+        chances: dict[Hashable, float] = {}
+        for chance, (after, reward, over) in predicted_outcomes(variant, state, action):
+            place = self.key(after), reward, bool(over)
+            chances[place] = chances.get(place, 0.0) + chance
+        nats = [(chance, -math.log(chance)) for chance in chances.values() if chance > 0.0]
+        mean = sum(chance * one for chance, one in nats)
+        return mean, sum(chance * (one - mean) ** 2 for chance, one in nats)
 
     @property
     def judges_rewards(self) -> bool:

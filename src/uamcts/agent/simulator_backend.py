@@ -82,10 +82,9 @@ class SimulatorBackend(Comparing):
 
     def twin(self) -> SimulatorBackend:
         """A copy that learns on its own; what both share is changed through its journal, which can undo that."""
-        twin = copy.copy(self)
-        twin.journal = Journal()
-        twin.planner, twin.experience = self.planner.twin(twin.journal), self.experience.copy()
-        twin.returns = copy.copy(self.returns)
+        twin, journal = copy.copy(self), Journal()
+        twin.journal, twin.returns = journal, copy.copy(self.returns)
+        twin.planner, twin.experience = self.planner.twin(journal), self.experience.copy()
         twin.corrector = self.corrector.copy(twin.planner)
         return twin
 
@@ -283,6 +282,7 @@ class SimulatorBackend(Comparing):
         if self.chosen is not None:
             self._fit()
         self.planner.settle()
+        self.corrector.forget_recent()
         self._previous = None
 
     def load(self, path: FilePath) -> None:

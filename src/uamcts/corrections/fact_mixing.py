@@ -31,7 +31,7 @@ class MixedFacts:
     @property
     def chance(self) -> float:
         """How often a transition comes out differently when it is seen again."""
-        return (self.contradictions + 1.0) / (self.repeats + 2.0)
+        return min((self.contradictions + 1.0) / (self.repeats + 2.0), 1.0)
 
     @property
     def noisy(self) -> bool:
@@ -57,7 +57,7 @@ class MixedFacts:
 
     @property
     def _slips(self) -> float:
-        return self.chance if self.kind == "step" else 0.0
+        return min(self.chance, 0.5) if self.kind == "step" else 0.0
 
     def _renew(self) -> None:
         """Has everything worked out anew that is planned with."""

@@ -18,18 +18,20 @@ from uamcts.corrections.mixture import DRAWS, Mixture, mix_by_share, share_possi
 
 LEVELS = (math.inf, 10.0, 2.0)
 """How many transitions the model may be worth."""
-PRIOR = (0.6, 0.3, 0.1)
+PRIOR = (0.8, 0.15, 0.05)
 """How probable each of these is at first: a model is right until something speaks against it."""
 MEMORY = 200.0
 """Transitions that a score remembers, about."""
-MOST_AHEAD, STEP = 3.0, 0.5
+OTHER = 0.5
+"""By this scores are multiplied whenever the model becomes another one."""
+MOST_AHEAD, STEP = 6.0, 0.5
 """Nats by which one level is ahead of another at most: what holds elsewhere need not hold here. They are rounded to
 such steps, so that plans do not change with every transition."""
 IMPOSSIBLE, NEW = 1e-3, 0.05
 """The probability of an outcome that the model holds impossible, if the model is right, and if it is not."""
 USUAL = 10.0
 """What a model is worth where nothing can be learned about that."""
-NEGLIGIBLE = 0.1
+NEGLIGIBLE = 0.2
 """Where facts would count less than this, the model is planned in as it is."""
 
 
@@ -118,6 +120,10 @@ class Weigher(NamedTuple):
     def weights(self) -> tuple[float, ...]:
         """The weight of each level, in nats, by what holds everywhere."""
         return tuple(STEP * round(max(score, -MOST_AHEAD) / STEP) for score in self.scores)
+
+    def for_other_model(self) -> Weigher:
+        """What the scores are worth once the model is another one."""
+        return Weigher(tuple(OTHER * score for score in self.scores))
 
     def add(self, question: Question, before: Sequence[Any], after: Sequence[Any]) -> Weigher:
         """The scores after a transition was seen once more: its counts before and after.

@@ -13,11 +13,13 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-MEMORY = 120.0
+from uamcts.arguments import whole
+
+MEMORY = 80.0
 """Transitions that rates remember, about."""
 PRIOR, SHARED = 4.0, 20.0
 """Transitions that the simulator is worth, and for the rates of an action those of all actions."""
@@ -26,7 +28,18 @@ LEAST = 0.01
 CHANGE = 0.1
 """By how many nats a rate must change before searches plan with another one."""
 
-Sums = tuple[tuple[float, ...], tuple[float, ...]]
+
+class Sums(NamedTuple):
+    """What has happened and what should have, of each kind, at a time."""
+
+    happened: tuple[float, ...]
+    listed: tuple[float, ...]
+    at: int
+
+    def later(self, now: int) -> tuple[list[float], list[float]]:
+        """Both at a later time."""
+        keep = (1.0 - 1.0 / MEMORY) ** (now - self.at)
+        return [keep * one for one in self.happened], [keep * one for one in self.listed]
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,8 @@ class OutcomeRates:
 
     sums: dict[str, Sums]
     """By the number of listed outcomes ("3"), and by this and the action ("3 0"). Replaced, never changed."""
+    now: int = 0
+    """How many transitions were added."""
 
     changes_rewards: ClassVar[bool] = False
 
@@ -45,15 +60,14 @@ class OutcomeRates:
             return self
         tilted = self.tilt(chances, action)
         found = [chance if match else 0.0 for chance, match in zip(tilted, matches, strict=True)]
-        total, keep = sum(found), 1.0 - 1.0 / MEMORY
-        sums = dict(self.sums)
+        total, now, sums = sum(found), self.now + 1, dict(self.sums)
         for key in (f"{count}", f"{count} {action}"):
-            happened, listed = sums.get(key, ((0.0,) * count,) * 2)
-            sums[key] = (
-                tuple(keep * old + new / total for old, new in zip(happened, found, strict=True)),
-                tuple(keep * old + new for old, new in zip(listed, chances, strict=True)),
-            )
-        return type(self)(sums)
+            happened, listed = sums.get(key, Sums((0.0,) * count, (0.0,) * count, now)).later(now)
+            sums[key] = Sums(
+                tuple(old + new / total for old, new in zip(happened, found, strict=True)),
+                tuple(old + new for old, new in zip(listed, chances, strict=True)), now,
+            )  # fmt: skip
+        return type(self)(sums, now)
 
     def rates(self, count: int, action: int) -> list[float]:
         """The rate of each of so many outcomes."""
@@ -61,8 +75,8 @@ class OutcomeRates:
         for key, prior in ((f"{count}", PRIOR), (f"{count} {action}", SHARED)):
             if key not in self.sums:
                 break
-            happened, listed = self.sums[key]
-            total = sum(listed)
+            happened, listed = self.sums[key].later(self.now)
+            total = sum(listed) or 1.0
             for place in range(count):
                 share = prior * max(listed[place] / total, LEAST)
                 rates[place] = (happened[place] + share * rates[place]) / (max(listed[place], LEAST * total) + share)
@@ -90,7 +104,7 @@ class OutcomeRates:
     def describe(self, names: Sequence[str] = ()) -> str:
         """The corrected probabilities of all actions, in words."""
         said = []
-        for key, (_, listed) in self.sums.items():
+        for key, (_, listed, _) in self.sums.items():
             if " " not in key:
                 believed = [one / sum(listed) for one in listed]
                 really = ", ".join(f"{one:.2g}" for one in self.tilt(believed, -1))
@@ -99,21 +113,22 @@ class OutcomeRates:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All sums, to be saved."""
-        return {"rates": np.frombuffer(json.dumps(self.sums).encode(), np.uint8)}
+        return {"rates": np.frombuffer(json.dumps([self.sums, self.now]).encode(), np.uint8)}
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray]) -> Self:
         """Restores what `arrays` returned; raises a ValueError if it does not fit."""
         if arrays.keys() != {"rates"} or arrays["rates"].dtype != np.uint8 or arrays["rates"].ndim != 1:
             raise ValueError("the rates of outcomes are missing or do not fit")
-        found, sums = json.loads(arrays["rates"].tobytes().decode()), {}
-        for key, pair in found.items():
+        (found, now), sums = json.loads(arrays["rates"].tobytes().decode()), {}
+        for key, (*pair, at) in found.items():
             count = int(key.partition(" ")[0])
             happened, listed = (tuple(float(one) for one in part) for part in pair)
-            if len(happened) != count or len(listed) != count or not all(0 <= one < 1e9 for one in happened + listed):
+            good = len(happened) == len(listed) == count and all(0 <= one < 1e9 for one in happened + listed)
+            if not good or not 0 <= whole("at", at, 0) <= whole("now", now, 0):
                 raise ValueError(f"the rates of {key} outcomes do not fit")
-            sums[key] = happened, listed
-        return cls(sums)
+            sums[key] = Sums(happened, listed, at)
+        return cls(sums, now)
 
 
 class RatedSimulator:

@@ -190,6 +190,7 @@ class PatchedModel(MixedFacts):
     def set_model(self, model: Any, drifting: bool = False) -> None:
         """Corrects another model from now on, which is of the same kind; `drifting` if it changes at every step."""
         self.model, self._planned, self.drifting = model, {}, drifting
+        self.weigher = self.weigher.for_other_model()
         if self.kind == "step" and not drifting:
             for place, fact in list(self.facts.items())[-CHECKED:]:
                 kind: Any = fact.most_frequent_kind
