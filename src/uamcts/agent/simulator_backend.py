@@ -119,13 +119,13 @@ class SimulatorBackend(Comparing):
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
-        config = self.config
+        config, timed = self.config, horizon is not None and isinstance(self.planner, CompiledPlanner)
         changed: dict[str, Any] = {"tau": self.tau} if config.reads("tau") else {}
         if config.worst is None and config.reads("worst"):
             changed["worst"] = self.returns.worst(self.experience.mean_reward)
-        if self.searching.chooses and not config.graph and self.planner.num_actions is not None:
-            needed = horizon is not None and isinstance(self.planner, CompiledPlanner)
-            changed["graph"] = needed or self.planner.state_recurrence.recurs
+        if self.planner.num_actions is not None:
+            graph = timed or self.planner.state_recurrence.recurs if self.searching.chooses else config.graph
+            changed |= self.searching.settings(graph, self.seed, self.acts, self.planner.num_actions)
         return replace(config, **changed)
 
     @property
