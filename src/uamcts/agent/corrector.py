@@ -19,7 +19,6 @@ from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import MEMORY, RANDOM_MEMORY, Referee
-from uamcts.corrections.residual import Residual
 from uamcts.corrections.trials import Fit
 
 CORRECTIONS = ("facts", "parameters", "residual")
@@ -54,7 +53,7 @@ class Corrector(CorrectorFiles):
         self.choice = Choice(given, planner.parameters(), planner.name, not planner.deterministic)
         self.referee = Referee(CANDIDATES, MEMORY if planner.deterministic else RANDOM_MEMORY)
         self.fit: Fit | None = None
-        self.residuals: dict[str, Residual] = {}  # replaced, never changed
+        self.residuals: dict[str, Any] = {}  # replaced, never changed
         """By the candidate that it belongs to."""
         self.in_use = "none"
         self.since = 0
@@ -86,7 +85,8 @@ class Corrector(CorrectorFiles):
     @property
     def active(self) -> bool:
         """Whether there is anything that could be corrected."""
-        return bool(self.choice.believed) or ("residual" in self.allowed and self.planner.can_shift)
+        shifts = self.planner.can_shift or self.planner.lists_outcomes
+        return bool(self.choice.believed) or ("residual" in self.allowed and shifts)
 
     def variant(self, name: str | None = None) -> Any:
         """The simulator with a candidate's corrections; by default those in use."""
@@ -127,6 +127,8 @@ class Corrector(CorrectorFiles):
                     row.state, row.action, real, row.real, self.variant(name), measure, scales, self.floor
                 )
         self.referee.add(scores, errors)
+        if self.planner.lists_outcomes and "residual" in self.allowed:
+            self._count(row, real, scores[self.in_use])
         self._drift_score = scores.get("drift")
         if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
             self._unexplained += 1
@@ -153,7 +155,7 @@ class Corrector(CorrectorFiles):
         if self.in_use == "drift" and before[0] != "drift":
             self.drifts_since = step
         self._confirm_change(step)
-        changed = bool(self._model() != before)
+        changed, self._renewed = bool(self._model() != before) or self._renewed, False
         if self.in_use != before[0] or self.since != since:
             self._bearable = SURPRISES
         elif fits and surprised:
@@ -210,10 +212,16 @@ class Corrector(CorrectorFiles):
         return math.log(10.0 * self.floor)
 
     def _choose(self) -> str:
-        """The referee's choice; parameters that the user has named are preferred until they turn out worse."""
+        """The referee's choice; parameters that the user has named are preferred until they turn out worse.
+
+        So are those of a random simulator: what a likelihood has gained beyond its price is no chance.
+        """
         best = self.referee.choose(self.candidates)
-        named = self.choice.named and self.fit is not None
-        if best == "none" and named and not self.referee.is_better("none", "parameters"):
+        named = (self.choice.named or not self.planner.deterministic) and self.fit is not None
+        if self._prefers_recent():
+            return "drift"
+        simpler = best == "none" or (best == "residual" and not self.planner.deterministic)
+        if simpler and named and not self.referee.is_better(best, "parameters"):
             return "parameters"
         return best
 
@@ -242,7 +250,7 @@ class Corrector(CorrectorFiles):
         steady = self.in_use in ("residual", "both") and not urgent  # a drift would have made it worse by now
         if not exact and not steady and self.planner.deterministic:
             self._propose_drift(experience, measure)
-        if not exact:
+        if not exact and self.planner.deterministic:
             self._fit_residuals(experience)
         self._variants = {}
 
@@ -284,5 +292,6 @@ class Corrector(CorrectorFiles):
             residual = self.residuals[self.in_use]
             words = residual.describe(self.feature_names)
             what = " and rewards" if residual.changes_rewards else ""
-            said.append(f"next states{what} are shifted by what was learned: {words}")
+            shifted = f"next states{what} are shifted by what was learned"
+            said.append(f"{'outcomes have other probabilities' if self.keeps_outcomes else shifted}: {words}")
         return said

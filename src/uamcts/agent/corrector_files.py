@@ -11,6 +11,7 @@ import numpy as np
 from uamcts.agent.drifting import Follower
 from uamcts.arguments import flag, real, whole
 from uamcts.corrections.drift import Drift
+from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual
@@ -26,7 +27,6 @@ class CorrectorFiles(Follower):
     choice: Choice
     referee: Referee
     fit: Fit | None
-    residuals: dict[str, Residual]
     in_use: str
     since: int
     changes: tuple[int, ...]
@@ -68,6 +68,7 @@ class CorrectorFiles(Follower):
             "bearable": self._bearable, "refused": [list(self.refused[0]), self.refused[1]],
             "drift": None if self.drift is None else list(self.drift),
             "drifting": [self.drifts_since, self.now, self._begun, self._inexact], "likely": list(self._likelihoods),
+            "rates": self.rates.arrays()["rates"].tobytes().decode(),
         }  # fmt: skip
         parts = {
             f"{name}.{part}": array for name, one in self.residuals.items() for part, array in one.arrays().items()
@@ -92,9 +93,10 @@ class CorrectorFiles(Follower):
             fit = Fit(values, ranges, tuple(map(str, fit[2])))
         drift = None if words["drift"] is None else self._parse_drift(*words["drift"])
         drifting = [whole("drifting", number, 0) for number in words["drifting"]]
+        rates = OutcomeRates.of({"rates": np.frombuffer(str(words["rates"]).encode(), np.uint8)})
         likely = tuple(real("likelihood", number) for number in words["likely"])
         residuals = {
-            name: Residual.of(
+            name: _residual_of(
                 {part.removeprefix(f"{name}."): array for part, array in arrays.items() if part.startswith(f"{name}.")}
             )
             for name in words["residuals"]
@@ -116,7 +118,7 @@ class CorrectorFiles(Follower):
         floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
         self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
-        self._likelihoods = likely
+        self._likelihoods, self.rates = likely, rates
         self.drift, (self.drifts_since, self.now, self._begun, self._inexact) = drift, drifting
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
         self.choice, self.allowed = self._full
@@ -130,3 +132,7 @@ class CorrectorFiles(Follower):
             raise ValueError("its drift is of parameters that the simulator does not have")
         here, speeds = ({name: real(name, number) for name, number in part.items()} for part in (values, rates))
         return Drift(here, speeds, whole("drift", at, 0))
+
+
+def _residual_of(arrays: dict[str, np.ndarray]) -> Residual | OutcomeRates:
+    return OutcomeRates.of(arrays) if "rates" in arrays else Residual.of(arrays)

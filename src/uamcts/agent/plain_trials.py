@@ -113,6 +113,7 @@ class PlainTrials:
         self.simulator, self.laboratory, self.seen = simulator, laboratory, seen
         self.measure, self.scales, self.floor = measure, scales, floor
         self.random, self.draws = simulator.kind != "step", simulator.kind == "sample"
+        self.times = np.array([sight.times for sight in seen], float)
 
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Nats [G, rows]: log(u + floor), or the surprise where outcomes are random."""
@@ -171,6 +172,18 @@ class PlainTrials:
         return surprise(model, sight.state, sight.action, real, self.simulator.key, self.simulator.features)
 
 
+def is_same(real: RealOutcome, key: Callable[[Any], Any]) -> Callable[[tuple[Any, float, bool]], bool]:
+    """Tells whether an outcome is what happened, as far as that is known."""
+    place = key(real.following)
+
+    def same(outcome: tuple[Any, float, bool]) -> bool:
+        after, reward, over = outcome
+        paid = real.reward is None or abs(real.reward - reward) <= 1e-6 * max(1.0, abs(reward))
+        return bool(key(after) == place and paid and (real.terminal is None or real.terminal == bool(over)))
+
+    return same
+
+
 def surprise(
     model: Any,
     state: Any,
@@ -180,13 +193,7 @@ def surprise(
     features: Callable[[Any], np.ndarray],
 ) -> float:
     """-log of the probability that a random simulator gives to what happened; of the density, for a continuum."""
-    place = key(real.following)
-
-    def same(outcome: tuple[Any, float, bool]) -> bool:
-        after, reward, over = outcome
-        paid = real.reward is None or abs(real.reward - reward) <= 1e-6 * max(1.0, abs(reward))
-        return key(after) == place and paid and (real.terminal is None or real.terminal == bool(over))
-
+    same = is_same(real, key)
     try:
         if model_kind(model) == "outcomes":
             share = sum(chance for chance, outcome in model.outcomes(state, action) if same(outcome))

@@ -5,6 +5,7 @@ An estimator is one file with a subclass of `Estimator`, and one entry in `ESTIM
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -90,8 +91,10 @@ def make_estimator(name: str, key: jax.Array, domain: Space, **options: Any) -> 
 
 
 def check_name(name: str) -> None:
-    """Refuses a name that no estimator has."""
+    """Refuses a name that no estimator has, and an estimator whose package is not installed."""
     known = (*ESTIMATORS, *GATED)
     if name not in known:
         hint = suggestion(name, known)
         raise ValueError(f"unknown estimator {name!r}; {hint}there are {', '.join(ESTIMATORS)}, and each with {GATE}")
+    if name.removesuffix(GATE) == "trees" and importlib.util.find_spec("sklearn") is None:
+        raise ImportError("the estimator `trees` needs scikit-learn: pip install scikit-learn")
