@@ -120,7 +120,15 @@ def test_a_feature_with_rounding_errors_stays_exactly_0():
 @pytest.mark.parametrize("rows", [0, 1, 7])
 def test_too_few_rows_are_none(rows):
     features, actions, differences, _ = sample(rows, actions=1)
-    assert Residual.fit(features, actions, differences + 0.3, 1) is None
+    assert Residual.fit(features, actions, differences + 0.3 + 0.1 * features, 1) is None
+
+
+def test_three_rows_that_differ_by_the_same_number_are_enough():
+    features, actions, differences, _ = sample(3, actions=1)
+    assert Residual.fit(features[:2], actions[:2], differences[:2] + 0.3, 1) is None
+    fit = Residual.fit(features, actions, differences + 0.3, 1)
+    far = features.mean(axis=0) + 10 * features.std(axis=0)
+    assert fit is not None and np.allclose(fit.difference(far, 0), 0.3)
 
 
 def test_what_holds_for_all_actions_holds_for_one_that_was_never_tried():
@@ -213,10 +221,11 @@ def test_rows_that_are_not_finite_are_left_out():
 
 def test_away_from_data_the_correction_fades_out():
     features, actions, differences, _ = sample()
-    differences[:, 2] = 0.3
+    differences[:, 2] = 0.3 + 0.1 * features[:, 1]
     residual = Residual.fit(features, actions, differences, 2)
-    sizes = [residual.difference(np.array([x, 0, 0]), 0)[2] for x in (0, 1.3, 1.8, 3, 1e9, np.inf, np.nan)]
-    assert sizes[0] == 0.3 > sizes[1] > sizes[2] > 0
+    sizes = [residual.difference(np.array([x, 0, 0]), 0)[2] for x in (0, 1.3, 1.8, 4, 1e9, np.inf, np.nan)]
+    assert sizes[0] == pytest.approx(0.3, rel=1e-3)
+    assert sizes[0] > sizes[1] > sizes[2] > 0
     assert sizes[3:] == [0, 0, 0, 0]
 
 

@@ -42,6 +42,8 @@ class Follower:
     """The transitions that were seen."""
     _begun: int = 0
     """When the drift was proposed."""
+    _patient: int = 0
+    """The step before which no drift is proposed: each that is given up makes the next one wait longer."""
     _inexact: int = 0
     """Transitions that it has predicted inexactly since it was fitted."""
     _likelihoods: tuple[float, ...] = ()
@@ -62,7 +64,7 @@ class Follower:
 
     def _propose_drift(self, experience: Experience, measure: Measure) -> None:
         """Looks for a drift that explains the latest transitions better than what is there."""
-        if not self.choice.believed:
+        if not self.choice.believed or self.now < self._patient:
             return
         trials, steps = self._latest_trials(experience, measure)
         if trials is None or trials.random or self.in_use == "drift":
@@ -72,7 +74,8 @@ class Follower:
             return
         if self.drift is None or self.drift.values.keys() != found.values.keys():
             self.referee.clear("drift")
-        self.drift, self._begun, self._inexact = found, self.now, 0
+            self._begun = self.now
+        self.drift, self._inexact = found, 0
 
     def _follow_probability(self, experience: Experience, measure: Measure) -> None:
         """Estimates a probability from the latest transitions alone: older ones count less and less."""
@@ -104,7 +107,7 @@ class Follower:
         if self.drift is None:
             return None
         if self.in_use != "drift" and self.now > self._begun + ON_TRIAL:
-            self.drift = None
+            self.drift, self._patient = None, 2 * self.now - self.since
             self.referee.clear("drift")
             return None
         self._inexact += score is not None and score > math.log(10.0 * self.floor)

@@ -6,11 +6,10 @@ nothing, a constant or a linear function, over all states or separately in the n
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 DEPTH = 3
 INNER, LEAVES = 2**DEPTH - 1, 2**DEPTH
@@ -18,9 +17,12 @@ INNER, LEAVES = 2**DEPTH - 1, 2**DEPTH
 NO_SPLIT = -1
 """In place of the feature that a node looks at: every state goes left."""
 LEAST_ROWS = 8
-"""Fewer rows of an action teach nothing, and no leaf has fewer."""
-FOLDS, BLOCKS = 4, 20
-"""Consecutive rows are held out together, because neighbours in time resemble each other."""
+"""Fewer rows of an action teach nothing but a constant that all of them share, and no leaf has fewer."""
+FEWEST_EQUAL, EQUAL_SHARE, ROUNDING = 3, 0.8, 1e-4
+"""So many rows that differ by the same number, a share of all of them, up to rounding, are no chance."""
+FOLDS, FEWER_FOLDS, MANY_ROWS, BLOCKS = 4, 2, 200, 20
+"""Consecutive rows are held out together, because neighbours in time resemble each other. Of many rows, half of them
+are enough to fit to."""
 RIDGES = (0.01, 1e-6)
 """Penalties of a squared slope in standard units, per row."""
 KINDS = 1 + len(RIDGES)
@@ -32,19 +34,20 @@ NEGLIGIBLE = 1e-3
 """Where a linear fit leaves less than this of an output of unit size, the output asks for no split."""
 CHANCE = 16
 """A split is not tried if it explains less than this / rows of every output: the best split of noise explains that."""
+PRUNED = 0.2
+"""Slopes that move an output by less than this share of its usual error, for a usual difference of an input, are 0."""
 MOST_LOSS = 5
 """In units of the usual size of an output: larger errors are outliers."""
-CREDIBLE = 3.5
-"""Standard errors by which the loss must be below that of predicting 0: there are many actions and features."""
+CREDIBLE = 2.5
+"""Standard errors by which the loss must be below that of predicting 0; the referee asks for more later on."""
 LEAST_GAIN_OF_A_CONSTANT, LEAST_GAIN = 0.01, 0.1
 """Fractions by which the loss must be below that of predicting 0 and, of other models, that of a constant too.
 
 Noisy sensors make errors depend on the state: a reading that is too high is followed by a lower one. A model that
 explains no more than that describes the sensor and not the simulator. A constant cannot fall for it.
 """
-CLEARLY = 2
+CLEARLY = 1
 """Standard errors by which a model must be better than simpler ones to be preferred."""
-TURN = 2 * math.pi
 EQUAL = 1e-3
 """Losses that differ by less than this fraction of the loss of predicting 0 count as equal."""
 
@@ -89,12 +92,16 @@ def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
         inputs: Standardised features, in the order of time.
         outputs: Differences. Those that are exactly 0 say nothing about their usual size.
     """
-    if len(inputs) < LEAST_ROWS or not outputs.any():
+    equal = equal_differences(outputs)
+    if len(inputs) < LEAST_ROWS:
+        return constant_fit(equal, outputs, 1 + inputs.shape[1]) if equal.any() else None
+    if not outputs.any():
         return None
     sizes = np.array([np.median(np.abs(output[output != 0])) if output.any() else 1.0 for output in outputs.T])
     outputs = outputs / sizes
     losses = held_out_losses(inputs, outputs)
     chosen = [choose(one) for one in np.moveaxis(losses, 2, 0)]
+    chosen = [choice or int(constant != 0) for choice, constant in zip(chosen, equal, strict=True)]
     if not any(chosen):
         return None
     held_out = np.stack([losses[:, choice, output] for output, choice in enumerate(chosen)], axis=1)
@@ -115,6 +122,39 @@ def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
                     low[leaf, output], high[leaf, output] = seen.min(), seen.max()
     return ActionFit(
         tree.feature, tree.threshold, coefficients * sizes[:, None], low * sizes, high * sizes, held_out * sizes
+    )
+
+
+def equal_differences(outputs: Matrix) -> Float[np.ndarray, " outputs"]:
+    """The number that nearly all rows of an output are equal to, if that can be no chance, else 0."""
+    middle = np.sort(outputs, axis=0)[(len(outputs) - 1) // 2]  # one that was seen
+    same = np.sum(np.abs(outputs - middle) <= ROUNDING * np.abs(middle), axis=0)
+    return np.where(same >= max(FEWEST_EQUAL, EQUAL_SHARE * len(outputs)), middle, 0)
+
+
+def is_constant(fit: ActionFit, outputs: Matrix) -> bool:
+    """Whether a fit adds the same in all states, and nearly all of these outputs are equal to that."""
+    corrected = np.any(fit.coefficients[:, :, 0] != 0, axis=0)
+    same = np.all(fit.low == fit.low[0]) and np.all(fit.low == fit.high)
+    return bool(same and np.all(equal_differences(outputs)[corrected] != 0))
+
+
+def prune(fit: ActionFit) -> Float[np.ndarray, "leaves outputs inputs"]:
+    """The slopes of a fit without those that add less than a fraction of what it leaves: every one costs time."""
+    slopes = fit.coefficients[:, :, 1:]
+    least = NEGLIGIBLE**2 * np.maximum(np.abs(fit.low), np.abs(fit.high)).max(axis=0)
+    if fit.losses is not None:
+        least = np.maximum(least, PRUNED * fit.losses.mean(axis=0))
+    return np.where(np.abs(slopes) > least[:, None], slopes, 0.0)
+
+
+def constant_fit(constants: Float[np.ndarray, " outputs"], outputs: Matrix, columns: int) -> ActionFit:
+    """A fit that adds the same everywhere."""
+    coefficients = np.zeros((LEAVES, len(constants), columns))
+    coefficients[:, :, 0] = constants
+    bounds = np.tile(constants, (LEAVES, 1))
+    return ActionFit(
+        np.zeros(INNER, int), np.full(INNER, np.inf), coefficients, bounds, bounds, np.abs(outputs - constants)
     )
 
 
@@ -149,10 +189,11 @@ def held_out_losses(inputs: Matrix, outputs: Matrix) -> Float[np.ndarray, "rows 
     a few large ones must not decide; for the same reason they are bounded.
     """
     rows = len(inputs)
-    fold = np.arange(rows) * min(BLOCKS, rows) // rows % FOLDS
+    folds = FOLDS if rows < MANY_ROWS else FEWER_FOLDS
+    fold = np.arange(rows) * min(BLOCKS, rows) // rows % folds
     losses = np.empty((rows, 1 + (DEPTH + 1) * KINDS, outputs.shape[1]))
     losses[:, 0] = np.abs(outputs)
-    for held_out in range(FOLDS):
+    for held_out in range(folds):
         test = fold == held_out
         tree = grow(inputs[~test], outputs[~test], DEPTH)
         columns = with_intercept(inputs[test])
@@ -267,33 +308,3 @@ def explained_by_lines(
 
 def with_intercept(inputs: Matrix) -> Matrix:
     return np.concatenate([np.ones((len(inputs), 1)), inputs], axis=1)
-
-
-def find_angles(differences: Matrix, before: Matrix, after: Matrix) -> Bool[np.ndarray, " columns"]:
-    """Which features are angles that jump by a whole turn at the ends of their interval.
-
-    These stay in an interval of length 2 pi and are seen to leave it at one end and to come back at the other, in the
-    real world or in the simulator; few steps are about half a turn long.
-
-    Args:
-        differences: Real - believed features of the next state.
-        before: Features of the state.
-        after: Real features of the next state.
-    """
-    if not len(before):
-        return np.zeros(before.shape[1], bool)
-    values = np.concatenate([before, after, after - differences])
-    steps = np.abs(np.concatenate([after - before, after - differences - before]))
-    # Single precision rounds pi, so an interval may be a little longer.
-    in_a_turn = np.ptp(values, axis=0) <= TURN * (1 + 1e-5)
-    jumps = (steps > 0.75 * TURN).any(axis=0)
-    halfway = ((steps > 0.25 * TURN) & (steps <= 0.75 * TURN)).mean(axis=0)
-    return np.asarray(in_a_turn & jumps & (halfway < 0.1))
-
-
-def wrap_differences(
-    differences: Matrix, before: Matrix, after: Matrix, angles: Bool[np.ndarray, " columns"] | None = None
-) -> Matrix:
-    """Differences with those of angles brought between -pi and pi; `angles` are found if not given."""
-    which = find_angles(differences, before, after) if angles is None else angles
-    return np.where(which, differences - TURN * np.round(differences / TURN), differences)
