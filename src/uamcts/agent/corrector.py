@@ -26,11 +26,9 @@ CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
 FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
-FIRST_FIT, SHORTEST_WAIT = 5, 3
-"""Transitions before the first fit, and between two fits at least."""
-GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 1.25, 1.4, 2.0
-"""The next fit comes when there are so many times as many transitions, or earlier: see `_wait`. The second is for
-parameters and drifts, which take longer to fit; the third, where none has explained anything by now."""
+FIRST_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 5, 3, 1.25, 1.4, 2.0
+"""Transitions before the first fit, and between two fits at least. The next one comes when there are so many times as
+many, or earlier: see `_wait`; then for parameters and drifts, and for those where none has explained anything yet."""
 LONGEST_WAIT, LIFETIMES = 400, 5
 """At the latest, these are fitted after so many, or a fifth of all that were seen in this world, whichever is more."""
 SURPRISES, SURPRISING = 3, 2.5
@@ -67,8 +65,7 @@ class Corrector(CorrectorFiles):
         self._suspected = 0
         """When it may have changed, as long as nothing explains that."""
         self._unexplained, self._bearable = 0, SURPRISES
-        """Transitions that were predicted unusually badly since the last fit, and how many of them call for the next
-        one: twice as many after every such fit, until another kind of correction is in use."""
+        """Transitions predicted unusually badly since the last fit, and how many call for one: twice as many each time."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
@@ -237,12 +234,11 @@ class Corrector(CorrectorFiles):
         thorough = urgent or step >= self._thorough or not self.planner.deterministic
         if thorough:
             lived = step - self.since
-            hopeless = self.fit is None and lived > BEFORE and self.planner.deterministic
-            growth = HOPELESS_GROWTH if hopeless else THOROUGH_GROWTH
+            growth = HOPELESS_GROWTH if self.fit is None and lived > BEFORE else THOROUGH_GROWTH
             wait = max(math.ceil((growth - 1.0) * lived), SHORTEST_WAIT)
             self._thorough = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
             exact = self._fit_parameters(experience, measure, rows) if self.choice.believed else False
-        steady = self.in_use in ("residual", "both") and not urgent  # a drift would have made it worse by now
+        steady = self.in_use in ("residual", "both") and not urgent  # a drift would have made it worse
         if thorough and not exact and not steady and self.planner.deterministic:
             self._propose_drift(experience, measure)
         if not exact:

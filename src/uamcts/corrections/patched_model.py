@@ -257,8 +257,7 @@ class PatchedModel:
 
         Where no fact says anything else than the model, that is the model itself, which need not look facts up.
         """
-        recurs = self.repeats > 0.005 * self.clock  # where hardly a transition does, facts need not be mixed
-        if self.kind == "step" and (self.contradictions or (self._contradicting and recurs)):
+        if self.kind == "step" and (self.contradictions or (self._contradicting and self.repeats > self.clock // 200)):
             return RandomModel(self)
         return self if self.kind != "step" or self._contradicting else self.model
 

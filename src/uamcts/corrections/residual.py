@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from uamcts.corrections.residual_actions import fit_actions
-from uamcts.corrections.residual_fit import DEPTH, FEWEST_EQUAL, INNER, LEAVES, NO_SPLIT, is_constant, prune
 from uamcts.corrections.residual_input import check_rows, find_angles, wrap_differences
+from uamcts.corrections.residual_leaves import DEPTH, FEWEST_EQUAL, INNER, LEAVES, NO_SPLIT, is_constant, prune
 from uamcts.corrections.residual_text import describe
 
 __all__ = ["NO_SPLIT", "Residual", "find_angles", "wrap_differences"]

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from uamcts.corrections.residual_border import fit_border
-from uamcts.corrections.residual_fit import ActionFit, Matrix, constant_fit, fit_action
+from uamcts.corrections.residual_fit import fit_action
+from uamcts.corrections.residual_leaves import ActionFit, Matrix, constant_fit
 
 FEWEST = 4
 """Transitions of an action from which one can tell whether the residual of all actions holds for it."""

@@ -9,16 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from uamcts.corrections.residual_fit import (
-    FEWEST_EQUAL,
-    INNER,
-    LEAVES,
-    ActionFit,
-    Matrix,
-    equal_differences,
-    fit_node,
-    with_intercept,
-)
+from uamcts.corrections.residual_fit import fit_node, with_intercept
+from uamcts.corrections.residual_leaves import FEWEST_EQUAL, INNER, LEAVES, ActionFit, Matrix, equal_differences
 
 FEWEST_WRONG, FEWEST_EXACT = 5, 8
 PURITY = 0.97

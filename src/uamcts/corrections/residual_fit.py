@@ -6,20 +6,15 @@ nothing, a constant or a linear function, over all states or separately in the n
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-DEPTH = 3
-INNER, LEAVES = 2**DEPTH - 1, 2**DEPTH
-"""Nodes that split and nodes that do not, in a complete tree: node i has the children 2 i + 1 and 2 i + 2."""
-NO_SPLIT = -1
-"""In place of the feature that a node looks at: every state goes left."""
+from uamcts.corrections.residual_leaves import DEPTH, INNER, LEAVES, ActionFit, Matrix, constant_fit, equal_differences
+
 LEAST_ROWS = 8
 """Fewer rows of an action teach nothing but a constant that all of them share, and no leaf has fewer."""
-FEWEST_EQUAL, EQUAL_SHARE, ROUNDING = 3, 0.8, 1e-4
-"""So many rows that differ by the same number, a share of all of them, up to rounding, are no chance."""
 FOLDS, FEWER_FOLDS, MANY_ROWS, BLOCKS = 4, 2, 200, 20
 """Consecutive rows are held out together, because neighbours in time resemble each other. Of many rows, half of them
 are enough to fit to."""
@@ -34,8 +29,6 @@ NEGLIGIBLE = 1e-3
 """Where a linear fit leaves less than this of an output of unit size, the output asks for no split."""
 CHANCE = 16
 """A split is not tried if it explains less than this / rows of every output: the best split of noise explains that."""
-PRUNED = 0.2
-"""Slopes that move an output by less than this share of its usual error, for a usual difference of an input, are 0."""
 MOST_LOSS = 5
 """In units of the usual size of an output: larger errors are outliers."""
 CREDIBLE = 2.5
@@ -50,8 +43,6 @@ CLEARLY = 1
 """Standard errors by which a model must be better than simpler ones to be preferred."""
 EQUAL = 1e-3
 """Losses that differ by less than this fraction of the loss of predicting 0 count as equal."""
-
-Matrix: TypeAlias = Float[np.ndarray, "rows columns"]
 
 
 class Tree(NamedTuple):
@@ -70,19 +61,6 @@ class Tree(NamedTuple):
             right = inputs[np.arange(len(inputs)), self.feature[node]] > self.threshold[node]
             node = 2 * node + 1 + right
         return node
-
-
-class ActionFit(NamedTuple):
-    """A tree and, in each leaf, what each output adds up to, in the units of the inputs and outputs given."""
-
-    feature: Int[np.ndarray, " inner"]
-    threshold: Float[np.ndarray, " inner"]
-    coefficients: Float[np.ndarray, "leaves outputs columns"]
-    low: Float[np.ndarray, "leaves outputs"]
-    """The least prediction for a row that was seen."""
-    high: Float[np.ndarray, "leaves outputs"]
-    losses: Float[np.ndarray, "rows outputs"] | None = None
-    """Absolute errors on held-out rows, bounded; None where no rows were held out."""
 
 
 def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
@@ -122,39 +100,6 @@ def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
                     low[leaf, output], high[leaf, output] = seen.min(), seen.max()
     return ActionFit(
         tree.feature, tree.threshold, coefficients * sizes[:, None], low * sizes, high * sizes, held_out * sizes
-    )
-
-
-def equal_differences(outputs: Matrix) -> Float[np.ndarray, " outputs"]:
-    """The number that nearly all rows of an output are equal to, if that can be no chance, else 0."""
-    middle = np.sort(outputs, axis=0)[(len(outputs) - 1) // 2]  # one that was seen
-    same = np.sum(np.abs(outputs - middle) <= ROUNDING * np.abs(middle), axis=0)
-    return np.where(same >= max(FEWEST_EQUAL, EQUAL_SHARE * len(outputs)), middle, 0)
-
-
-def is_constant(fit: ActionFit, outputs: Matrix) -> bool:
-    """Whether a fit adds the same in all states, and nearly all of these outputs are equal to that."""
-    corrected = np.any(fit.coefficients[:, :, 0] != 0, axis=0)
-    same = np.all(fit.low == fit.low[0]) and np.all(fit.low == fit.high)
-    return bool(same and np.all(equal_differences(outputs)[corrected] != 0))
-
-
-def prune(fit: ActionFit) -> Float[np.ndarray, "leaves outputs inputs"]:
-    """The slopes of a fit without those that add less than a fraction of what it leaves: every one costs time."""
-    slopes = fit.coefficients[:, :, 1:]
-    least = NEGLIGIBLE**2 * np.maximum(np.abs(fit.low), np.abs(fit.high)).max(axis=0)
-    if fit.losses is not None:
-        least = np.maximum(least, PRUNED * fit.losses.mean(axis=0))
-    return np.where(np.abs(slopes) > least[:, None], slopes, 0.0)
-
-
-def constant_fit(constants: Float[np.ndarray, " outputs"], outputs: Matrix, columns: int) -> ActionFit:
-    """A fit that adds the same everywhere."""
-    coefficients = np.zeros((LEAVES, len(constants), columns))
-    coefficients[:, :, 0] = constants
-    bounds = np.tile(constants, (LEAVES, 1))
-    return ActionFit(
-        np.zeros(INNER, int), np.full(INNER, np.inf), coefficients, bounds, bounds, np.abs(outputs - constants)
     )
 
 
