@@ -65,7 +65,7 @@ class Corrector(CorrectorFiles):
         self._suspected = 0
         """When it may have changed, as long as nothing explains that."""
         self._unexplained, self._bearable = 0, SURPRISES
-        """Transitions predicted unusually badly since the last fit, and how many call for one: twice as many each time."""
+        """Transitions predicted unusually badly since the last fit, and how many call for one: ever more of them."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
