@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
     from uamcts.uncertainty.schedule import Schedule
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Agent": "uamcts.agent.agent",
