@@ -231,16 +231,16 @@ class SimulatorBackend(Comparing):
             return
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
-        since, facts = self.corrector.known_since, self.planner.patched
+        since, facts, corrected = self.corrector.known_since, self.planner.patched, self.corrector.in_use != "none"
         if facts is not None and facts.changes:  # by the steps of this agent
             since = max(since, rows.steps - (facts.clock - facts.changes[-1].when) - 1)
         if self.chosen is None:
-            self.doubt = fit_doubt(rows, self.measure, since)
+            self.doubt = fit_doubt(rows, self.measure, since, corrected)
             self.uncertainty = self.doubt.doubt
         else:
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
-                self.chosen, rows, doubtful_errors(rows, self.measure, since), key, self.planner.num_actions,
+                self.chosen, rows, doubtful_errors(rows, self.measure, since, corrected), key, self.planner.num_actions,
                 self.minibatches, self.config,
             )  # fmt: skip
         if not same_arrays(before, self.uncertainty):
