@@ -52,7 +52,7 @@ test-all: style
 	XLA_FLAGS= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs site
 
 bench: $(READY)
 	@$(PIP) --editable '.[bench]'

@@ -57,7 +57,7 @@ def build(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """The site, with warnings as errors."""
     session.install("--editable", ".[lab,gym,docs]")
-    session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
+    session.run("python", "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "docs", "site")
 
 
 @nox.session(python=MONITORED)

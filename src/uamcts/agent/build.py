@@ -28,7 +28,7 @@ from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
 
 DEFAULT = SearchConfig(**TRUST, gamma=0.99)
-"""How to search in a simulator: trust search has one setting for everything (docs/trust.md)."""
+"""How to search in a simulator: trust search has one setting for everything (docs/concepts/trust.md)."""
 AT_ONCE = ("nearest",)
 """Estimators that learn instantly: after every real step, unless there is a schedule."""
 

@@ -201,7 +201,7 @@ class Recording:
         self._recorder.add(self._episode, [made.record], step)
 
     def trace(self) -> dict[str, Any]:
-        """Everything that was recorded, as a trace: see docs/inspector.md."""
+        """Everything that was recorded, as a trace: see docs/guides/inspector.md."""
         waiting = self._waiting
         self._flush()
         found = self._recorder.trace()

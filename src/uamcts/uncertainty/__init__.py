@@ -40,8 +40,8 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
 """Estimators by name: functions `(key, domain, **options)` that return an untrained estimator.
 
 All of them accept the options `capacity` (samples to make room for), `minibatches` (of a round of training) and
-`most_copies` (how often a sample may count), and ignore those that mean nothing to them. `docs/estimators.md` compares
-them and lists the options that each one has of its own.
+`most_copies` (how often a sample may count), and ignore those that mean nothing to them. `docs/concepts/estimators.md`
+compares them and lists the options that each one has of its own.
 
 Example:
     ```python
@@ -87,7 +87,7 @@ def make_estimator(name: str, key: jax.Array, domain: Space, **options: Any) -> 
         if "unexpected keyword argument" not in str(error):
             raise
         option = str(error).rsplit("argument ", 1)[-1]
-        raise TypeError(f"the estimator {name!r} has no option {option}; see docs/estimators.md") from None
+        raise TypeError(f"the estimator {name!r} has no option {option}; see docs/concepts/estimators.md") from None
 
 
 def check_name(name: str) -> None:
