@@ -54,26 +54,13 @@ class PythonSimulator:
         identity: Callable[[Any], Any] | None = None,
     ):
         owner = model if any(callable(getattr(model, name, None)) for name in KINDS) else None
-        if owner is not None and isinstance(model, type):
-            raise TypeError(f"model is the class {model.__name__}; give an object of it, such as {model.__name__}()")
-        if (owner is None and not callable(model)) or isinstance(model, type):
-            raise TypeError(
-                f"model is {short_repr(model)}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
-                "num_actions and step(state, action), outcomes(state, action) or sample(state, action, rng), or a "
-                "function step(state, action) and num_actions=..."
-            )
+        _check_kind(model, owner)
         if num_actions is None:
             num_actions = getattr(owner, "num_actions", None)
-        listed = getattr(owner, "actions", None)
-        if num_actions is None and isinstance(listed, (list, tuple)):
-            raise ValueError(
-                f"model.actions is {short_repr(listed)}; give the model num_actions = {len(listed)} and, for reports, "
-                "action_names: step takes the number of an action"
-            )
         self.continuous = num_actions is None and any(hasattr(owner, name) for name in ("action_space", "actions"))
         """Whether actions are continuous: numbers or arrays within `action_space`, or those that `actions` proposes."""
-        if num_actions is None and not self.continuous:
-            raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
+        if num_actions is None:
+            _check_continuous(owner, self.continuous)
         self.kind = "step" if owner is None else model_kind(owner)
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
         self.owner = owner
@@ -284,6 +271,30 @@ class PythonSimulator:
             return [propose(state) for _ in range(3)]
         legal = getattr(self, "legal_actions", None)
         return range(self.num_actions) if legal is None else legal(state)
+
+
+def _check_kind(model: object, owner: object | None) -> None:
+    """Refuses what is no simulator."""
+    if owner is not None and isinstance(model, type):
+        raise TypeError(f"model is the class {model.__name__}; give an object of it, such as {model.__name__}()")
+    if (owner is None and not callable(model)) or isinstance(model, type):
+        raise TypeError(
+            f"model is {short_repr(model)}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
+            "num_actions and step(state, action), outcomes(state, action) or sample(state, action, rng), or a "
+            "function step(state, action) and num_actions=..."
+        )
+
+
+def _check_continuous(owner: object | None, continuous: bool) -> None:
+    """Refuses a simulator without `num_actions` whose actions are not continuous."""
+    listed = getattr(owner, "actions", None)
+    if isinstance(listed, (list, tuple)):
+        raise ValueError(
+            f"model.actions is {short_repr(listed)}; give the model num_actions = {len(listed)} and, for reports, "
+            "action_names: step takes the number of an action"
+        )
+    if not continuous:
+        raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
 
 
 def _not_three(name: str, kind: str, outcome: Any) -> str:
