@@ -30,6 +30,7 @@ def check_continuous(owner: object | None, continuous: bool) -> None:
 
 
 def not_three(name: str, kind: str, outcome: object) -> str:
+    """What to say about a result that is not (state, reward, terminal)."""
     hint = ""
     if isinstance(outcome, tuple) and len(outcome) == 5:
         hint = " (five things is what a Gymnasium environment returns: give the environment itself)"
