@@ -106,8 +106,7 @@ def test_the_names_of_the_documents_are_in_the_help_and_in_the_table():
     for command in ("play", "run"):
         for flag in ("-h", "--help"):
             shown = runner.invoke(app, [command, flag], env={"COLUMNS": "200"}).stdout
-            known = [name for name in names.ALGORITHM_NAMES if command == "run" or name != "agent"]
-            assert all(f"`{name}`" in shown for name in known), command
+            assert all(f"`{name}`" in shown for name in names.ALGORITHM_NAMES), command
 
 
 def test_version():

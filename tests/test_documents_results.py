@@ -92,3 +92,15 @@ def test_the_chart_of_the_readme_shows_the_table():
     table = chart["read_table"]((ROOT / "docs" / "concepts" / "corrections.md").read_text())
     with Image.open(ROOT / "docs" / "kinds_of_error.png") as picture:
         assert picture.text["Description"] == str(table)
+
+
+@pytest.mark.parametrize("name", ["planners", "mandatory"])
+def test_charts_of_tables_show_them(name):
+    """`python benchmarks/table_chart.py docs/results/beyond.md "NAME offline" FILE` draws one anew."""
+    Image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install '.[lab]'")
+    chart = runpy.run_path(str(ROOT / "benchmarks" / "table_chart.py"))
+    table = chart["read_table"]((ROOT / "docs" / "results" / "beyond.md").read_text(), f"{name} offline")
+    assert len(table) >= 5
+    assert all("Trust search" in planners for planners in table.values())
+    with Image.open(ROOT / "docs" / "results" / "beyond" / "figures" / f"{name}.png") as picture:
+        assert picture.text["Description"] == str(table)

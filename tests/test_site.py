@@ -103,6 +103,13 @@ def test_every_public_name_is_in_the_reference(pages):
         assert {f"{package.__name__}.{name}" for name in public} <= ids, package
 
 
+def test_signatures_are_readable(site):
+    text = (site / "api" / "search.html").read_text()
+    assert re.search(r'class="n"><span class="pre">iterations</span>', text), "SearchConfig does not show its settings"
+    assert "jaxlib._jax" not in text
+    assert "TypeAliasForwardRef" not in text
+
+
 def test_search_works_from_disk(site, browser):
     from selenium.webdriver.support.ui import WebDriverWait
 

@@ -39,6 +39,10 @@ def play(
     tau: Annotated[float, typer.Option(help="Uncertainty factor.")] = 0.1,
     graph: options.Graph = False,
     steps_left: options.StepsLeft = False,
+    practice: Annotated[
+        int,
+        typer.Option(help="Episodes that an agent plays and learns from before the one shown.", min=0),
+    ] = 0,
     gif: Annotated[Path | None, typer.Option(help="Write a film of the episode to this file, a GIF.")] = None,
     svg: Annotated[Path | None, typer.Option(help="The same as an animated SVG.")] = None,
     html: Annotated[
@@ -60,7 +64,7 @@ def play(
         from uamcts.lab.console.play import watch
 
         settings = {"rules": rules, "tau": tau, "c": c, "graph": graph or None, "steps_left": steps_left}
-        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet, svg, Pages(html, trace))
+        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet, svg, Pages(html, trace), practice)
 
 
 @app.command()

@@ -52,6 +52,9 @@ class SearchConfig:
             to it.
         doubt_threshold: trust: a transition is doubtful if its uncertainty is above this. None: 0. An `Agent` treats a
             learned U as 0 if it does not stand out from what the estimator predicts for transitions known to be right.
+        first: the action that is tried first at a node where none was tried; the others follow in their order, and
+            after the last one those before it. None: action 0. With few iterations the first action is most of what a
+            search knows of the nodes far from the root, so an `Agent` of a simulator draws it anew for every search.
         worst: trust: V_min, the return expected beyond a doubtful transition. None: the worst return of a few random
             rollouts from the root, at most 0. An `Agent` of a simulator uses the worst return seen.
         unset: internal, for `dataclasses.replace`: the settings that were not given, with the values they got.
@@ -89,6 +92,7 @@ class SearchConfig:
     penalty: Number = 0.75
     doubt_threshold: Number | None = None
     worst: Number | None = None
+    first: Number | None = None
     unset: InitVar[Mapping[str, Any] | None] = None
     """Not a setting: left out of comparisons, hashes and the pytree. None if JAX has rebuilt the config."""
 
@@ -152,6 +156,9 @@ class SearchConfig:
         _number(self, "rho", lambda rho: 0 <= rho <= 1, "it must lie in [0, 1] (0 believes every transition)")
         _number(self, "penalty", lambda penalty: 0 <= penalty < np.inf, "it must be a finite number of at least 0")
         _number(self, "worst", lambda worst: -np.inf < worst < np.inf, "it must be a finite number")
+        _number(
+            self, "first", lambda first: first >= 0 and first == int(first), "it must be a whole number of at least 0"
+        )
         _number(self, "doubt_threshold", lambda limit: limit >= 0, "it must be at least 0 (infinity doubts nothing)")
         for name in ADAPTATION - RULES[self.rules].reads:
             _refuse_unread(self, name)
@@ -169,7 +176,7 @@ class SearchConfig:
 
         Settings that came with later versions are left out at their defaults: records from before stay valid.
         """
-        later = ("graph", "outcomes", "value_weight")
+        later = ("graph", "outcomes", "value_weight", "first")
         settings = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
         return {name: value for name, (value, usual) in settings.items() if name not in later or value != usual}
 
@@ -216,7 +223,7 @@ jax.tree_util.register_pytree_node(
 def _number(config: SearchConfig, name: str, good: Callable[[Any], bool], remedy: str) -> None:
     """Refuses a concrete value, or an array with any entry, that is not good. A traced one cannot be checked."""
     value = getattr(config, name)
-    optional = ("deletion_scale", "worst", "doubt_threshold")
+    optional = ("deletion_scale", "worst", "doubt_threshold", "first")
     if isinstance(value, jax.core.Tracer) or (value is None and name in optional):
         return
     if isinstance(value, (list, tuple)):
