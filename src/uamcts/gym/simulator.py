@@ -197,9 +197,8 @@ class Simulator:
         if seen is not None:
             return seen
         raise TypeError(
-            f"{short_repr(thing)} is not a state of {self.name}, and its observations do not determine the state; read "
-            "it from the environment, before and after each step: simulator = uamcts.gym.Simulator(env), agent = "
-            "uamcts.Agent(simulator), state = simulator.read(env)"
+            f"{short_repr(thing)} is not a state of {self.name}, and its observations do not determine the state; give "
+            "uamcts.Agent a simulator = uamcts.gym.Simulator(env), and act and observe state = simulator.read(env)"
         )
 
     def reset(self, seed: int = 0) -> Any:
