@@ -118,7 +118,9 @@ def lay_out_legend(film: Film, width: float, top: float) -> tuple[list[Shape], f
     """The legend, in as many rows as it needs, and where it ends."""
     scenes = [scene for scenes in film.frames for scene in scenes]
     seen = {name.rstrip("0123456789"): colour for scene in scenes for name, colour in scene.board.legend()}
-    entries = [(BROKEN.format(film.broken), colours.HATCH)] if any(scene.board.wrong.any() for scene in scenes[:1]) else []
+    entries = (
+        [(BROKEN.format(film.broken), colours.HATCH)] if any(scene.board.wrong.any() for scene in scenes[:1]) else []
+    )
     shapes, x, y = [], float(SPACE), top
     for name, colour in (*entries, *seen.items()):
         wide = SWATCH + 6 + text_width(name, 12) + SPACE
