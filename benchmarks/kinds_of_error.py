@@ -1,6 +1,6 @@
-"""Draws the README's bar chart: one world for each kind of error, from the table in docs/corrections.md.
+"""Draws the README's bar chart: one world for each kind of error, from the table in docs/concepts/corrections.md.
 
-python benchmarks/kinds_of_error.py docs/corrections.md docs/kinds_of_error.png
+python benchmarks/kinds_of_error.py docs/concepts/corrections.md docs/kinds_of_error.png
 """
 
 import argparse
@@ -60,7 +60,7 @@ def draw(table: dict[str, tuple[str, ...]]) -> Figure:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("page", type=Path, help="docs/corrections.md")
+    parser.add_argument("page", type=Path, help="docs/concepts/corrections.md")
     parser.add_argument("picture", type=Path, help="the PNG file to write; an SVG is written beside it")
     given = parser.parse_args()
     table = read_table(given.page.read_text())

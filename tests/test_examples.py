@@ -1,4 +1,4 @@
-"""The worked examples of docs/examples.md in a reduced form: two agents, two episodes, a few iterations."""
+"""The worked examples of docs/guides/examples.md in a reduced form: two agents, two episodes, a few iterations."""
 
 import importlib
 import runpy

@@ -203,7 +203,7 @@ class Recording:
             self._scene.mark_wrong(state)
 
     def trace(self) -> dict[str, Any]:
-        """Everything that was recorded, as a trace: see docs/inspector.md."""
+        """Everything that was recorded, as a trace: see docs/guides/inspector.md."""
         waiting = self._waiting
         self._flush()
         found = self._recorder.trace()

@@ -47,8 +47,9 @@ PlayRules = Annotated[str, typer.Option(help="`released` (authors' program) or `
 Learners = Annotated[
     list[str] | None,
     typer.Option(
-        help="online: an estimator (docs/estimators.md), true, none, a transition_... or a baseline "
-        "(docs/baselines.md), optionally followed by +memory, +penalty=WEIGHT or +bonus=WEIGHT. Repeat it for several. "
+        help="online: an estimator (docs/concepts/estimators.md), true, none, a transition_... or a baseline "
+        "(docs/results/baselines.md), optionally followed by +memory, +penalty=WEIGHT or +bonus=WEIGHT. Repeat it for "
+        "several. "
         "Default: the paper's; with trust two_part+memory."
     ),
 ]

@@ -46,7 +46,8 @@ def play(
     gif: Annotated[Path | None, typer.Option(help="Write a film of the episode to this file, a GIF.")] = None,
     svg: Annotated[Path | None, typer.Option(help="The same as an animated SVG.")] = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page that shows every plan and what came of it: see docs/inspector.md.")
+        Path | None,
+        typer.Option(help="Write a page that shows every plan and its outcome: see docs/guides/inspector.md."),
     ] = None,
     trace: Annotated[Path | None, typer.Option(help="Write the same as a trace file, for `uamcts inspect`.")] = None,
     delay: Annotated[float, typer.Option(help="Seconds to wait after each move.", min=0.0)] = 0.0,

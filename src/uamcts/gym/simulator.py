@@ -197,8 +197,9 @@ class Simulator:
         if seen is not None:
             return seen
         raise TypeError(
-            f"{thing!r} is not a state of {self.name}, and its observations do not determine the state; "
-            "give the environment itself: simulator.accept(env)"
+            f"{short_repr(thing)} is not a state of {self.name}, and its observations do not determine the state; read "
+            "it from the environment, before and after each step: simulator = uamcts.gym.Simulator(env), agent = "
+            "uamcts.Agent(simulator), state = simulator.read(env)"
         )
 
     def reset(self, seed: int = 0) -> Any:

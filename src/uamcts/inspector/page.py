@@ -96,3 +96,5 @@ def check_file(path: Path, argument: str) -> None:
         raise ValueError(f"{argument} is {path}, which is a folder; give a file")
     if not path.parent.is_dir():
         raise ValueError(f"{argument} is {path}; there is no folder {path.parent}: create it, or give another file")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{argument} is {path}; nothing can be written into {path.parent}: give another folder")

@@ -1,4 +1,4 @@
-"""The form of a trace, as checks that raise `Mismatch` and name the place. docs/inspector.md describes it in words."""
+"""The form of a trace, as checks that raise `Mismatch` and name the place. See docs/guides/inspector.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace: one file with everything that the inspector shows of an episode. docs/inspector.md describes the format.
+"""The trace: one file with everything that the inspector shows of an episode. Format: docs/guides/inspector.md.
 
 A trace is a JSON document, compressed by gzip. Reading one checks every part of it, builds nothing but lists, numbers
 and strings, and refuses whatever is damaged, too large or of another version.

@@ -107,6 +107,8 @@ def tree_search(
     masked = problem.legal is not None or problem.prior is not None
     longest = longest_path(replace(config, iterations=grown), problem.num_actions, masked)
     config, cache = fill_in(seed, state, problem, config, longest, cache)
+    if config.first is not None:
+        config = replace(config, first=config.first % problem.num_actions)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
     first = first_block(rules) + grown - config.iterations
     steps = _Iterations(seed, problem, config, horizon, longest, limit, first)

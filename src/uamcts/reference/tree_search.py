@@ -106,8 +106,12 @@ class TreeSearch:
         return outcomes[0] if len(outcomes) == 1 else max(outcomes, key=lambda one: one.probability / (one.visits + 1))
 
     def first(self, children: list[Node]) -> Node:
-        """The child to try first, in action order."""
-        return children[self.rules.plain_first_choice([child.bias for child in children])[0]]
+        """The child to try first: in action order, beginning with `config.first`."""
+        places = self.rules.plain_first_choice([child.bias for child in children])
+        first, actions = self.config.first, self.dynamics.num_actions
+        if first is None or self.dynamics.continuous:
+            return children[places[0]]
+        return children[min(places, key=lambda place: (children[place].action - first) % actions)]
 
     def best(self, node: Node) -> Node:
         """argmax of the score of x_i + c sqrt(ln N(v) / N(v_i)); ties: the first action."""
