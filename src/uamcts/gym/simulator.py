@@ -244,7 +244,7 @@ class Simulator:
 
     @functools.cached_property
     def render(self) -> Callable[[Any], Any] | None:
-        """Draws a state for `Agent.inspect`: as the environment's `render_mode` does, or a toy text's board; or None."""
+        """Draws a state for `Agent.inspect`: as its `render_mode` does, or the board of a toy text; or None."""
         return None if self.takes_over else find_picture(self._env, self._access, self.trial.steps[0].before)
 
     def observation(self, state: object) -> np.ndarray:
