@@ -243,10 +243,7 @@ class Simulator:
 
     @functools.cached_property
     def render(self) -> Callable[[Any], Any] | None:
-        """Draws a state for `Agent.inspect`: what an environment with a `render_mode` renders, or a toy text's board.
-
-        None where there is no picture.
-        """
+        """Draws a state for `Agent.inspect`: as its `render_mode` does, or the board of a toy text; or None."""
         return None if self.takes_over else find_picture(self._env, self._access, self.trial.steps[0].before)
 
     def observation(self, state: object) -> np.ndarray:
