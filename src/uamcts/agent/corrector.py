@@ -128,7 +128,7 @@ class Corrector(CorrectorFiles):
                 )
         self.referee.add(scores, errors)
         if self.planner.lists_outcomes and "residual" in self.allowed:
-            self._count(row, real, scores[self.in_use])
+            self._count(row, real, self.variant(), scores[self.in_use])
         self._drift_score = scores.get("drift")
         if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
             self._unexplained += 1
