@@ -99,7 +99,14 @@ class CompiledPlanner(CompiledModel):
         seen, outcomes = [one[0] for one in found], [one[1] for one in found]
         scales = experience.scales
         return CompiledTrials(
-            self._compiled, seen, outcomes, measure, scales, floor, np.array([one[2] for one in found], float)
+            self._compiled,
+            self._parameters,
+            seen,
+            outcomes,
+            measure,
+            scales,
+            floor,
+            np.array([one[2] for one in found], float),
         )
 
     def check(self, config: SearchConfig) -> None:
@@ -130,7 +137,7 @@ class CompiledPlanner(CompiledModel):
         """Finds out whether states recur. A compiled simulator is a pure function: there is nothing else to check."""
         if self._probed or not config.reads("doubt_threshold"):
             return
-        before, actions, after, going = jax.device_get(self._compiled.walk(state))
+        before, actions, after, going = jax.device_get(self._compiled.walk(self._believed.arrays, state))
         self._probed, counter = True, StateCounter(bytes_of(before, 0))
         for number in np.flatnonzero(going).tolist():
             counter.add(bytes_of(before, number), int(actions[number]), bytes_of(after, number))

@@ -52,7 +52,7 @@ class CorrectedPlanner(Protocol):
         """The simulator with other parameters and a residual; the rates of its outcomes, if it is random."""
         ...
 
-    def listed(self, state: PyTree, action: Any, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
+    def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
         """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
         ...
 
@@ -74,7 +74,7 @@ class CorrectedPlanner(Protocol):
         """The same for transitions in their order, each on its own; None if the simulator lists no outcomes."""
         ...
 
-    def expected_surprise(self, state: PyTree, action: Any, variant: Any) -> tuple[float, float]:
+    def expected_surprise(self, state: PyTree, action: PyTree, variant: object) -> tuple[float, float]:
         """Mean and variance of the surprise, in nats, that a variant that lists outcomes expects."""
         ...
 

@@ -42,6 +42,7 @@ class CorrectorFiles(Follower):
     _bearable: int
     _scores: tuple[float, ...]
     _next: int
+    _thorough: int
     _variants: dict[str, Any]
 
     @property
@@ -63,7 +64,8 @@ class CorrectorFiles(Follower):
         words = {
             "fit": None if self.fit is None else [self.fit.values, self.fit.ranges, list(self.fit.instead)],
             "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
-            "next": self._next, "floor": self.floor, "residuals": list(self.residuals),
+            "next": self._next, "thorough": self._thorough, "patient": self._patient, "floor": self.floor,
+            "residuals": list(self.residuals),
             "names": list(self.feature_names), "suspected": self._suspected, "unexplained": self._unexplained,
             "bearable": self._bearable, "refused": [list(self.refused[0]), self.refused[1]],
             "drift": None if self.drift is None else list(self.drift),
@@ -112,13 +114,14 @@ class CorrectorFiles(Follower):
         )
         scores = tuple(real("score", score) for score in words["scores"])
         since, wait, suspected = (whole(name, words[name], 0) for name in ("since", "next", "suspected"))
+        thorough, patient = (whole(name, words.get(name, 0), 0) for name in ("thorough", "patient"))
         unexplained, bearable = whole("unexplained", words["unexplained"], 0), whole("bearable", words["bearable"])
         names, without_residual = words["refused"]
         changes = tuple(whole("change", step, 0) for step in words["changes"])
         floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
         self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
-        self._likelihoods, self.rates = likely, rates
+        self._likelihoods, self.rates, self._thorough, self._patient = likely, rates, thorough, patient
         self.drift, (self.drifts_since, self.now, self._begun, self._inexact) = drift, drifting
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
         self.choice, self.allowed = self._full

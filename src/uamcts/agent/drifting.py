@@ -79,6 +79,8 @@ class Follower:
     """The transitions that were seen."""
     _begun: int = 0
     """When the drift was proposed."""
+    _patient: int = 0
+    """The step before which no drift is proposed: each that is given up makes the next one wait longer."""
     _inexact: int = 0
     """Transitions that it has predicted inexactly since it was fitted."""
     _likelihoods: tuple[float, ...] = ()
@@ -94,7 +96,7 @@ class Follower:
         """Whether what is in use changes nothing but the probabilities of outcomes."""
         return not self.planner.deterministic and self.in_use == "residual"
 
-    def _count(self, row: Row, real: Any, variant: Any, nats: float) -> None:
+    def _count(self, row: Row, real: RealOutcome, variant: object, nats: float) -> None:
         """Counts which of the listed outcomes has happened; it surprised the variant in use by so many nats."""
         if self.choice.believed:
             expected, variance = self.planner.expected_surprise(row.state, row.action, variant)
@@ -120,7 +122,7 @@ class Follower:
 
     def _propose_drift(self, experience: Experience, measure: Measure) -> None:
         """Looks for a drift that explains the latest transitions better than what is there."""
-        if not self.choice.believed:
+        if not self.choice.believed or self.now < self._patient:
             return
         trials, steps = self._latest_trials(experience, measure)
         if trials is None or trials.random or self.in_use == "drift":
@@ -130,7 +132,8 @@ class Follower:
             return
         if self.drift is None or self.drift.values.keys() != found.values.keys():
             self.referee.clear("drift")
-        self.drift, self._begun, self._inexact = found, self.now, 0
+            self._begun = self.now
+        self.drift, self._inexact = found, 0
 
     def forget_recent(self) -> None:
         """Forgets the latest transitions; what was fitted to them stays."""
@@ -211,7 +214,7 @@ class Follower:
         if self.drift is None:
             return None
         if self.in_use != "drift" and self.now > self._begun + ON_TRIAL:
-            self.drift = None
+            self.drift, self._patient = None, 2 * self.now - self.since
             self.referee.clear("drift")
             return None
         self._inexact += score is not None and score > math.log(10.0 * self.floor)

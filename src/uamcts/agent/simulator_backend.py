@@ -119,13 +119,13 @@ class SimulatorBackend(Comparing):
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
-        config = self.config
+        config, timed = self.config, horizon is not None and isinstance(self.planner, CompiledPlanner)
         changed: dict[str, Any] = {"tau": self.tau} if config.reads("tau") else {}
         if config.worst is None and config.reads("worst"):
             changed["worst"] = self.returns.worst(self.experience.mean_reward)
-        if self.searching.chooses and not config.graph and self.planner.num_actions is not None:
-            needed = horizon is not None and isinstance(self.planner, CompiledPlanner)
-            changed["graph"] = needed or self.planner.state_recurrence.recurs
+        if self.planner.num_actions is not None:
+            graph = timed or self.planner.state_recurrence.recurs if self.searching.chooses else config.graph
+            changed |= self.searching.settings(graph, self.seed, self.acts, self.planner.num_actions)
         return replace(config, **changed)
 
     @property
@@ -231,16 +231,16 @@ class SimulatorBackend(Comparing):
             return
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
-        since, facts = self.corrector.known_since, self.planner.patched
+        since, facts, corrected = self.corrector.known_since, self.planner.patched, self.corrector.in_use != "none"
         if facts is not None and facts.changes:  # by the steps of this agent
             since = max(since, rows.steps - (facts.clock - facts.changes[-1].when) - 1)
         if self.chosen is None:
-            self.doubt = fit_doubt(rows, self.measure, since)
+            self.doubt = fit_doubt(rows, self.measure, since, corrected)
             self.uncertainty = self.doubt.doubt
         else:
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
-                self.chosen, rows, doubtful_errors(rows, self.measure, since), key, self.planner.num_actions,
+                self.chosen, rows, doubtful_errors(rows, self.measure, since, corrected), key, self.planner.num_actions,
                 self.minibatches, self.config,
             )  # fmt: skip
         if not same_arrays(before, self.uncertainty):

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from uamcts.arguments import whole
+from uamcts.types import PyTree
 
 MEMORY = 80.0
 """Transitions that rates remember, about."""
@@ -144,7 +145,7 @@ class RatedSimulator:
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
-    def outcomes(self, state: Any, action: int) -> list[tuple[float, Any]]:
+    def outcomes(self, state: PyTree, action: int) -> list[tuple[float, Any]]:
         """All outcomes of a step."""
         found = self.simulator.outcomes(state, action)
         chances = tuple(chance for chance, _ in found)

@@ -239,7 +239,7 @@ class PatchedModel(MixedFacts):
 
         Where no fact says anything else than the model, that is the model itself, which need not look facts up.
         """
-        if self.kind == "step" and (self.contradictions or (self._contradicting and self.repeats)):
+        if self.kind == "step" and (self.contradictions or (self._contradicting and self.repeats > self.clock // 200)):
             return RandomModel(self)
         return self if self.kind != "step" or self._contradicting else self.model
 
