@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome, Scales
 from uamcts.corrections.trials import Trials
 from uamcts.types import PyTree
+
+AnyResidual: TypeAlias = Any
+"""A `Residual`, `OutcomeRates` of a random simulator, or None."""
 
 
 class CorrectedPlanner(Protocol):
@@ -48,7 +51,7 @@ class CorrectedPlanner(Protocol):
         """The parameters of the simulator and their believed values."""
         ...
 
-    def variant(self, values: dict[str, float], residual: Any) -> Any:
+    def variant(self, values: dict[str, float], residual: AnyResidual) -> Any:
         """The simulator with other parameters and a residual; the rates of its outcomes, if it is random."""
         ...
 

@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -132,12 +132,16 @@ class OutcomeRates:
         return cls(sums, now)
 
 
+ListsOutcomes: TypeAlias = Any
+"""A simulator with `outcomes`, as a planner sees it."""
+
+
 class RatedSimulator:
     """A random simulator with `outcomes` whose probabilities are corrected."""
 
     kind = "outcomes"
 
-    def __init__(self, simulator: Any, rates: OutcomeRates):
+    def __init__(self, simulator: ListsOutcomes, rates: OutcomeRates):
         self.simulator, self.applied = simulator, rates
         self.num_actions, self.name = simulator.num_actions, simulator.name
         self.identity = self.key = simulator.key
