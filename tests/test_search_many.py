@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import uamcts
+from uamcts.mcts import many
 from uamcts.types import Transition
 
 CONFIG = uamcts.SearchConfig(iterations=6, rollouts=2, depth=4)
@@ -23,12 +24,15 @@ class Line:
         return Transition(place, jnp.where(place == 9, 1.0, 0.0), place == 9)
 
 
-def test_many_searches_are_single_ones():
+@pytest.mark.parametrize("lanes", [640, 4])
+def test_many_searches_are_single_ones(monkeypatch, lanes):
+    """All at once, and two at a time with one left over."""
+    monkeypatch.setattr(many, "LANES", lanes)
     keys, states = jax.random.split(jax.random.key(0), 3), jnp.array([2, 7, 8])
-    many = uamcts.search_many(keys, states, Line(), None, CONFIG, horizon=5)
+    results = uamcts.search_many(keys, states, Line(), None, CONFIG, horizon=5)
     for place in range(3):
         single = uamcts.search(keys[place], states[place], Line(), None, CONFIG, horizon=5)
-        for ours, theirs in zip(jax.tree.leaves(many), jax.tree.leaves(single), strict=True):
+        for ours, theirs in zip(jax.tree.leaves(results), jax.tree.leaves(single), strict=True):
             np.testing.assert_allclose(ours[place], theirs, rtol=1e-6)
 
 

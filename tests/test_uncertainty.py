@@ -1,6 +1,7 @@
 """Estimators of U: formulas against numbers worked out by hand, the buffer, the schedule, and what is recalled."""
 
 import itertools
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import uamcts
 from uamcts.uncertainty import ESTIMATORS, make_estimator
 from uamcts.uncertainty.buffer import Buffer
+from uamcts.uncertainty.calibration import Calibrated
 from uamcts.uncertainty.network import (
     ActionNetwork,
     PlainNetwork,
@@ -40,6 +42,23 @@ def test_the_network_is_what_the_paper_says():
         hidden = weight @ np.concatenate([hidden, np.eye(3)[action]]) + bias
         hidden = np.tanh(hidden) if index < 2 else hidden
     np.testing.assert_allclose(network(jnp.asarray(inputs), jnp.int32(action)), hidden, rtol=1e-5)
+
+
+def test_all_actions_of_many_states_at_once():
+    """A batch of states goes through one product a layer, also behind a threshold, with the same predictions."""
+    domain = uamcts.make("space_invaders")
+    keys = jax.random.split(KEY, 64)
+    states = jax.vmap(lambda key: domain.from_features(jax.random.randint(key, (306,), 0, 2)))(keys)
+    estimator = make_estimator("network", KEY, domain)
+    assert not np.any(estimator.uncertainty().predict_states(states))  # nothing is learned yet
+    estimator = replace(estimator, regression=replace(estimator.regression, rounds=jnp.int32(1)))
+    every_action = jax.vmap(jax.vmap(estimator.predict, (None, 0)), (0, None))(states, jnp.arange(4))
+    assert jnp.min(every_action) < 0.5 < jnp.max(every_action)
+    above = replace(Calibrated.around(estimator, domain.reset(KEY)), threshold=jnp.float32(0.5)).uncertainty()
+    np.testing.assert_allclose(estimator.uncertainty().predict_states(states), every_action, rtol=1e-5)
+    np.testing.assert_allclose(
+        above.predict_states(states), jnp.where(every_action > 0.5, every_action, 0), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_sizes_are_the_papers():

@@ -28,7 +28,7 @@ from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
 
 DEFAULT = SearchConfig(**TRUST, gamma=0.99)
-"""How to search in a simulator (docs/trust.md). On trees, c and the first action are others: `Searching`."""
+"""How to search in a simulator (docs/concepts/trust.md). On trees, c and the first action are others: `Searching`."""
 AT_ONCE = ("nearest",)
 """Estimators that learn instantly: after every real step, unless there is a schedule."""
 

@@ -91,6 +91,19 @@ class CompiledModel:
         """Whether next states can be shifted by a residual."""
         return self.deterministic and self._compiled.shift.possible
 
+    lists_outcomes = False
+    """The rates of outcomes are not corrected here."""
+
+    def listed(self, state: PyTree, action: Any, real: RealOutcome) -> None:
+        """Nothing: which of its outcomes has happened is not asked."""
+
+    def recent_trials(self, *seen: Any) -> None:
+        """Nothing: transitions are not kept in their order here."""
+
+    def expected_surprise(self, state: PyTree, action: Any, variant: Any) -> tuple[float, float]:
+        """Nothing: it is not asked."""
+        return 0.0, 0.0
+
     def variant(self, values: dict[str, float], residual: Residual | None) -> Prepared:
         """The simulator with other parameters and a residual."""
         if not values and residual is None:

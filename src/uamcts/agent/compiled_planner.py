@@ -167,7 +167,7 @@ class CompiledPlanner(CompiledModel):
         if facts is None:
             return False
         self._revisited |= self._has_acted_in(state)
-        key, before, changes = self.key(following), facts.plans_with(state, action), len(facts.changes)
+        key, before, renewals = self.key(following), facts.plans_with(state, action), facts.renewals
         if not self.deterministic:
             possible = [after for chance, after in self._possible(state, action) if chance > 0]
             facts.remember(state, action, following, reward, terminal, agrees=True)
@@ -181,7 +181,7 @@ class CompiledPlanner(CompiledModel):
             old = (self.key(before[0]), *before[1:])
         facts.remember(state, action, following, reward, terminal, agrees=believed == new)
         planned = facts.plans_with(state, action)
-        if isinstance(old, Mixture) or isinstance(planned, Mixture) or len(facts.changes) != changes:
+        if isinstance(old, Mixture) or isinstance(planned, Mixture) or facts.renewals != renewals:
             return True
         return planned is not None and old != (self.key(planned[0]), *planned[1:])
 

@@ -11,7 +11,7 @@ import numpy as np
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure, Scales
 from uamcts.corrections.doubt import Doubt, DoubtTable
-from uamcts.corrections.evidence import doubtful
+from uamcts.corrections.evidence import Evidence, doubtful
 
 
 class FittedDoubt(NamedTuple):
@@ -36,24 +36,46 @@ class FittedDoubt(NamedTuple):
         return state <= self.usual[0] and total - state <= self.usual[1] + 1e-9 * total
 
 
-def fit_doubt(experience: Experience, measure: Measure, since: int) -> FittedDoubt:
-    """Balls around the transitions that are doubtful, as the world is since its last change."""
+def fit_doubt(experience: Experience, measure: Measure, since: int, corrected: bool) -> FittedDoubt:
+    """Balls around the transitions that are doubtful, as the world is since its last change.
+
+    `corrected`: whether the simulator is corrected by what was fitted.
+    """
     order = experience.latest(experience.count, since)
     if not order.size:
         return FittedDoubt(None)
     evidence = experience.evidence(measure, order)
-    usual = evidence.usual_errors
-    wrong = doubtful(evidence, experience.slips, usual)
+    usual = _usual_errors(experience, measure, order, evidence)
+    wrong = doubtful(evidence, experience.slips, usual, corrected)
     inputs, actions = (experience.column(name)[order] for name in ("inputs", "action"))
     found = Doubt.fit(inputs, actions, experience.uncertainties(measure)[order], wrong)
     return FittedDoubt(found, usual, None if found is None else found.table())
 
 
-def doubtful_errors(experience: Experience, measure: Measure, since: int) -> np.ndarray:
+def _usual_errors(
+    experience: Experience, measure: Measure, order: np.ndarray, evidence: Evidence
+) -> tuple[float, float]:
+    """What is usual for errors of the next state, and for others.
+
+    Where corrections have made most errors small, though not 0, one that is no larger than what the simulator alone
+    gets wrong usually is no reason to avoid a transition.
+    """
+    usual, alone = evidence.usual_errors, experience.simulator_errors(measure)[order]
+    of_state = np.zeros(len(order))
+    if "state" in measure.parts:
+        of_state = experience.simulator_errors(replace(measure, parts=("state",)))[order]
+    before = np.median(of_state), np.median(np.maximum(alone - of_state, 0.0))
+    first, second = (max(now, float(then)) if now > 0.0 else 0.0 for now, then in zip(usual, before, strict=True))
+    return first, second
+
+
+def doubtful_errors(experience: Experience, measure: Measure, since: int, corrected: bool) -> np.ndarray:
     """The observed U of every transition that is doubtful, 0 for the others."""
     errors, order = np.zeros(experience.count), experience.latest(experience.count, since)
     if order.size:
-        found = order[doubtful(experience.evidence(measure, order), experience.slips)]
+        evidence = experience.evidence(measure, order)
+        usual = _usual_errors(experience, measure, order, evidence)
+        found = order[doubtful(evidence, experience.slips, usual, corrected)]
         errors[found] = experience.uncertainties(measure)[found]
     return errors
 

@@ -54,6 +54,8 @@ class PythonSimulator:
         identity: Callable[[Any], Any] | None = None,
     ):
         owner = model if any(callable(getattr(model, name, None)) for name in KINDS) else None
+        if owner is not None and isinstance(model, type):
+            raise TypeError(f"model is the class {model.__name__}; give an object of it, such as {model.__name__}()")
         if (owner is None and not callable(model)) or isinstance(model, type):
             raise TypeError(
                 f"model is {short_repr(model)}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
@@ -62,6 +64,12 @@ class PythonSimulator:
             )
         if num_actions is None:
             num_actions = getattr(owner, "num_actions", None)
+        listed = getattr(owner, "actions", None)
+        if num_actions is None and isinstance(listed, (list, tuple)):
+            raise ValueError(
+                f"model.actions is {short_repr(listed)}; give the model num_actions = {len(listed)} and, for reports, "
+                "action_names: step takes the number of an action"
+            )
         self.continuous = num_actions is None and any(hasattr(owner, name) for name in ("action_space", "actions"))
         """Whether actions are continuous: numbers or arrays within `action_space`, or those that `actions` proposes."""
         if num_actions is None and not self.continuous:
@@ -193,8 +201,11 @@ class PythonSimulator:
         except Exception as error:
             raise SimulatorError(
                 f"{self.name}: {self.kind} raised {type(error).__name__}: {error} (state {short_repr(state)}, action "
-                f"{action}); it must answer for every state it has led to and every action"
+                f"{action}); it must answer for every state it has led to and every action{self._numbers()}"
             ) from error
+
+    def _numbers(self) -> str:
+        return "" if self.continuous else f", a number from 0 to {self.num_actions - 1}"
 
     def _three(self, outcome: Any) -> Outcome:
         if type(outcome) is not tuple or len(outcome) != 3:

@@ -103,13 +103,31 @@ def mix(
     be random although the model is not (`chance`), an outcome that the model holds impossible is no proof against it.
     """
     total = sum(count.times for count in counts)
+    k = weight * (1.0 if chance else share_possible(believed, counts, key, kind))
+    return mix_by_share(believed, counts, key, kind, k / (k + total))
+
+
+def share_possible(
+    believed: Sequence[tuple[float, Outcome]], counts: Sequence[Any], key: Callable[[Any], Hashable], kind: str
+) -> float:
+    """The share of what was seen that a model holds possible."""
     known = {(key(state), bool(over)) for probability, (state, _, over) in believed if probability > 0.0}
-    possible = [(key(count.following), count.terminal) in known for count in counts]
-    if chance or (kind == "sample" and len(known) == len(believed)):
-        possible = [True] * len(counts)  # no two draws are equal: that a state was not drawn means nothing
-    k = weight * sum(count.times for count, can in zip(counts, possible, strict=True) if can) / total
+    if kind == "sample" and len(known) == len(believed):
+        return 1.0  # no two draws are equal: that a state was not drawn means nothing
+    possible = sum(count.times for count in counts if (key(count.following), count.terminal) in known)
+    return float(possible / sum(count.times for count in counts))
+
+
+def mix_by_share(
+    believed: Sequence[tuple[float, Outcome]],
+    counts: Sequence[Any],
+    key: Callable[[Any], Hashable],
+    kind: str,
+    share: float,
+) -> Mixture:
+    """Mixes what a model predicts, with this share, and what was seen."""
+    total = sum(count.times for count in counts)
     seen = [(count.times / total, (count.following, count.reward, count.terminal)) for count in counts]
-    share = k / (k + total)
     return Mixture(share, _merge([(share, believed), (1.0 - share, seen)], key) if kind == "outcomes" else [], seen)
 
 

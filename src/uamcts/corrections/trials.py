@@ -25,6 +25,11 @@ class Trials(Protocol):
     """By how much of its size a parameter is changed to see what that changes."""
 
     @property
+    def times(self) -> np.ndarray:
+        """How often each was seen; the losses of random outcomes count as often."""
+        ...
+
+    @property
     def seen(self) -> Sized:
         """The transitions."""
         ...

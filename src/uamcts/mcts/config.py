@@ -28,11 +28,12 @@ class SearchConfig:
         rollouts: random rollouts per iteration; the paper's N_S.
         depth: the most steps of a rollout; the paper's D_S.
         rules: the rule set. "released" does what the authors' program does, "pseudocode" what the paper prints
-            (docs/rules.md); "trust" is our own (docs/trust.md). None: "released", or "trust" with `graph`.
+            (docs/results/rules.md); "trust" is our own (docs/concepts/trust.md). None: "released", or "trust" with
+            `graph`.
         tree_depth: the longest path in the tree: a node at its end is rolled out but not expanded. It has no effect
             with fewer than 256 iterations.
         graph: let equal states share one node, and back up values by the Bellman equation instead of averaging
-            (docs/graph.md).
+            (docs/concepts/graph.md).
         outcomes: the most outcomes per action that are drawn from a model that can only `sample`.
         c: how much to explore. None: the rule set's own default, 4 for trust and sqrt 2 for the others.
         tau: the uncertainty factor. Differences of U much smaller than this do not matter, much larger ones decide.

@@ -18,6 +18,9 @@ from uamcts.mcts.search import SearchResult
 from uamcts.runtime.devices import spread
 from uamcts.types import AnyModel, BatchedUncertainty, Legal, Number, Policy, Prior, PyTree, Uncertainty, Value
 
+LANES = 640
+"""How many rollouts run side by side on a CPU. XLA splits longer loops between threads, which takes longer."""
+
 
 def search_many(
     keys: PRNGKeyArray,
@@ -98,5 +101,13 @@ def _many_program(problem: Problem, fixed: Fixed) -> Callable[..., SearchResult]
     def program(key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number) -> SearchResult:
         return run_search(key, state, problem, SearchConfig(**dict(fixed), **free), horizon=horizon)
 
-    spread_program: Callable[..., SearchResult] = spread(jax.vmap(program))
+    share = max(1, LANES // dict(fixed)["rollouts"])
+
+    def batch(*arguments: PyTree) -> SearchResult:
+        if jax.default_backend() != "cpu" or arguments[0].shape[0] <= share:
+            return jax.vmap(program)(*arguments)
+        results: SearchResult = jax.lax.map(lambda one: program(*one), arguments, batch_size=share)
+        return results
+
+    spread_program: Callable[..., SearchResult] = spread(batch)
     return spread_program

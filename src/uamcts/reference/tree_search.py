@@ -26,6 +26,7 @@ class TreeSearch:
         self.rules, self.draws, self.dynamics = setup.rules, setup.draws, setup.dynamics
         self.config = setup.config
         self.expanded: list[tuple[int, Node]] = []
+        self.ended: list[Node] = []
         self.deletion_chance = 0.0
         if self.rules.deletion_scale is not None:
             scale = self.rules.deletion_scale if self.config.deletion_scale is None else self.config.deletion_scale
@@ -47,6 +48,7 @@ class TreeSearch:
                 elif grown:
                     self.extend(path, places, self.first(place.children))
             leaf.weight += leaf.visits > 0 and not grown  # a visit for itself: there is nothing below
+            self.ended.append(places[-1])
             self.backpropagate(path, places, self.simulate(places[-1], iteration, len(path) - 1))
             iteration += 1
         return self.result(root, iteration)
@@ -272,6 +274,7 @@ class TreeSearch:
             iterations=iterations,
             config=self.config,
             expanded=self.expanded,
+            ended=self.ended,
         )
 
 

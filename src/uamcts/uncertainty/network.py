@@ -67,6 +67,23 @@ class ActionNetwork(eqx.Module):
             inputs = jnp.tanh(layer(inputs, action))
         return head(inputs, action)
 
+    def every_action(self, inputs: Float[Array, "rows inputs"]) -> Float[Array, "rows actions"]:
+        """The first output for each row and each action, as one matrix product per layer.
+
+        The same numbers as from `jax.vmap`, whose layers a CPU transposes in between, number by number.
+        """
+        *hidden, head = self.layers
+        above = inputs[None]
+        for layer in hidden:
+            sums = (above.reshape(-1, above.shape[-1]) @ layer.weight.T).reshape(*above.shape[:2], -1)
+            above = jnp.tanh(sums + layer.actions[:, None] + layer.bias)
+
+        def add(unit: Int[Array, ""], total: Float[Array, "actions rows"]) -> Float[Array, "actions rows"]:
+            return total + head.weight[0, unit] * above[:, :, unit]
+
+        total = jax.lax.fori_loop(0, above.shape[-1], add, jnp.zeros(above.shape[:2], above.dtype))
+        return (total + head.actions[:, :1] + head.bias[0]).T
+
 
 class PlainNetwork(eqx.Module):
     """The same with the action's number as one more input of the first layer, and nowhere else."""
@@ -217,7 +234,15 @@ class NetworkEstimator(Estimator):
         return replace(self, regression=replace(self.regression, buffer=buffer))
 
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
-        return PredictionCache(self.predict, self.num_actions)
+        network = self.regression.network
+        every = self._predict_states if isinstance(network, ActionNetwork) and len(network.layers) > 1 else None
+        return PredictionCache(self.predict, self.num_actions, predict_states=every)
+
+    def _predict_states(self, states: PyTree) -> Float[Array, "states actions"]:
+        """`predict` of all actions of a batch of states."""
+        regression = self.regression
+        outputs = regression.network.every_action(jax.vmap(regression.encode)(states))
+        return jnp.where(self.trained, regression.link(outputs), 0.0)
 
 
 class LinearEstimator(NetworkEstimator):

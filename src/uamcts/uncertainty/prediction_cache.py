@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import jax
@@ -41,11 +41,13 @@ class PredictionCache:
     """A `BatchedUncertainty` that evaluates `predict` for many transitions at once.
 
     Predictions are cached for all `num_actions` actions of a state. `remember=None` caches on a CPU only.
+    `predict_states` predicts for all actions of many states, where there is a faster way than `jax.vmap` of `predict`.
     """
 
     predict: Callable[[PyTree, Int[Array, ""]], Float[Array, ""]]
     num_actions: int
     remember: bool | None = None
+    predict_states: Callable[[PyTree], Float[Array, "states actions"]] | None = None
 
     def __call__(self, state: PyTree, action: Int[Array, ""]) -> Float[Array, ""]:
         return self.predict(state, action)
@@ -77,13 +79,12 @@ class PredictionCache:
             return jax.vmap(self.predict)(states, actions), None
         first, second = jax.vmap(fingerprint)(states)
         found, known = jax.vmap(self.lookup, (None, 0, 0))(cache, states, actions)
-        every_action = jnp.arange(self.num_actions)
 
         def fill(at_once: int, carry: Filling) -> Filling:
             found, missing, table = carry
             chosen = first_of(missing, at_once)
             rows = jax.tree.map(lambda leaf: leaf[chosen], states)
-            answers = jax.vmap(jax.vmap(self.predict, (None, 0)), (0, None))(rows, every_action)
+            answers = self._predict_states(rows, at_once)
             same = (first[:, None] == first[chosen]) & (second[:, None] == second[chosen])
             answered = missing & jnp.any(same, axis=1)
             found = jnp.where(answered, answers[jnp.argmax(same, axis=1), actions], found)
@@ -96,6 +97,21 @@ class PredictionCache:
                 enough = functools.partial(lambda least, carry: jnp.sum(carry[1]) >= least, least)
                 carry = jax.lax.while_loop(enough, functools.partial(fill, min(at_once, actions.size)), carry)
         return carry[0], carry[2]
+
+    def map(self, change: Callable[[jax.Array], jax.Array]) -> PredictionCache:
+        """The same uncertainty, with every prediction put through `change`."""
+        states = self.predict_states
+        return replace(
+            self,
+            predict=lambda state, action: change(self.predict(state, action)),
+            predict_states=None if states is None else lambda rows: change(states(rows)),
+        )
+
+    def _predict_states(self, states: PyTree, count: int) -> Float[Array, "states actions"]:
+        """Predictions for all actions of `count` states."""
+        if self.predict_states is not None and count >= AT_ONCE[0][0]:
+            return self.predict_states(states)
+        return jax.vmap(jax.vmap(self.predict, (None, 0)), (0, None))(states, jnp.arange(self.num_actions))
 
 
 def insert(

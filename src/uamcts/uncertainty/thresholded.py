@@ -31,7 +31,9 @@ class ThresholdedEstimator(Estimator):
         """The threshold for `inner` as it is now."""
 
     def predict(self, state: PyTree, action: Action) -> Scalar:
-        predicted = self.inner.predict(state, action)
+        return self._above(self.inner.predict(state, action))
+
+    def _above(self, predicted: Float[Array, "*n"]) -> Float[Array, "*n"]:
         return jnp.where(predicted > self.threshold, predicted, 0.0)
 
     def learn(self, key: jax.Array) -> tuple[Self, Scalar]:
@@ -55,7 +57,7 @@ class ThresholdedEstimator(Estimator):
 
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
         inner = self.inner.uncertainty()
-        return replace(inner, predict=self.predict) if isinstance(inner, PredictionCache) else self.predict
+        return inner.map(self._above) if isinstance(inner, PredictionCache) else self.predict
 
 
 def predict_rows(estimator: Estimator, states: PyTree, actions: jax.Array) -> Float[Array, " rows"]:
