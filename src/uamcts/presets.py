@@ -22,7 +22,8 @@ RULES = ("released", "pseudocode")
 
 TRUST: dict[str, Any] = {"rules": "trust"}
 """The algorithm `trust` (docs/concepts/trust.md): `SearchConfig(rules="trust")` with its defaults, the same in every
-domain. An `Agent` of a simulator differs in gamma alone: rewards may come for ever there, so it discounts by 0.99."""
+domain. An `Agent` of a simulator discounts rewards, which may come for ever there, by 0.99; on trees it has a c of its
+own and draws the first action (`uamcts.agent.searching`)."""
 
 EXPLORATION = (0.5, 1.0, 2.0**0.5, 2.0)
 """The values of c that the paper sweeps."""

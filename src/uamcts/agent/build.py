@@ -28,7 +28,7 @@ from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
 
 DEFAULT = SearchConfig(**TRUST, gamma=0.99)
-"""How to search in a simulator: trust search has one setting for everything (docs/concepts/trust.md)."""
+"""How to search in a simulator (docs/concepts/trust.md). On trees, c and the first action are others: `Searching`."""
 AT_ONCE = ("nearest",)
 """Estimators that learn instantly: after every real step, unless there is a schedule."""
 
@@ -201,7 +201,7 @@ def build_backend(
     ours = ended is None and config.rules == "trust"
     searching = Searching(
         chooses, config.rules == "trust" if reuse is None else bool(reuse),
-        TREE_C if ours and "c" not in given else None, ours and "first" not in given,
+        TREE_C if ours and "c" not in given and guides.prior is None else None, ours and "first" not in given,
     )  # fmt: skip
     schedule, seed, minibatches, measure = learning
     backend = simulator_backend(

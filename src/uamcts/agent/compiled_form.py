@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import MethodType
-from typing import Any
 
 import jax
 import numpy as np
@@ -38,7 +37,7 @@ class Form:
         return isinstance(other, Form) and self._key == other._key
 
 
-def _identity(function: Any) -> tuple[int, ...]:
+def _identity(function: object) -> tuple[int, ...]:
     """What tells a function from others. A bound method is a new object whenever it is looked up."""
     function = function.call if isinstance(function, Parametric) else function
     if isinstance(function, MethodType):
