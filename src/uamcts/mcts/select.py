@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
-from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, put, unrolled_argmax, unrolled_reduce
+from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, argmax_actions, put, reduce_actions
 from uamcts.types import Number
 
 
@@ -81,7 +81,7 @@ def choose_child(family: Family, parent_visits: Float[Array, ""], config: Search
         unvisited = rules.first_choice(exists & (visits == 0), bias)
         allowed = unvisited | rules.candidates(exists, values, bias)
         score = jnp.where(unvisited, jnp.inf, score)
-    return unrolled_argmax(jnp.where(allowed, score, -jnp.inf))
+    return argmax_actions(jnp.where(allowed, score, -jnp.inf))
 
 
 def visits_of(tree: Tree, place: Int[Array, ""]) -> Float[Array, ""]:
@@ -144,7 +144,7 @@ def scores(siblings: Siblings, config: SearchConfig) -> Float[Array, " actions"]
 
 def normalize(values: Float[Array, " actions"], exists: Bool[Array, " actions"]) -> Float[Array, " actions"]:
     """Values scaled to [0, 1] among the siblings that exist; 0.5 where all are equal."""
-    low = unrolled_reduce(jnp.minimum, jnp.where(exists, values, jnp.inf))
-    high = unrolled_reduce(jnp.maximum, jnp.where(exists, values, -jnp.inf))
+    low = reduce_actions(jnp.minimum, jnp.where(exists, values, jnp.inf))
+    high = reduce_actions(jnp.maximum, jnp.where(exists, values, -jnp.inf))
     spread = high - low
     return jnp.where(spread > 0, (values - low) / jnp.where(spread > 0, spread, 1.0), 0.5)
