@@ -5,6 +5,7 @@ python tests/notebook.py
 
 from __future__ import annotations
 
+import argparse
 import os
 import tempfile
 from pathlib import Path
@@ -48,5 +49,6 @@ def shown(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     nbformat.write(run_notebook(), NOTEBOOK)
     print(f"wrote {NOTEBOOK.name}: {NOTEBOOK.stat().st_size // 1000} kB")

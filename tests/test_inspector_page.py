@@ -47,9 +47,9 @@ class Drawn(Maze):
         return image
 
 
-def play(simulator, steps=24):
+def play(simulator, steps=24, seed=1):
     """The trace of an agent in a world with a wall in column 3 that it does not know, open at the bottom."""
-    agent = uamcts.Agent(simulator, iterations=60, rollouts=2, depth=10, graph=False, reuse=False)
+    agent = uamcts.Agent(simulator, iterations=60, rollouts=2, depth=10, graph=False, reuse=False, seed=seed)
     with agent.record() as recording:
         state = (0, 0)
         for _ in range(steps):

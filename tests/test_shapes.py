@@ -42,7 +42,7 @@ def test_fields_of_a_tree_are_checked(fields):
 
 
 def test_results_are_checked(monkeypatch):
-    monkeypatch.setattr(select, "unrolled_reduce", lambda operation, numbers: numbers[None])
+    monkeypatch.setattr(select, "reduce_actions", lambda operation, numbers: numbers[None])
     with pytest.raises(TypeCheckError, match="return value"):
         select.normalize(jnp.zeros(3), jnp.ones(3, bool))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from uamcts.agent.backend import State
+from uamcts.types import PyTree
 
 MOST_CELLS = 900
 """Larger boards have no map: it would take long."""
@@ -96,11 +97,11 @@ class PlayerCells:
         return self._cell(other, pair) if same else None
 
 
-def with_numbers(state: Any, vector: np.ndarray) -> Any:
+def with_numbers(state: State, vector: np.ndarray) -> Any:
     """A state of the same form with these numbers, one after another; None if it holds anything else."""
     left = iter(vector.tolist())
 
-    def fill(part: Any) -> Any:
+    def fill(part: PyTree) -> Any:
         if isinstance(part, (int, float, np.generic)):
             return type(part)(next(left))
         if isinstance(part, np.ndarray):

@@ -94,13 +94,13 @@ class CompiledModel:
     lists_outcomes = False
     """The rates of outcomes are not corrected here."""
 
-    def listed(self, state: PyTree, action: Any, real: RealOutcome) -> None:
+    def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> None:
         """Nothing: which of its outcomes has happened is not asked."""
 
-    def recent_trials(self, *seen: Any) -> None:
+    def recent_trials(self, *seen: object) -> None:
         """Nothing: transitions are not kept in their order here."""
 
-    def expected_surprise(self, state: PyTree, action: Any, variant: Any) -> tuple[float, float]:
+    def expected_surprise(self, state: PyTree, action: PyTree, variant: object) -> tuple[float, float]:
         """Nothing: it is not asked."""
         return 0.0, 0.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome, Scales
 from uamcts.corrections.trials import Trials
 from uamcts.types import PyTree
+
+AnyResidual: TypeAlias = Any
+"""A `Residual`, `OutcomeRates` of a random simulator, or None."""
 
 
 class CorrectedPlanner(Protocol):
@@ -48,11 +51,11 @@ class CorrectedPlanner(Protocol):
         """The parameters of the simulator and their believed values."""
         ...
 
-    def variant(self, values: dict[str, float], residual: Any) -> Any:
+    def variant(self, values: dict[str, float], residual: AnyResidual) -> Any:
         """The simulator with other parameters and a residual; the rates of its outcomes, if it is random."""
         ...
 
-    def listed(self, state: PyTree, action: Any, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
+    def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
         """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
         ...
 
@@ -74,7 +77,7 @@ class CorrectedPlanner(Protocol):
         """The same for transitions in their order, each on its own; None if the simulator lists no outcomes."""
         ...
 
-    def expected_surprise(self, state: PyTree, action: Any, variant: Any) -> tuple[float, float]:
+    def expected_surprise(self, state: PyTree, action: PyTree, variant: object) -> tuple[float, float]:
         """Mean and variance of the surprise, in nats, that a variant that lists outcomes expects."""
         ...
 

@@ -19,7 +19,7 @@ from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import MEMORY, RANDOM_MEMORY, Referee
-from uamcts.corrections.trials import Fit
+from uamcts.corrections.trials import Fit, unless_same
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
@@ -128,7 +128,7 @@ class Corrector(CorrectorFiles):
                 )
         self.referee.add(scores, errors)
         if self.planner.lists_outcomes and "residual" in self.allowed:
-            self._count(row, real, scores[self.in_use])
+            self._count(row, real, self.variant(), scores[self.in_use])
         self._drift_score = scores.get("drift")
         if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
             self._unexplained += 1
@@ -259,23 +259,12 @@ class Corrector(CorrectorFiles):
         trials = self.planner.trials([experience.raw[row] for row in places], experience, places, measure, self.floor)
         if trials is None:
             return False
-        self.fit = self._materially(fit_parameters(trials, self.choice, len(trials.seen), self.fit))
+        self.fit = unless_same(fit_parameters(trials, self.choice, len(trials.seen), self.fit), self.fit)
         if self.fit is None or trials.random:
             return False
         vector = np.array([list(self.fit.values.values())])
         losses = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen)))
         return bool(np.mean(losses <= math.log(10 * self.floor)) > 0.9)
-
-    def _materially(self, found: Fit | None) -> Fit | None:
-        """The new fit, or the one before if it is about the same: as long as a model holds, searches go on from it."""
-        before = self.fit
-        if found is None or before is None or found.values.keys() != before.values.keys():
-            return found
-        for name, (low, high) in found.ranges.items():
-            value = found.values[name]
-            if abs(value - before.values[name]) > max(0.1 * (high - low), 1e-6 * abs(value)):
-                return found
-        return before._replace(ranges=found.ranges)
 
     def _fit_residuals(self, experience: Experience) -> None:
         """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""

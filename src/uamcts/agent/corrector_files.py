@@ -116,7 +116,6 @@ class CorrectorFiles(Follower):
         since, wait, suspected = (whole(name, words[name], 0) for name in ("since", "next", "suspected"))
         thorough, patient = (whole(name, words.get(name, 0), 0) for name in ("thorough", "patient"))
         unexplained, bearable = whole("unexplained", words["unexplained"], 0), whole("bearable", words["bearable"])
-        names, without_residual = words["refused"]
         changes = tuple(whole("change", step, 0) for step in words["changes"])
         floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
         self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
@@ -126,7 +125,7 @@ class CorrectorFiles(Follower):
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
         self.choice, self.allowed = self._full
         self.refused = (), False
-        self.refuse(map(str, names), flag("refused", without_residual))
+        self.refuse(map(str, words["refused"][0]), flag("refused", words["refused"][1]))
         self.feature_names = tuple(map(str, words.get("names", ())))
         self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
 

@@ -96,10 +96,10 @@ class Follower:
         """Whether what is in use changes nothing but the probabilities of outcomes."""
         return not self.planner.deterministic and self.in_use == "residual"
 
-    def _count(self, row: Row, real: Any, nats: float) -> None:
-        """Counts which of the listed outcomes has happened; it surprised the corrected model by so many nats."""
+    def _count(self, row: Row, real: RealOutcome, variant: object, nats: float) -> None:
+        """Counts which of the listed outcomes has happened; it surprised the variant in use by so many nats."""
         if self.choice.believed:
-            expected, variance = self.planner.expected_surprise(row.state, row.action, self.variant())
+            expected, variance = self.planner.expected_surprise(row.state, row.action, variant)
             one = Recent(row.state, row.action, real, nats - expected, variance)
             self.recent = (*self.recent, one)[-RECENT:]
         listed = self.planner.listed(row.state, row.action, real)

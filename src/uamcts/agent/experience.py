@@ -13,9 +13,6 @@ from uamcts.agent.measure import GREATEST, Measure, Outcome, Scales
 from uamcts.corrections.evidence import Evidence
 from uamcts.corrections.journal import Journal
 
-SMALL_SHARE = 0.1
-"""An error below this share of a step, both squared, is no reason for doubt, unless states are whole numbers."""
-
 
 class Row(NamedTuple):
     """A real transition, to be learned from."""
@@ -229,15 +226,12 @@ class Experience:
         states = self.uncertainties(replace(measure, parts=("state",))) if "state" in measure.parts else None
         total = self.uncertainties(measure)
         apart = np.zeros(self.count) if states is None else np.where(total > 0, states, 0.0)
-        rest = np.maximum(total - apart, 0.0)
-        if measure.own is None:
-            apart = np.where(apart > SMALL_SHARE * self._steps(), apart, 0.0)
         inputs, actions, times, deviations = (
             self.column(name)[order] for name in ("inputs", "action", "times", "deviations")
         )
-        return Evidence(inputs, actions, apart[order], rest[order], times, deviations)
+        return Evidence(inputs, actions, apart[order], np.maximum(total - apart, 0.0)[order], times, deviations)
 
-    def _steps(self) -> np.ndarray:
+    def step_lengths(self) -> np.ndarray:
         """The mean squared length of every step, the real or the predicted one; 0 where states are whole numbers."""
         before, *after = (self.column(name) for name in ("features", "real_features", "used_features"))
         if not before.size or np.all(before == np.round(before)):

@@ -22,6 +22,7 @@ from uamcts.corrections.parameters import laboratory
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
+from uamcts.types import PyTree
 
 MOST_ANSWERS = 20_000
 """Answers of the simulator that are kept, to notice one that does not repeat itself."""
@@ -68,7 +69,7 @@ class PlainVariants:
             return RatedSimulator(simulator, residual)
         return simulator if residual is None else ResidualSimulator(simulator, residual)
 
-    def listed(self, state: Any, action: Any, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
+    def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
         """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
         if not self.lists_outcomes:
             return None
@@ -122,7 +123,7 @@ class PlainVariants:
         sights = [Sighting(state, action, real[0], Outcome(none, *real[1:])) for state, action, real in seen]
         return self._trials_of(sights, experience, measure, floor)
 
-    def expected_surprise(self, state: Any, action: Any, variant: Any) -> tuple[float, float]:
+    def expected_surprise(self, state: PyTree, action: PyTree, variant: object) -> tuple[float, float]:
         """Mean and variance of the surprise, in nats, that a variant that lists outcomes expects."""
         chances: dict[Hashable, float] = {}
         for chance, (after, reward, over) in predicted_outcomes(variant, state, action):

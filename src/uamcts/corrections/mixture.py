@@ -2,10 +2,10 @@
 
     P = (k * model + counts) / (k + n)
 
-with n the number of times a transition was seen and k the weight of the model's own distribution. k = 10: while the
-model is right, the error that the counts bring in is greatest at n = k, where it is about 1 / (2 sqrt k) of the spread
-of a single draw, 16 % for k = 10 (50 % for k = 1, so that one slip would rule a plan); and where the model is wrong it
-is outvoted after ten visits.
+with n the number of times a transition was seen and k the weight of the model's own distribution, which agents learn
+(`uamcts.corrections.fact_weights`). Where it is not learned, k = 10: while the model is right, the error that counts
+bring in is greatest at n = k, where it is about 1 / (2 sqrt k) of the spread of a single draw, 16 % for k = 10 (50 %
+for k = 1, so that one slip would rule a plan); and where the model is wrong it is outvoted after ten visits.
 
 An outcome that the model holds impossible shows that the model is wrong here. k is therefore multiplied by the share of
 what was seen that the model holds possible: after one impossible outcome, and nothing else, the fact alone counts.

@@ -13,11 +13,12 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
 from uamcts.arguments import whole
+from uamcts.types import PyTree
 
 MEMORY = 80.0
 """Transitions that rates remember, about."""
@@ -131,12 +132,16 @@ class OutcomeRates:
         return cls(sums, now)
 
 
+ListsOutcomes: TypeAlias = Any
+"""A simulator with `outcomes`, as a planner sees it."""
+
+
 class RatedSimulator:
     """A random simulator with `outcomes` whose probabilities are corrected."""
 
     kind = "outcomes"
 
-    def __init__(self, simulator: Any, rates: OutcomeRates):
+    def __init__(self, simulator: ListsOutcomes, rates: OutcomeRates):
         self.simulator, self.applied = simulator, rates
         self.num_actions, self.name = simulator.num_actions, simulator.name
         self.identity = self.key = simulator.key
@@ -144,7 +149,7 @@ class RatedSimulator:
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
-    def outcomes(self, state: Any, action: int) -> list[tuple[float, Any]]:
+    def outcomes(self, state: PyTree, action: int) -> list[tuple[float, Any]]:
         """All outcomes of a step."""
         found = self.simulator.outcomes(state, action)
         chances = tuple(chance for chance, _ in found)

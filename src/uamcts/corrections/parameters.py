@@ -91,7 +91,7 @@ def with_values(owner: Any, values: Mapping[str, float]) -> Any:
     return twin
 
 
-def set_values(twin: Any, owner: Any, values: Mapping[str, float]) -> None:
+def set_values(twin: object, owner: object, values: Mapping[str, float]) -> None:
     """Sets parameters of a copy of a simulator, in the form in which the simulator has them."""
     for name, value in values.items():
         element = re.fullmatch(r"(.+)\[(\d+)\]", name) if name.endswith("]") else None

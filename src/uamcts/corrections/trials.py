@@ -57,6 +57,17 @@ class Fit(NamedTuple):
     """Parameters that explain the same as the single one that was fitted."""
 
 
+def unless_same(found: Fit | None, before: Fit | None) -> Fit | None:
+    """A new fit, or the one before if it is about the same: as long as a model holds, searches go on from it."""
+    if found is None or before is None or found.values.keys() != before.values.keys():
+        return found
+    for name, (low, high) in found.ranges.items():
+        value = found.values[name]
+        if abs(value - before.values[name]) > max(0.1 * (high - low), 1e-6 * abs(value)):
+            return found
+    return before._replace(ranges=found.ranges)
+
+
 def credible(count: int, gain: float) -> bool:
     """Whether a mean gain of so many nats on `count` transitions is more than one more parameter brings by chance."""
     return gain > 0.1 and count * gain > 3.0 * math.log(count) + 4.0

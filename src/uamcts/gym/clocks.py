@@ -61,7 +61,7 @@ def find_clocks(
     return frozenset(clocks) if set(clocks) < trial.changing else frozenset()
 
 
-def _increment(trial: Trial, name: str) -> Any:
+def _increment(trial: Trial, name: str) -> float | None:
     """By how much an attribute grows at every step; None if it does not, or not always by the same number."""
     found = set()
     for step in trial.steps:
@@ -72,7 +72,7 @@ def _increment(trial: Trial, name: str) -> Any:
     return next(iter(found)) if len(found) == 1 and 0 not in found else None
 
 
-def _is_idle(laboratory: Laboratory, name: str, by: Any, clocks: frozenset[str], end: float) -> bool:
+def _is_idle(laboratory: Laboratory, name: str, by: float, clocks: frozenset[str], end: float) -> bool:
     """Whether steps are the same for other values of a counter, but for `clocks`."""
     steps = laboratory.trial.steps
     start = steps[0].before.data[name]

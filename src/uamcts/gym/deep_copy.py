@@ -13,7 +13,7 @@ from uamcts.gym.probe import GENERATORS, Step, fingerprint
 from uamcts.gym.state_access import Saved, StateAccess, current_observation
 
 if TYPE_CHECKING:
-    from uamcts.types import Environment
+    from uamcts.types import Environment, PyTree
 
 ATOMS = frozenset((bool, int, float, str, type(None)))
 """What need not be copied."""
@@ -144,7 +144,7 @@ def collect(value: object, found: list[float]) -> bool:
     return value is None
 
 
-def refill(value: Any, numbers: Iterator[float]) -> Any:
+def refill(value: PyTree, numbers: Iterator[float]) -> Any:
     """A value like this one with other numbers, in the order in which `collect` finds them."""
     if isinstance(value, np.ndarray):
         drawn = np.array([next(numbers) for _ in range(value.size)])

@@ -11,7 +11,7 @@ from uamcts.gym.state_access import StateAccess
 from uamcts.gym.wrappers import copy_layers
 
 if TYPE_CHECKING:
-    from uamcts.types import Environment
+    from uamcts.types import Environment, PyTree
 
 Draw = Callable[[Any], Any]
 """`draw(state)`: a text, a board of names or an image."""
@@ -20,7 +20,7 @@ RENDERED = ("rgb_array", "rgb_array_list", "ansi", "ansi_list")
 TILES = {"S": "start", "F": "ice", "H": "hole", "G": "goal"}
 
 
-def find_picture(env: Environment, access: StateAccess, example: Any) -> Draw | None:
+def find_picture(env: Environment, access: StateAccess, example: PyTree) -> Draw | None:
     """What draws the states of an environment; None if nothing does.
 
     Args:
@@ -40,7 +40,7 @@ def find_picture(env: Environment, access: StateAccess, example: Any) -> Draw | 
     return None
 
 
-def _rendered(env: Environment, base: Any, access: StateAccess) -> Draw | None:
+def _rendered(env: Environment, base: Environment, access: StateAccess) -> Draw | None:
     """The environment's own picture, if it was made with a `render_mode` that returns one."""
     if getattr(base, "render_mode", None) not in RENDERED:
         return None
@@ -48,7 +48,7 @@ def _rendered(env: Environment, base: Any, access: StateAccess) -> Draw | None:
     bare: Any = twin.unwrapped
     forward = _forward(bare)
 
-    def draw(state: Any) -> Any:
+    def draw(state: PyTree) -> Any:
         access.restore(twin, state)
         forward()
         picture = bare.render()
@@ -57,7 +57,7 @@ def _rendered(env: Environment, base: Any, access: StateAccess) -> Draw | None:
     return draw
 
 
-def _forward(base: Any) -> Callable[[], None]:
+def _forward(base: Environment) -> Callable[[], None]:
     """What brings the positions that MuJoCo draws up to date with a state."""
     if not (hasattr(base, "model") and hasattr(base, "data") and hasattr(base, "mujoco_renderer")):
         return lambda: None
@@ -66,7 +66,7 @@ def _forward(base: Any) -> Callable[[], None]:
     return lambda: mujoco.mj_forward(base.model, base.data)
 
 
-def _tiles(env: Environment, base: Any, access: StateAccess) -> Draw | None:
+def _tiles(env: Environment, base: Environment, access: StateAccess) -> Draw | None:
     """The board of an environment with a letter for every state, like FrozenLake."""
     letters = np.asarray(getattr(base, "desc", 0)).astype(str)
     if letters.ndim != 2 or letters.size != len(base.P):
@@ -75,7 +75,7 @@ def _tiles(env: Environment, base: Any, access: StateAccess) -> Draw | None:
     return _on(board)
 
 
-def _cliff(env: Environment, base: Any, access: StateAccess) -> Draw | None:
+def _cliff(env: Environment, base: Environment, access: StateAccess) -> Draw | None:
     """The board of CliffWalking."""
     cliff = np.asarray(getattr(base, "_cliff", 0))
     if cliff.ndim != 2 or cliff.size != len(base.P):
@@ -96,7 +96,7 @@ def _on(board: np.ndarray) -> Draw:
     return draw
 
 
-def _taxi(env: Environment, base: Any, access: StateAccess) -> Draw | None:
+def _taxi(env: Environment, base: Environment, access: StateAccess) -> Draw | None:
     """Taxi's map: T is the taxi, or t with the passenger in it; p where the passenger waits, and d the destination."""
     stands = getattr(base, "locs", ())
     letters = np.asarray(getattr(base, "desc", 0)).astype(str)

@@ -197,9 +197,8 @@ class Simulator:
         if seen is not None:
             return seen
         raise TypeError(
-            f"{short_repr(thing)} is not a state of {self.name}, and its observations do not determine the state; read "
-            "it from the environment, before and after each step: simulator = uamcts.gym.Simulator(env), agent = "
-            "uamcts.Agent(simulator), state = simulator.read(env)"
+            f"{short_repr(thing)} is not a state of {self.name}, and its observations do not determine the state; give "
+            "uamcts.Agent a simulator = uamcts.gym.Simulator(env), and act and observe state = simulator.read(env)"
         )
 
     def reset(self, seed: int = 0) -> Any:
@@ -244,10 +243,7 @@ class Simulator:
 
     @functools.cached_property
     def render(self) -> Callable[[Any], Any] | None:
-        """Draws a state for `Agent.inspect`: what an environment with a `render_mode` renders, or a toy text's board.
-
-        None where there is no picture.
-        """
+        """Draws a state for `Agent.inspect`: as its `render_mode` does, or the board of a toy text; or None."""
         return None if self.takes_over else find_picture(self._env, self._access, self.trial.steps[0].before)
 
     def observation(self, state: object) -> np.ndarray:

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 
 if TYPE_CHECKING:
-    from uamcts.types import Environment
+    from uamcts.types import Environment, PyTree
 
 STATE_HOOKS = ("uamcts_state", "uamcts_restore")
 """Methods that an environment may offer to return its state and to restore it."""
@@ -23,7 +23,7 @@ class Saved:
 
     __slots__ = ("data", "observation")
 
-    def __init__(self, data: Any, observation: object):
+    def __init__(self, data: PyTree, observation: object):
         self.data = data
         self.observation = observation
 

@@ -78,7 +78,7 @@ def is_function(wrapper: object) -> str | None:
     return None
 
 
-def copy_layers(env: Any) -> Any:
+def copy_layers(env: Environment) -> Any:
     """A copy of an environment and of the wrappers around it."""
     if not isinstance(env, gymnasium.Wrapper):
         return private(env, may_take_over=False)[0]

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.charge import Charged
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.expand import expand, write
+from uamcts.mcts.expand import Children, expand, write
 from uamcts.mcts.explain import explain
 from uamcts.mcts.growth import NO_ACTION, Growth, Leaf, children_flags, flag_word, grow
 from uamcts.mcts.kernels import tree_kernel
@@ -147,7 +147,8 @@ class _Iterations(NamedTuple):
         path = select(tree, self.config, self.longest, self.horizon)
         leaf = _read(tree, path, find_rules(self.config.rules))
         growth, cache = self.grow(index, block, leaf, path.length <= self.limit, cache)
-        tree = _link(write(tree, block, growth.children), path.leaf, block, growth.grows)
+        children = _after(leaf.visits >= 0, growth.children)
+        tree = _link(write(tree, block, children), path.leaf, block, growth.grows)
         path = _extend(path, block * tree.children.shape[1] + growth.place, growth.grows)
         found = self._estimate(index, path, growth, cache)
         tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~growth.grows, self.config)
@@ -244,11 +245,24 @@ def _read(tree: Tree, path: Path, rules: Rules) -> Leaf:
     return read_once(look, path.leaf >= 0)
 
 
+def _after(read: Bool[Array, ""], children: Children) -> Children:
+    """The same children, as results of `read`, which holds.
+
+    Rows that are known beforehand, such as U of a trusted model, could be written before the old tree is read. The
+    compiler would copy the array in every iteration for that.
+    """
+    names = ("exists", "terminal", "reward", "uncertainty", "bias", "keep")
+    rows = {name: getattr(children, name) for name in names}
+    return children._replace(**{name: jnp.where(read, row, jnp.zeros_like(row)) for name, row in rows.items()})
+
+
 def _link(tree: Tree, parent: Int[Array, ""], block: Int[Array, ""], grows: Bool[Array, ""]) -> Tree:
-    """The tree in which `block` holds the children of `parent`, if it grows."""
-    place = jnp.where(grows, parent, tree.children.size)
-    children = tree.children.reshape(-1).at[place].set(block, mode="drop")
-    return tree._replace(children=children.reshape(tree.children.shape))
+    """The tree in which `block` holds the children of `parent`, if it grows.
+
+    The array keeps its shape: the compiler would copy a reshaped one in every iteration.
+    """
+    place, row = jnp.where(grows, parent, tree.children.size), tree.children.shape[1]
+    return tree._replace(children=tree.children.at[place // row, place % row].set(block, mode="drop"))
 
 
 def _extend(path: Path, child: Int[Array, ""], grows: Bool[Array, ""]) -> Path:

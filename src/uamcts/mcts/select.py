@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
-from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, put, unrolled_argmax, unrolled_reduce
+from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, argmax_actions, put, reduce_actions
 from uamcts.types import Number
 
 
@@ -77,13 +77,13 @@ def choose_child(family: Family, parent_visits: Float[Array, ""], config: Search
     visits = stats[:, VISITS]
     score = scores(Siblings(exists, parent_visits, visits, values, bias, prior), config)
     if prior is not None:
-        return unrolled_argmax(jnp.where(exists, score, -jnp.inf))
+        return argmax_actions(jnp.where(exists, score, -jnp.inf))
     unvisited = rules.first_choice(exists & (visits == 0), bias)
     allowed = unvisited | rules.candidates(exists, values, bias)
-    best = unrolled_argmax(jnp.where(allowed, jnp.where(unvisited, jnp.inf, score), -jnp.inf))
+    best = argmax_actions(jnp.where(allowed, jnp.where(unvisited, jnp.inf, score), -jnp.inf))
     if config.first is None:
         return best
-    return jnp.where(unrolled_reduce(jnp.logical_or, unvisited), first_of(unvisited, config), best)
+    return jnp.where(reduce_actions(jnp.logical_or, unvisited), first_of(unvisited, config), best)
 
 
 def first_of(children: Bool[Array, " actions"], config: SearchConfig) -> Int[Array, ""]:
@@ -92,7 +92,7 @@ def first_of(children: Bool[Array, " actions"], config: SearchConfig) -> Int[Arr
         return jnp.argmax(children).astype(jnp.int32)
     actions = jnp.arange(children.size, dtype=jnp.int32)
     order = actions - config.first + jnp.where(actions < config.first, children.size, 0)
-    return unrolled_argmax(jnp.where(children, -order.astype(float), -jnp.inf))
+    return argmax_actions(jnp.where(children, -order.astype(float), -jnp.inf))
 
 
 def visits_of(tree: Tree, place: Int[Array, ""]) -> Float[Array, ""]:
@@ -155,7 +155,7 @@ def scores(siblings: Siblings, config: SearchConfig) -> Float[Array, " actions"]
 
 def normalize(values: Float[Array, " actions"], exists: Bool[Array, " actions"]) -> Float[Array, " actions"]:
     """Values scaled to [0, 1] among the siblings that exist; 0.5 where all are equal."""
-    low = unrolled_reduce(jnp.minimum, jnp.where(exists, values, jnp.inf))
-    high = unrolled_reduce(jnp.maximum, jnp.where(exists, values, -jnp.inf))
+    low = reduce_actions(jnp.minimum, jnp.where(exists, values, jnp.inf))
+    high = reduce_actions(jnp.maximum, jnp.where(exists, values, -jnp.inf))
     spread = high - low
     return jnp.where(spread > 0, (values - low) / jnp.where(spread > 0, spread, 1.0), 0.5)

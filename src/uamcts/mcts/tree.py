@@ -28,6 +28,17 @@ UNEXPANDED = 0
 SHORT = 512
 """The longest vector that is compared entry by entry: see `put`."""
 
+FEW_ACTIONS = 128
+"""Loops over up to this many actions are written out."""
+
+REDUCTIONS: dict[Callable[..., jax.Array], Callable[[jax.Array], jax.Array]] = {
+    jnp.minimum: jnp.min,
+    jnp.maximum: jnp.max,
+    jnp.add: jnp.sum,
+    jnp.logical_or: jnp.any,
+}
+"""The operations of `reduce_actions`, over a whole vector."""
+
 VISITS, TOTAL, WEIGHT = range(3)
 """The entries of `stats`."""
 
@@ -145,18 +156,23 @@ def put(
     return written
 
 
-def unrolled_reduce(
+def reduce_actions(
     operation: Callable[[jax.Array, jax.Array], jax.Array], numbers: Shaped[Array, " actions"]
 ) -> Shaped[Array, ""]:
-    """The few entries of a vector over actions joined one by one, from the first on.
+    """The entries of a vector over actions joined one by one, from the first on.
 
-    Written out, the compiler merges it with its surroundings; a reduction over an axis would be a kernel of its own.
+    Where they are few, it is written out: the compiler merges it with its surroundings, while a reduction over an axis
+    would be a kernel of its own. Written out for many, it would take the compiler longer than the search.
     """
+    if numbers.shape[0] > FEW_ACTIONS:
+        return REDUCTIONS[operation](numbers)
     return functools.reduce(operation, [numbers[index] for index in range(numbers.shape[0])])
 
 
-def unrolled_argmax(numbers: Float[Array, " actions"]) -> Int[Array, ""]:
-    """The index of the first of the greatest entries, written out for the same reason."""
+def argmax_actions(numbers: Float[Array, " actions"]) -> Int[Array, ""]:
+    """The index of the first of the greatest entries, written out where they are few."""
+    if numbers.shape[0] > FEW_ACTIONS:
+        return jnp.argmax(jnp.where(jnp.isnan(numbers), -jnp.inf, numbers)).astype(jnp.int32)
     best: jax.Array = numbers[0]
     index: jax.Array = jnp.int32(0)
     for other in range(1, numbers.shape[0]):

@@ -81,7 +81,7 @@ class ActionNetwork(eqx.Module):
         def add(unit: Int[Array, ""], total: Float[Array, "actions rows"]) -> Float[Array, "actions rows"]:
             return total + head.weight[0, unit] * above[:, :, unit]
 
-        total = jax.lax.fori_loop(0, above.shape[-1], add, jnp.zeros(above.shape[:2], above.dtype))
+        total: jax.Array = jax.lax.fori_loop(0, above.shape[-1], add, jnp.zeros(above.shape[:2], above.dtype))
         return (total + head.actions[:, :1] + head.bias[0]).T
 
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from uamcts.mcts.state_hash import Word, fingerprint
+from uamcts.mcts.tree import FEW_ACTIONS
 from uamcts.types import PyTree
 
 SETS, WAYS = 2**15, 2
@@ -65,9 +66,7 @@ class PredictionCache:
         found, known = jnp.uint32(0), jnp.bool_(False)
         for way in range(0, WAYS * width, width):  # written out, the compiler merges it with the rollout's step
             here = (row[way] == first) & (row[way + 1] == second)
-            answer = row[way + 2]
-            for other in range(1, self.num_actions):
-                answer = jnp.where(action == other, row[way + 2 + other], answer)
+            answer = _word_of(row, way + 2, action, self.num_actions)
             found, known = jnp.where(here, answer, found), known | here
         return jax.lax.bitcast_convert_type(found, jnp.float32), known
 
@@ -112,6 +111,16 @@ class PredictionCache:
         if self.predict_states is not None and count >= AT_ONCE[0][0]:
             return self.predict_states(states)
         return jax.vmap(jax.vmap(self.predict, (None, 0)), (0, None))(states, jnp.arange(self.num_actions))
+
+
+def _word_of(row: UInt32[Array, " width"], start: int, action: Int[Array, ""], num_actions: int) -> Word:
+    """The word of an action, of those that begin at `start`."""
+    if num_actions > FEW_ACTIONS:
+        return row[start + action]
+    word = row[start]
+    for other in range(1, num_actions):
+        word = jnp.where(action == other, row[start + other], word)
+    return word
 
 
 def insert(

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from uamcts.agent import Agent
+from uamcts.agent.backend import Plan
 from uamcts.agent.scenes import DomainAgentScene
 from uamcts.domains import make
 from uamcts.domains.base import Domain
@@ -18,6 +19,7 @@ from uamcts.inspector.domain_scene import DomainScene
 from uamcts.inspector.plain_views import view_of
 from uamcts.inspector.views import BelievedOutcome
 from uamcts.lab.console.player import Player
+from uamcts.types import PyTree
 
 KEY = "agent"
 
@@ -60,7 +62,7 @@ class AgentPlayer(Player):
                 return
             state = after.state
 
-    def _look(self, state: Any, action: int, plan: Any) -> None:
+    def _look(self, state: PyTree, action: int, plan: Plan) -> None:
         """What the agent believes before it learns from the move."""
         backend: Any = self.agent.backend
         self.inspected.backend = backend
@@ -74,6 +76,6 @@ class AgentPlayer(Player):
         """U of each action as the search was given it."""
         return np.asarray(move.plan.uncertainty, np.float64).tolist() if move.plan is not None else []
 
-    def map_of(self, state: Any) -> np.ndarray | None:
+    def map_of(self, state: PyTree) -> np.ndarray | None:
         """What the agent has learned about U, before its last move or, at the end, after it."""
         return self._learned if self.playing else self.inspected.map(state)

@@ -113,6 +113,7 @@ def watch(
     for player in players:
         print(f"{name}, {player.title}: reward {player.reward:g} in {player.steps} steps (seed {seed})")
     if filmed:
+        frames[-1] = [player.scene() for player in players]  # which episodes were cut is known now
         world = players[0].domain
         film = Film(IN_WORDS.get(name, name), world.summary, frames, world.broken_name)
         for path, write in ((gif, write_gif), (svg, write_svg)):

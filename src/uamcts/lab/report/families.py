@@ -121,7 +121,9 @@ def _gallery(found: Summary, name: str, declared: list[Entry], folder: Path) -> 
     """A file with a panel for each world; on the page a figure for each, which fits a phone, and one legend."""
     family = FAMILIES.get(name, Family(style.title_of(name), "", "level"))
     for suffix, (keys, worlds) in _figures(declared, found).items():
-        whole = plots.against_level(worlds, family.axis, family.logarithmic, heading=_heading(family.title, worlds))
+        whole = plots.against_level(
+            worlds, family.axis, family.logarithmic, heading=plots.heading_of(family.title, worlds)
+        )
         style.save(whole, folder, style.slug([name, suffix]))
         planners = dict.fromkeys(key for points in worlds.values() for rows in points.values() for key in rows)
         yield Legend([(PLANNERS.get(key, OTHERS[3]), names.planner_title(key, "true")) for key in planners])
@@ -131,14 +133,6 @@ def _gallery(found: Summary, name: str, declared: list[Entry], folder: Path) -> 
             figure = plots.against_level({title: points}, family.axis, family.logarithmic, legend=False)
             drawn.append(page.drawing(style.save(figure, folder, stem), stem, f"{title}: mean reward, 95% interval."))
         yield Gallery("figures", drawn)
-
-
-def _heading(title: str, worlds: dict[str, plots.Levels]) -> str:
-    """The title of a figure, with what its rows were measured under. Trust search always has rules of its own."""
-    rows = [row for points in worlds.values() for found in points.values() for row in found.values()]
-    scenarios = sorted({row["scenario"] for row in rows})
-    rules = [names.rules_title(one) for one in dict.fromkeys(row["rules"] for row in rows) if one != "trust"]
-    return ", ".join([title, " and ".join(scenarios), *rules])
 
 
 def tables_of_family(found: Summary, name: str, declared: list[Entry]) -> Iterator[FamilyTable]:

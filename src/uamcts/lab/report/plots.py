@@ -113,6 +113,14 @@ Levels = dict[float, dict[str, Entry]]
 """The row of each planner, by level and planner."""
 
 
+def heading_of(title: str, worlds: Mapping[str, Levels]) -> str:
+    """The title of a figure, with what its rows were measured under. Trust search always has rules of its own."""
+    rows = [row for points in worlds.values() for found in points.values() for row in found.values()]
+    scenarios = sorted({row["scenario"] for row in rows})
+    rules = [names.rules_title(one) for one in dict.fromkeys(row["rules"] for row in rows) if one != "trust"]
+    return ", ".join([title, " and ".join(scenarios), *rules])
+
+
 def against_level(
     worlds: Mapping[str, Levels], axis: str, logarithmic: bool, legend: bool = True, heading: str = ""
 ) -> Figure:

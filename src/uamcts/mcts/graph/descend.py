@@ -20,7 +20,7 @@ from uamcts.mcts.graph.graph import END, ROOT, Graph
 from uamcts.mcts.loops import masked_while
 from uamcts.mcts.rules import find_rules
 from uamcts.mcts.select import normalize
-from uamcts.mcts.tree import put, unrolled_reduce
+from uamcts.mcts.tree import FEW_ACTIONS, argmax_actions, put, reduce_actions
 
 UNROLLED = 8
 """Up to so many outcomes of a row are written out one by one."""
@@ -80,7 +80,7 @@ def append(path: Descent, row: jax.Array, wanted: jax.Array, outcomes: int) -> D
 
 
 def look(numbers: jax.Array, places: jax.Array) -> jax.Array:
-    """`numbers[places]`, one by one if there are few: see `unrolled_reduce`."""
+    """`numbers[places]`, one by one if there are few: see `reduce_actions`."""
     if places.size > UNROLLED:
         return numbers[places]
     return jnp.stack([numbers[place] for place in places.reshape(-1)]).reshape(places.shape)
@@ -97,7 +97,7 @@ def next_step(graph: Graph, row: jax.Array, seen: jax.Array, number: jax.Array, 
     if graph.slots > 1:
         outcome = outcome + next_outcomes(graph.probability[row], visits, worthwhile)
     outcome = best_outcome(score_actions(graph, tried, useful, row, config), outcome)
-    moves = unrolled_reduce(jnp.logical_or, useful)
+    moves = reduce_actions(jnp.logical_or, useful)
     return jnp.where(moves, row * (graph.num_actions * graph.slots + 1) + outcome, STUCK)
 
 
@@ -107,7 +107,7 @@ def score_actions(
     """The scores of the actions that are `worthwhile`, -infinity for others."""
     rules = find_rules(config.rules)
     exists, bias, quality = graph.exists[row], graph.bias[row], graph.quality[row]
-    total = unrolled_reduce(jnp.add, tried) + 1.0
+    total = reduce_actions(jnp.add, tried) + 1.0
     scaled = normalize(quality, exists) if rules.normalizes else quality
     if graph.prior.shape[1]:
         exploration = config.c * graph.prior[row] * jnp.sqrt(total) / (1.0 + tried)
@@ -134,6 +134,8 @@ def best_outcome(scores: jax.Array, outcome: jax.Array) -> jax.Array:
     What is chosen is carried along instead of looked up by the action: the compiler would compute the scores anew for
     everything that is looked up.
     """
+    if scores.shape[0] > FEW_ACTIONS:
+        return outcome[argmax_actions(scores)]
     best, chosen = scores[0], outcome[0]
     for other in range(1, scores.shape[0]):
         better = scores[other] > best

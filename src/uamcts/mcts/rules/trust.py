@@ -25,7 +25,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from uamcts.mcts.rules.base import SWITCHES, Edges, PlainEdges, Rules
-from uamcts.mcts.tree import unrolled_reduce
+from uamcts.mcts.tree import reduce_actions
 from uamcts.types import Number, Switch
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Trust(Rules):
 
     def first_choice(self, exists: Bool[Array, " actions"], bias: Float[Array, " actions"]) -> Bool[Array, " actions"]:
         """The certain ones, or all: those with the least penalty."""
-        return exists & (bias == unrolled_reduce(jnp.minimum, jnp.where(exists, bias, jnp.inf)))
+        return exists & (bias == reduce_actions(jnp.minimum, jnp.where(exists, bias, jnp.inf)))
 
     def plain_first_choice(self, bias: Sequence[float]) -> list[int]:
         smallest = min(bias)
@@ -94,8 +94,8 @@ class Trust(Rules):
     def candidates(
         self, exists: Bool[Array, " actions"], values: Float[Array, " actions"], bias: Float[Array, " actions"]
     ) -> Bool[Array, " actions"]:
-        low = unrolled_reduce(jnp.minimum, jnp.where(exists, values, jnp.inf))
-        equal = low == unrolled_reduce(jnp.maximum, jnp.where(exists, values, -jnp.inf))
+        low = reduce_actions(jnp.minimum, jnp.where(exists, values, jnp.inf))
+        equal = low == reduce_actions(jnp.maximum, jnp.where(exists, values, -jnp.inf))
         return exists & (~equal | self.first_choice(exists, bias))
 
     def plain_candidates(self, values: Sequence[float], bias: Sequence[float]) -> list[int]:
