@@ -52,15 +52,14 @@ test-all: style
 	XLA_FLAGS= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs site
 
 bench: $(READY)
 	@$(PIP) --editable '.[bench]'
 	$(BIN)/uamcts bench
 
 package: $(READY)
-	@$(PIP) 'nox[uv]>=2025.2.9'
-	$(BIN)/nox --session build
+	$(BIN)/python tests/build_and_install.py
 
 clean:
 	rm -rf $(VENV) results site .pytest_cache .mypy_cache .ruff_cache .nox dist build

@@ -43,13 +43,14 @@ class Job(NamedTuple):
     """Whether to keep what `agent.report()` says at the end."""
 
 
-def make_agent(row: str, simulator: Any, entry: Entry, seed: int) -> Any:
+def make_agent(row: str, simulator: Any, entry: Entry, seed: int, drifts: bool = False) -> Any:
     from worlds_apart import plain_mcts, supported
 
     import uamcts
 
     if row != "agent":
-        return plain_mcts(simulator, seed, **entry.budget)
+        anew = {"reuse": False} if drifts and row == "true" else {}
+        return plain_mcts(simulator, seed, **anew, **entry.budget)
     named = {} if entry.parameters is None else supported(parameters=entry.parameters)
     return uamcts.Agent(simulator, seed=seed, **named, **entry.budget)
 
@@ -80,7 +81,7 @@ def live(job: Job, entry: Entry, setting: Setting, seed: int) -> dict[str, Any]:
     for episode in range(job.episodes):
         model = models[episode * len(models) // job.episodes]
         if model is not planned:
-            agent, planned, first = make_agent(job.row, model, entry, seed), model, len(acts)
+            agent, planned, first = make_agent(job.row, model, entry, seed, setting.drifts), model, len(acts)
         world = setting.worlds[episode * len(setting.worlds) // job.episodes]
         rewards.append(play(agent, world, entry, 1000 * seed + episode, acts, observes))
         if first is not None:

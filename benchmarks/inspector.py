@@ -1,4 +1,4 @@
-"""What the inspector costs, and the picture of docs/inspector.md.
+"""What the inspector costs, and the picture of docs/guides/inspector.md.
 
     python benchmarks/inspector.py                            a recording of 300 moves: time, size, time to open
     python benchmarks/inspector.py --picture docs/inspector.png

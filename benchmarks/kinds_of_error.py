@@ -1,12 +1,13 @@
-"""Draws the README's bar chart: one world for each kind of error, from the table in docs/corrections.md.
+"""Draws the README's bar chart: one world for each kind of error, from the table in docs/concepts/corrections.md.
 
-python benchmarks/kinds_of_error.py docs/corrections.md docs/kinds_of_error.png
+python benchmarks/kinds_of_error.py docs/concepts/corrections.md docs/kinds_of_error.png
 """
 
 import argparse
 import re
 from pathlib import Path
 
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from uamcts.colours import INK, LINE, PLANNERS
@@ -59,9 +60,11 @@ def draw(table: dict[str, tuple[str, ...]]) -> Figure:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("page", type=Path, help="docs/corrections.md")
-    parser.add_argument("picture", type=Path, help="the PNG file to write")
+    parser.add_argument("page", type=Path, help="docs/concepts/corrections.md")
+    parser.add_argument("picture", type=Path, help="the PNG file to write; an SVG is written beside it")
     given = parser.parse_args()
     table = read_table(given.page.read_text())
     # The numbers are part of the file, so that a test notices a chart of an older table.
-    draw(table).savefig(given.picture, dpi=130, metadata={"Software": None, "Description": str(table)})
+    draw(table).savefig(given.picture, dpi=200, metadata={"Software": None, "Description": str(table)})
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "kinds of error"}):
+        draw(table).savefig(given.picture.with_suffix(".svg"), metadata=dict.fromkeys(("Date", "Creator")))

@@ -22,7 +22,7 @@ from uamcts.presets import search_config
 from uamcts.uncertainty.schedule import Schedule
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--learner", action="append", help="see docs/baselines.md; give several")
+parser.add_argument("--learner", action="append", help="see docs/results/baselines.md; give several")
 parser.add_argument("--world", action="append", choices=["door", "wall", "trap"], help="default: all of them")
 parser.add_argument("--size", type=int, default=12, help="rows and columns of the world")
 parser.add_argument("--runs", type=int, default=4)

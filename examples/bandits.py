@@ -7,6 +7,7 @@ import argparse
 
 import jax
 import numpy as np
+from drawing import draw_arms
 
 from uamcts import bandits
 
@@ -14,12 +15,15 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("--runs", type=int, default=2_000)
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--steps", type=int, default=10_000, help="pulls per run; ten times as many where delta varies")
+parser.add_argument("--quick", action="store_true", help="a small version: 40 runs of 1,000 pulls")
 arguments = parser.parse_args()
-key, steps, runs = jax.random.key(arguments.seed), arguments.steps, arguments.runs
+key = jax.random.key(arguments.seed)
+steps, runs = (1_000, 40) if arguments.quick else (arguments.steps, arguments.runs)
 
 for title, figure in (("over time", bandits.regret_over_time), ("the losing case", bandits.losing_case)):
     case = figure(key, steps, runs)
     print(f"{title}: observed {np.round(case.bandit.observed, 3)}, real {np.round(case.bandit.real, 3)}")
+    draw_arms(case.bandit)
     for name, regret, above in (
         ("UCB", case.ucb, case.ucb_bound),
         ("UA-UCB, delta known", case.ua_ucb, case.ua_ucb_bound),

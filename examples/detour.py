@@ -17,7 +17,10 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("--runs", type=int, default=5)
 parser.add_argument("--episodes", type=int, default=4)
 parser.add_argument("--longest", type=int, default=60, help="steps after which an episode is cut off")
+parser.add_argument("--quick", action="store_true", help="a small version: one agent, two episodes")
 arguments = parser.parse_args()
+if arguments.quick:
+    arguments.runs, arguments.episodes = 1, 2
 
 SHELF = {(2, 1), (2, 2), (2, 3), (2, 4)}
 

@@ -48,6 +48,23 @@ def frame(plan, found, title):
     return [title, f"┌{edge}┐", *(f"│{''.join(row).replace('.', '·')}│" for row in shown), f"└{edge}┘"]
 
 
+def draw_domain(domain, state, uncertainty, title):
+    """Prints the board of a domain with U, [rows, columns, ...], as digits in its empty cells."""
+    print(f"{title}: 1 to 9, the largest")
+    print(domain.text(state, as_digits(uncertainty)))
+
+
+def draw_arms(bandit, width=40):
+    """Prints the arms of a bandit: o is what an arm seems to pay, x what it really pays, = how far they are apart."""
+    print("arm  pays, from 0 to 1: o seemingly, x really; U = |o - x|")
+    for number, (seems, pays) in enumerate(zip(bandit.observed, bandit.real, strict=True)):
+        o, x = (round(float(mean) * width) for mean in (seems, pays))
+        line = ["=" if min(o, x) < place < max(o, x) else "·" for place in range(width + 1)]
+        line[o] = "o"
+        line[x] = "x"
+        print(f"{number:3}  {''.join(line)}  U {abs(seems - pays):.2f}")
+
+
 def maps(plan, wrong, agent):
     """Two maps by title: the U that a planner saw that believes the simulator, and what the agent still doubts."""
     return {

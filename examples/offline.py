@@ -8,8 +8,10 @@ import argparse
 import jax
 import jax.numpy as jnp
 import numpy as np
+from drawing import draw_domain
 
 import uamcts
+from uamcts.domains.heat import UncertaintyMap
 from uamcts.episodes.offline import play
 from uamcts.names import ALGORITHM_NAMES, OURS
 from uamcts.presets import planning_domain, search_config
@@ -22,9 +24,16 @@ parser.add_argument("--runs", type=int, default=100)
 parser.add_argument("--rules", default="released", choices=["released", "pseudocode"])
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--algorithms", nargs="+", default=NAMES, choices=NAMES)
+parser.add_argument("--quick", action="store_true", help="a small version: 2 runs of two algorithms")
 arguments = parser.parse_args()
+if arguments.quick:
+    arguments.runs, arguments.algorithms = 2, ["mcts", "ua-mcts"]
 
 domain = uamcts.make(arguments.domain)
+start = domain.reset(jax.random.key(arguments.seed))
+known = UncertaintyMap(domain)(start)
+if known is not None:
+    draw_domain(domain, start, known, "the world, and the U that the planners know, of the worst action in each cell")
 chosen = [algorithm for algorithm in arguments.algorithms for _ in range(arguments.runs)]
 worlds = [planning_domain(domain, algorithm) for algorithm in chosen]
 configs = [search_config(domain, algorithm, rules=arguments.rules) for algorithm in chosen]

@@ -12,7 +12,7 @@ import random
 from collections import defaultdict
 
 import numpy as np
-from warehouse import PALLETS, Warehouse
+from warehouse import PALLETS, PLAN, Warehouse
 
 import uamcts
 
@@ -44,6 +44,18 @@ def reward(choose, model):
     return total
 
 
+def draw(model, table):
+    """Prints the floor with what the policy does while both items wait; a dot where it never was."""
+    print("the warehouse, about which the simulator is right, with the trained policy on it; # is a shelf or a pallet")
+    for row, cells in enumerate(PLAN):
+        shown = [
+            cell if cell in "D12" else "#" if (row, column) not in model.free
+            else "↑→↓←"[int(np.argmax(table[row, column, True, True]))] if (row, column, True, True) in table else "·"
+            for column, cell in enumerate(cells)
+        ]  # fmt: skip
+        print(f"  {''.join(shown)}")
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10, help="agents of each kind")
@@ -52,6 +64,7 @@ def main(arguments=None):
     chosen = parser.parse_args(arguments)
     runs, model = 2 if chosen.quick else chosen.runs, Warehouse(PALLETS)
     table = learn(model, chosen.training)
+    draw(model, table)
     print(
         f"the trained policy alone: {reward(lambda state: int(np.argmax(table[state])), model):.1f}; optimum {OPTIMUM}"
     )

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import uamcts
 from uamcts import field
 from uamcts.field.cart_pole import has_fallen, push
 from uamcts.field.exact import action_values
@@ -62,6 +63,11 @@ def numbers_of_planner(name):
     if name == "agent":
         score = field.play_agent(grid, 0.5, 0.7, 0.95, 1, 12, 20, 0)
         return {"reward": score.reward, "steps": score.steps}
+    if name == "pole_agent":
+        pole = uamcts.JaxSimulator(push, 2, jnp.zeros(4), params=field.Pole())
+        agent = uamcts.Agent(pole, iterations=20, rollouts=1, depth=5, gamma=0.999)
+        agent.act(jnp.array([0.01, 0.02, 0.03, 0.04]))
+        return {"visits": agent.last_plan.visits, "values": agent.last_plan.values}
     if name in field.MEASURES:
         return {"expectations": expectations(name)}
     kinds = {"ada_mcts": field.AdaMcts, "counts": field.Counts}

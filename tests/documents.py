@@ -1,7 +1,7 @@
 """Runs the code blocks of the Markdown pages, and rewrites the outputs that the pages show.
 
     python tests/documents.py           # rewrites the outputs; --long: also those that take minutes
-    python tests/documents.py docs/quickstart.md
+    python tests/documents.py docs/start/quickstart.md
 
 How a page is read:
 
@@ -33,9 +33,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
-LANGUAGES = ("python", "bash", "text", "bibtex")
+LANGUAGES = ("python", "bash", "text", "bibtex", "{eval-rst}")
 TOKEN = re.compile(
-    r"^<!-- (?P<marker>hidden|long|varies)\b:?(?P<given>.*?)-->$|^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    r"^<!-- (?P<marker>hidden|long|varies)\b:?(?P<given>.*?)-->$|^```(?P<language>[\w{}-]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -79,12 +79,17 @@ class Quote:
 
 QUOTES = (
     Quote(
-        "docs/faq.md",
+        "docs/start/faq.md",
         r"\[quickstart\]\(quickstart\.md\) (\d+) wrong rides in (\d+) steps",
-        "docs/quickstart.md",
+        "docs/start/quickstart.md",
         r"the simulator was wrong in (\d+) of \d+ different transitions \((\d+) real steps\)",
     ),
-    Quote("docs/trust.md", r"\| c 2, penalty 0\.5 \| [\d.]+ \| ([\d.]+) \|", "docs/trust.md", r"(?m)^(0\.\d+)$"),
+    Quote(
+        "docs/results/appendix.md",
+        r"\| c 2, penalty 0\.5 \| [\d.]+ \| ([\d.]+) \|",
+        "docs/results/appendix.md",
+        r"(?m)^(0\.\d+)$",
+    ),
 )
 """A sentence's numbers are its groups, in the order of the groups that are printed."""
 

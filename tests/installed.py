@@ -3,8 +3,8 @@
     python tests/installed.py           # with the Python of the environment that it is installed in
 
 It checks that the package is not the one of this checkout, that every file of src/uamcts is installed (templates,
-scripts, styles and `py.typed` as well), that the programs of README.md and docs/quickstart.md print what the pages
-show, and, if the extra `lab` is installed, that the command line starts.
+scripts, styles and `py.typed` as well), that the programs of README.md and docs/start/quickstart.md print what the
+pages show, and, if the extra `lab` is installed, that the command line starts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from documents import ROOT, name_of, printed
 
 SOURCE = ROOT / "src" / "uamcts"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "quickstart.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "start" / "quickstart.md")
 
 
 def files(folder: Path) -> set[str]:

@@ -374,8 +374,8 @@ def test_a_class_is_never_imported_because_a_file_names_it(tmp_path):
     agent.observe(state(1), 1, state(1), reward=0.25, terminal=False)
     parts = parts_of(content(agent, tmp_path))
     evil = {"object": {"args": {"is": "touch /tmp/x"}}, "of": "Popen"}
-    fact = [evil, 0, [[evil, False, 1, 0.0, False]], [1, 1.0, False, 1, 0, False]]
-    rows = json.dumps({"rows": [fact], "clock": [1, 0, 0.0]}).encode()
+    fact = [evil, 0, [[evil, False, 1, 0.0, False, []]], [1, 1.0, False, 1, 0, False]]
+    rows = json.dumps({"rows": [fact], "clock": [1, 0, 0.0, 0.0, 0.0, 0.0]}).encode()
     parts["['facts']['json'].npy"] = npy(np.frombuffer(rows, np.uint8))
     (tmp_path / "file").write_bytes(put_together(parts))
     again = fresh()

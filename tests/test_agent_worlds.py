@@ -35,7 +35,7 @@ def test_the_share_of_the_gap_is_that_of_the_last_third(zoo):
     assert "BELOW" in zoo.show(found)
 
 
-@pytest.mark.parametrize("name", ["right_grid", "unknown_slip", "street_closes"])
+@pytest.mark.parametrize("name", ["right_grid", "unknown_slip", "street_closes", "house", "tanks", "late"])
 def test_a_job_plays_its_world(zoo, name):
     played = [zoo.run(zoo.Job(name, row, 0, 0, 2, 1, row == "agent")) for row in ("wrong", "true")]
     assert not any("error" in life for life in played)

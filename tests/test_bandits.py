@@ -337,7 +337,7 @@ def resampled_kinds(regret, times=100):
         # c = 1: the threshold is 0.293
         pytest.param("shifted", 0.0, "logarithmic", "logarithmic", marks=pytest.mark.long),
         pytest.param("shifted", 0.2, "logarithmic", "logarithmic", marks=pytest.mark.long),
-        ("shifted", 0.4, "logarithmic", "logarithmic"),  # beyond it, and still not linear: see docs/bandits.md
+        ("shifted", 0.4, "logarithmic", "logarithmic"),  # beyond it, and still not linear: see docs/results/bandits.md
         ("shifted", 0.8, "logarithmic", "linear"),
         pytest.param("misleading", 0.1, "logarithmic", "logarithmic", marks=pytest.mark.long),
         ("misleading", 0.2, "logarithmic", "logarithmic"),

@@ -413,7 +413,7 @@ def test_a_document_may_be_filled_from_several_folders(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "folder"),
-    [("docs/beyond.md", "beyond"), ("docs/trust.md", "beyond"), ("docs/field.md", "field")],
+    [("docs/results/beyond.md", "beyond"), ("docs/results/field.md", "field")],
 )
 def test_documents_say_what_the_summary_says(name, folder):
     """`python -m uamcts.lab.report.markdown docs/results/FOLDER` with the documents repairs it."""

@@ -106,8 +106,7 @@ def test_the_names_of_the_documents_are_in_the_help_and_in_the_table():
     for command in ("play", "run"):
         for flag in ("-h", "--help"):
             shown = runner.invoke(app, [command, flag], env={"COLUMNS": "200"}).stdout
-            known = [name for name in names.ALGORITHM_NAMES if command == "run" or name != "agent"]
-            assert all(f"`{name}`" in shown for name in known), command
+            assert all(f"`{name}`" in shown for name in names.ALGORITHM_NAMES), command
 
 
 def test_version():
@@ -263,7 +262,18 @@ def test_missing_packages_are_named_with_a_command_that_works():
     command = [sys.executable, "-c", hide + "from uamcts.__main__ import main; main()"]
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 1
-    assert found.stderr == "uamcts: the command line needs typer, rich: pip install typer rich\n"
+    assert found.stderr == (
+        "uamcts: the command line needs typer, rich: pip install typer rich, or in a checkout pip install '.[lab]'\n"
+    )
+
+
+def test_ctrl_c_while_the_command_line_is_imported():
+    """The module that it imports first interrupts it, as Ctrl-C would."""
+    interrupt = "import sys, types; broken = types.ModuleType('typer'); sys.modules['typer'] = broken; "
+    interrupt += "broken.__getattr__ = lambda name: (_ for _ in ()).throw(KeyboardInterrupt); "
+    command = [sys.executable, "-c", interrupt + "from uamcts.__main__ import main; main()"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (130, "uamcts: stopped\n")
 
 
 def test_ctrl_c_ends_quietly():

@@ -1,7 +1,7 @@
 """What the documents say is so: their programs print what is shown, their commands, names, files and links exist.
 
 `documents.py` says how a page is read; `python tests/documents.py` rewrites the outputs. Left to `make test-all` are
-the blocks marked `long`: the tables of docs/examples.md and the thousand episodes in docs/trust.md.
+the blocks marked `long`: the tables of docs/guides/examples.md and the thousand episodes in docs/results/appendix.md.
 """
 
 import argparse
@@ -93,7 +93,9 @@ def test_what_long_programs_import_exists(page):
 
 def test_the_pages_have_programs_and_outputs():
     """Else the tests above would pass on pages that are no longer read."""
-    assert {"README.md", "docs/quickstart.md", "docs/simulators.md", "docs/learning.md"} <= {*map(name_of, WITH_CODE)}
+    assert {"README.md", "docs/start/quickstart.md", "docs/guides/simulators.md", "docs/concepts/estimators.md"} <= {
+        *map(name_of, WITH_CODE)
+    }
     found = [block for page in PAGES for block in blocks(page.read_text())]
     assert sum(block.shown is not None for block in found) >= 15
     assert sum(block.language == "python" for block in found) >= 20
@@ -327,14 +329,14 @@ def named_with_modules(page: Path) -> list[tuple[list[str], str]]:
 
 
 def test_the_tables_of_the_algorithm_name_modules_and_functions():
-    found = {name for names, _ in named_with_modules(ROOT / "docs" / "algorithm.md") for name in names}
+    found = {name for names, _ in named_with_modules(ROOT / "docs" / "concepts" / "ua_mcts.md") for name in names}
     assert {"tree_search", "TreeSearch.search", "Simulator.roll_out", "TreeSearch.backpropagate"} <= found
     assert "TreeSearch.rollout" not in MODULES["reference/tree_search.py"], "a wrong name is not noticed"
 
 
 @pytest.mark.parametrize("page", [*PAGES, *SOURCE.rglob("*.py")], ids=name_of)
 def test_files_named_in_documents_exist(page):
-    """`mcts/select.py`, `docs/trust.md` and the like, wherever they are named."""
+    """`mcts/select.py`, `docs/concepts/trust.md` and the like, wherever they are named."""
     folders = (ROOT, SOURCE, page.parent)
     for name in re.findall(r"`((?:[\w.]+/)*[\w]+\.(?:py|md|yml|toml|png|gif)|src/[\w/.]+)`", page.read_text()):
         assert any((folder / name).exists() for folder in folders), name

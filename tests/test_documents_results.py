@@ -33,8 +33,8 @@ ROWS = {
     "UA-MCTS": "combined",
 }
 """How a row begins, and its algorithm."""
-PAGES = {"docs/reproducing.md": ("paper", "pseudocode")}
-AT_LEAST = {"docs/reproducing.md": 50}
+PAGES = {"docs/results/paper.md": ("paper", "pseudocode")}
+AT_LEAST = {"docs/results/paper.md": 50}
 NUMBER = re.compile(r"-?\d+\.\d+ \[-?\d+\.\d+, -?\d+\.\d+\]")
 
 
@@ -74,7 +74,9 @@ def test_tables_have_the_numbers_of_the_results(page):
     assert looked >= AT_LEAST[page]
 
 
-@pytest.mark.parametrize(("page", "result"), [("docs/reproducing.md", "paper"), ("docs/reproducing.md", "pseudocode")])
+@pytest.mark.parametrize(
+    ("page", "result"), [("docs/results/paper.md", "paper"), ("docs/results/paper.md", "pseudocode")]
+)
 def test_counts_of_verdicts_are_those_of_the_results(page, result):
     verdicts = [claim["verdict"] for claim in RESULTS[result]["claims"] if claim["verdict"] != "not measured"]
     counts = [len(verdicts), *(verdicts.count(name) for name in ("holds", "too close to call", "does not hold"))]
@@ -84,9 +86,21 @@ def test_counts_of_verdicts_are_those_of_the_results(page, result):
 
 
 def test_the_chart_of_the_readme_shows_the_table():
-    """`python benchmarks/kinds_of_error.py docs/corrections.md docs/kinds_of_error.png` draws it anew."""
+    """`python benchmarks/kinds_of_error.py docs/concepts/corrections.md docs/kinds_of_error.png` draws it anew."""
     Image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install '.[lab]'")
     chart = runpy.run_path(str(ROOT / "benchmarks" / "kinds_of_error.py"))
-    table = chart["read_table"]((ROOT / "docs" / "corrections.md").read_text())
+    table = chart["read_table"]((ROOT / "docs" / "concepts" / "corrections.md").read_text())
     with Image.open(ROOT / "docs" / "kinds_of_error.png") as picture:
+        assert picture.text["Description"] == str(table)
+
+
+@pytest.mark.parametrize("name", ["planners", "mandatory"])
+def test_charts_of_tables_show_them(name):
+    """`python benchmarks/table_chart.py docs/results/beyond.md "NAME offline" FILE` draws one anew."""
+    Image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install '.[lab]'")
+    chart = runpy.run_path(str(ROOT / "benchmarks" / "table_chart.py"))
+    table = chart["read_table"]((ROOT / "docs" / "results" / "beyond.md").read_text(), f"{name} offline")
+    assert len(table) >= 5
+    assert all("Trust search" in planners for planners in table.values())
+    with Image.open(ROOT / "docs" / "results" / "beyond" / "figures" / f"{name}.png") as picture:
         assert picture.text["Description"] == str(table)

@@ -85,7 +85,7 @@ def test_it_learns_the_gridworld_with_exact_zeros(name, everything, programs, tr
     found, true = np.asarray(programs[2](estimator, states, actions)), np.asarray(true)
     assert np.sum(true > 0) >= 2, "there is nothing to learn"
     assert np.all(found[true == 0] == 0)
-    near = 0.5 if name == "ensemble" else 0.2  # two of its five members stay at 0: see docs/estimators.md
+    near = 0.5 if name == "ensemble" else 0.2  # two of its five members stay at 0: see docs/concepts/estimators.md
     np.testing.assert_allclose(found[true > 0], true[true > 0], rtol=near)
 
 

@@ -1,14 +1,18 @@
-"""The worked examples of docs/examples.md in a reduced form: two agents, two episodes, a few iterations."""
+"""The worked examples of docs/guides/examples.md in a reduced form: two agents, two episodes, a few iterations."""
 
 import importlib
 import runpy
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
+import uamcts
+from uamcts import bandits
 from uamcts.agent.report import ModelError
+from uamcts.domains.heat import UncertaintyMap
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = (
@@ -66,6 +70,25 @@ def test_the_world_is_drawn_with_u_in_its_cells():
     assert drawing.frame(plan, seen, "seen")[2:4] == ["│S1#│", "│··9│"]
     plane = drawing.plane((1, 0.0, 2.0), (0, 0.0, 1.0), (3, 2))  # upwards the first feature, across the second
     assert plane.map(errors, lambda error: error.error).tolist() == [[0, 0, 4.5], [0, 0.5, 0]]
+
+
+def test_arms_and_domains_are_drawn(capsys):
+    drawing = importlib.import_module("drawing")
+    drawing.draw_arms(bandits.Bandit([0.5, 1.0], [0.5, 0.6]), width=10)
+    assert [line[5:16] for line in capsys.readouterr().out.splitlines()[1:]] == ["·····x·····", "······x===o"]
+    domain = uamcts.make("two_way")
+    start = domain.reset(jax.random.key(0))
+    drawing.draw_domain(domain, start, UncertaintyMap(domain)(start), "U")
+    assert "│·9▓9···│" in capsys.readouterr().out  # the wall that the model does not know, and U beside it
+    policy = importlib.import_module("trained_policy")
+    policy.draw(policy.Warehouse(policy.PALLETS), {(0, 1, True, True): [0.0, 0.0, 0.0, 1.0]})
+    assert capsys.readouterr().out.splitlines()[1:3] == ["  D←·······", "  ·#·#####·"]
+
+
+def test_cmax_draws_what_it_found_wrong(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["cmax.py", "two_way", "--quick"])
+    runpy.run_path(str(FOLDER / "cmax.py"))
+    assert "│·9▓" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -83,7 +83,7 @@ def test_versions_are_part_of_a_unit(monkeypatch):
     before = enumerate_units(CELLS, ("released",), 0)[0].name
     monkeypatch.setitem(versions.FIELD_VERSIONS, "exact_learner", 99)
     assert enumerate_units(CELLS, ("released",), 0)[0].name != before
-    assert versions.FIELD_VERSIONS.keys() == {"field", "cart_pole", *PLANNERS}
+    assert versions.FIELD_VERSIONS.keys() == {"field", "cart_pole", "pole_agent", *PLANNERS}
 
 
 def test_published_numbers_have_a_level_each():

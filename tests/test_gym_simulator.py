@@ -376,7 +376,7 @@ def test_time_limits_and_observations_are_left_out():
     for step in range(10):
         state, _, terminal = simulator.step(state, step % 2)
         assert not terminal
-    with pytest.raises(TypeError, match=r"simulator\.accept\(env\)"):
+    with pytest.raises(TypeError, match=r"simulator\.read\(env\)"):
         simulator.accept(observation)
 
 
@@ -538,7 +538,7 @@ def test_words_for_hidden_states_bad_rewards_and_continuous_actions():
     hidden = check_simulator(Counter())
     assert hidden.ok
     assert hidden.observation_is_state is False
-    assert "An observation does not say the whole state: give the environment itself" in str(hidden)
+    assert "An observation does not say the whole state: give act and observe simulator.read(env)" in str(hidden)
 
     class Infinite(Counter):
         def step(self, action):

@@ -3,6 +3,7 @@
 import copy
 import gzip
 import json
+from dataclasses import replace
 
 import engines
 import jax
@@ -13,9 +14,10 @@ from typer.testing import CliRunner
 
 import uamcts
 from uamcts import reference
+from uamcts.agent.cells import PlayerCells
 from uamcts.cli import app
 from uamcts.inspector import Inspection, read_trace, write_trace
-from uamcts.inspector.pictures import Artist, png
+from uamcts.inspector.pictures import MOST_BYTES, Artist, png
 from uamcts.inspector.plans import DELETED, DOUBTFUL, ENDS, SHARED, plan_record
 from uamcts.inspector.trace import find_problem, pack
 
@@ -83,6 +85,11 @@ def columns(plan):
     return rows
 
 
+def path_of(plan, node):
+    """The actions that lead to a node."""
+    return columns(plan)[node][0]
+
+
 def test_three_iterations_by_hand_in_both_engines():
     """The root has two children from the start. Both are tried once; the better one, 1, is tried again and expanded.
 
@@ -95,6 +102,7 @@ def test_three_iterations_by_hand_in_both_engines():
         found = {path: visits for path, visits, _, _ in columns(plan)}
         assert found == {(): 3, (1,): 2, (0,): 1, (1, 0): 1}
         assert plan["expansions"] == [-1, -1, plan["nodes"]["action"].index(1)]
+        assert [path_of(plan, node) for node in plan["ends"]] == [(0,), (1,), (1, 0)]
         assert plan["visits"] == [1, 2]
         assert plan["nodes"]["more"] == [0, 0, 0, 0]
         assert plan["action"] == 1
@@ -122,9 +130,34 @@ def test_both_engines_give_the_same_tree(rules):
     parts = ("visits", "values", "doubt", "keep", "exists", "notes", "words", "kind")
     assert [plain[part] for part in parts] == [compiled[part] for part in parts]
     assert [node >= 0 for node in plain["expansions"]] == [node >= 0 for node in compiled["expansions"]]
+    walked = [path_of(plain, node) for node in plain["ends"]]
+    assert walked == [path_of(compiled, node) for node in compiled["ends"]]
+    found = {path: visits for path, visits, *_ in columns(plain)}
+    assert len(walked) == 24
+    for path in set(walked):  # every visit belongs to an iteration
+        assert found[path] == sum(other[: len(path)] == path for other in walked)
     flags = [one for *_, one in columns(plain)]
     assert any(one & DOUBTFUL for one in flags)
     assert any(one & DELETED for one in flags) == (rules == "released")
+
+
+def test_values_below_doubtful_steps_know_the_worst_return():
+    """V_min is not given. Action 1 pays and is doubted; the search finds -6 or less and the tree is shown with it."""
+
+    def cost(state, action):
+        return uamcts.Transition(state + 1, jnp.where(action == 0, -2.0, -1.0), jnp.bool_(False))
+
+    config = uamcts.SearchConfig(
+        iterations=20, rollouts=2, depth=3, gamma=0.5, rules="trust", graph=False, tree_depth=4
+    )
+    doubt = lambda state, action: 1.0 * (action == 1)  # noqa: E731
+    result = uamcts.search(jax.random.key(0), jnp.int32(0), cost, doubt, config, num_actions=2)
+    assert float(result.worst) < -2.0
+    plan = plan_record(result, (), config)
+    known = plan_record(result, (), replace(config, worst=float(result.worst)))
+    unknown = plan_record(result._replace(worst=None), (), config)
+    assert plan["nodes"]["value"] == known["nodes"]["value"]
+    assert plan["nodes"]["value"] != unknown["nodes"]["value"]
 
 
 def test_graphs_of_both_engines_are_unfolded():
@@ -373,6 +406,68 @@ def test_images_are_pngs_of_the_same_pixels():
     pixels = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
     assert np.array_equal(np.asarray(image.open(io.BytesIO(png(pixels)))), pixels)
     assert image.open(io.BytesIO(png(np.zeros((1000, 10))))).size == (2, 143)
+    checks = np.indices((320, 4)).sum(axis=0) % 2 * 255  # two pixels a side become their mean
+    assert set(np.asarray(image.open(io.BytesIO(png(checks.astype(np.uint8))))).ravel().tolist()) == {128}
+    noise = np.random.default_rng(0).integers(0, 256, (300, 300, 3)).astype(np.uint8)
+    assert len(png(noise)) < 1.5 * MOST_BYTES
+
+
+def test_equal_images_are_kept_once():
+    class Shown(Corridor):
+        def render(self, state):
+            return np.full((4, 4, 3), 20 * state, np.uint8)
+
+    agent = uamcts.Agent(Shown(), iterations=5)
+    with agent.record() as recording:
+        walk(agent)
+    trace = recording.trace()
+    moves = [move for episode in trace["episodes"] for move in episode["moves"]]
+    shown = [move[name]["image"] for move in moves for name in ("now", "believed", "real")]
+    assert len(set(trace["images"])) == len(trace["images"]) == max(shown) + 1 < len(shown) / 2
+    assert "image is" in find_problem(changed(trace, ("episodes", 0, "moves", 0, "now", "image"), 99))
+
+
+class Drawn(Corridor):
+    def render(self, state):
+        return [["player" if state == place else "floor" for place in range(10)]]
+
+
+def test_u_is_mapped_to_the_cells_of_a_board_of_ones_own():
+    """The wall at 4 is met; from then on U of a step to the right is above 0 there, and the cell is marked."""
+    agent = uamcts.Agent(Drawn(), iterations=30, corrections=())
+    with agent.record() as recording:
+        walk(agent)
+    trace = recording.trace()
+    assert trace["board"]["broken"] == [4]
+    met = [move["mistake"] for move in trace["episodes"][0]["moves"]].index(True)
+    later = [move for move in trace["episodes"][0]["moves"][met + 1 :] if move["action"] == "right"]
+    assert later
+    assert [cell for cell, _ in later[0]["heat"]] == [4]
+    assert later[0]["heat"][0][1] > 0
+    assert not any(move["heat"] for move in trace["episodes"][0]["moves"][: met + 1])
+
+
+def test_a_place_is_found_among_the_numbers_of_a_state():
+    """Numbers 2 and 0 are row and column of thing 7; number 1 is a clock that is in the board now and then."""
+    cells = PlayerCells()
+
+    def see(vector):
+        board = [0] * 12
+        board[4 * vector[2] + vector[0]] = 7
+        cells.see(np.array(vector, float), board, (3, 4))
+
+    see((1, 0, 1))
+    assert cells.pair is None  # it has not moved
+    see((3, 2, 2))
+    assert cells.pair == (2, 0)
+    assert cells.cell_of(np.array([3.0, 5.0, 1.0])) == 7
+    assert cells.cell_of(np.array([3.5, 5.0, 1.0])) is None
+    found = cells.states((1, 9.5, 1), np.array)
+    assert found[11] == (3, 9.5, 2)
+    assert len(found) == 12
+    assert cells.states((1, 9.5, 1), lambda state: np.array([*state[:2], 1.0])) == {}  # not the state's own numbers
+    cells.see(np.array([0.0, 0.0, 0.0]), [7, 7, *[0] * 10], (3, 4))
+    assert cells.pair is None  # there are two of them
 
 
 def test_a_render_without_a_state_is_left_alone():
@@ -428,9 +523,9 @@ def test_a_damaged_file_is_refused_or_the_same(recorded, tmp_path):
     ("text", "complaint"),
     [
         ("[]", "is not a trace"),
-        ('{"format": "uamcts trace", "version": 2}', "version 2, not 1"),
-        ('{"format": "uamcts trace", "version": true}', "version True, not 1"),
-        ('{"format": "uamcts trace", "version": 1}', "is damaged"),
+        ('{"format": "uamcts trace", "version": 1}', "version 1, not 2"),
+        ('{"format": "uamcts trace", "version": true}', "version True, not 2"),
+        ('{"format": "uamcts trace", "version": 2}', "is damaged"),
         ("[" * 100000, "does not hold JSON"),
         ("NaN", "does not hold JSON"),
         ("9" * 10000, "does not hold JSON"),
@@ -512,6 +607,7 @@ def test_300_moves_with_full_trees_take_less_than_5_megabytes(recorded):
             "more": random.integers(0, 3, count).tolist(),
         }
         other["plans"][0] |= {"nodes": nodes, "expansions": random.integers(-1, count, 500).tolist()}
+        other["plans"][0]["ends"] = random.integers(-1, count, 500).tolist()
         return other
 
     trace["episodes"] = [{"planner": 0, "moves": [full() for _ in range(count)]}]
@@ -541,7 +637,10 @@ def test_the_commands(recorded, tmp_path):
     assert (tmp_path / "plan.html").read_text() == Inspection(recorded[1]).html
     (tmp_path / "bad.uamcts").write_text("{}")
     for arguments, code, said in (
-        (["inspect", str(tmp_path / "none.uamcts")], 1, "No such file"),
+        (["inspect", str(tmp_path / "none.uamcts")], 1, "none.uamcts does not exist; give a trace file, which"),
+        (["inspect", str(tmp_path)], 1, "is a folder; give a trace file"),
+        (["inspect", str(recorded[1]), "-o", str(tmp_path / "p.txt")], 2, "ends in .html"),
+        (["play", "two_way", "--html", str(tmp_path / "p.txt")], 2, "ends in .html, like plan.html"),
         (["inspect", str(tmp_path / "bad.uamcts")], 2, "is not a trace; give a file that"),
         (["inspect", str(recorded[1]), "-o", str(tmp_path / "x" / "y.html")], 2, "there is no folder"),
         (["play", "two_way", "--html", str(tmp_path / "x" / "y.html")], 2, "html is"),

@@ -47,9 +47,9 @@ class Drawn(Maze):
         return image
 
 
-def play(simulator, steps=24):
+def play(simulator, steps=24, seed=1):
     """The trace of an agent in a world with a wall in column 3 that it does not know, open at the bottom."""
-    agent = uamcts.Agent(simulator, iterations=60, rollouts=2, depth=10, graph=False, reuse=False)
+    agent = uamcts.Agent(simulator, iterations=60, rollouts=2, depth=10, graph=False, reuse=False, seed=seed)
     with agent.record() as recording:
         state = (0, 0)
         for _ in range(steps):
@@ -206,7 +206,7 @@ def test_episodes_are_chosen(two, pages):
     assert len(choice.options) == len(episodes) > 1
     choice.select_by_index(1)
     assert two.text("#where").endswith(f"of {len(episodes[1]['moves'])}")
-    assert "acts at random" in two.text(".several")
+    assert "it moves at random" in two.text(".several")
 
 
 def test_boards_show_what_was_believed_what_came_and_the_difference(two, pages):
@@ -301,11 +301,20 @@ def test_the_search_is_replayed(two):
     )
     assert two.text(f"{search}output") == "iteration 3 of 60"
     assert 0 < two.count(f"{search}.box") < everything
+    plan = two.js("return inspector.searches[0].plan")
+    end, walked = plan["ends"][2], []
+    while end >= 0:
+        walked.append(end)
+        end = plan["nodes"]["parent"][end]
+    drawn = two.js("return [...document.querySelectorAll(arguments[0])].map(b => +b.dataset.node)", f"{search}.walked")
+    assert sorted(drawn) == sorted(walked)
+    assert two.text(f"{search}.detail").startswith("iteration 3: ")
     two.find(f"{search}.replayer").click()
     two.wait(lambda: two.text(f"{search}output") not in ("iteration 3 of 60", "iteration 4 of 60"))
     two.find(f"{search}.replayer").click()
     assert two.text(f"{search}.replayer").endswith("replay")
     two.js("inspector.searches[0].seek(60)")
+    assert two.count(f"{search}.walked") == 0
     assert two.count(f"{search}.box") == everything
 
 

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import uamcts
 from uamcts.cli import app
 from uamcts.domains.heat import as_digits
+from uamcts.inspector import read_trace
 from uamcts.lab.console import boards, play
 
 runner = CliRunner()
@@ -169,7 +170,7 @@ def test_a_gif_that_cannot_be_written_is_refused_before_the_game(tmp_path, monke
 
 def test_a_finished_player_waits_at_its_last_board(monkeypatch):
     """One algorithm is at the goal long before another: its panel shows the end, not its last plan again and again."""
-    player = play.Player("two_way", "random", 0, 2, {})
+    player = play.KnowingPlayer("two_way", "random", 0, 2, {})
     assert player.advance()
     assert player.advance()
     assert player.panel()[2]
@@ -178,4 +179,24 @@ def test_a_finished_player_waits_at_its_last_board(monkeypatch):
     assert head[1].plain == "cut: step 2, reward 0"
     assert plan == []
     console = Console(width=80, height=24, force_terminal=True)
-    assert len(play.page([player.panel()], console, True)) == 2 + 5 + 1
+    assert len(play.page([player.panel()], console, boards.LEGEND)) == 2 + 5 + 1
+
+
+def test_an_agent_is_shown_with_the_u_that_it_has_learned(tmp_path):
+    """It knows nothing at first. In the first episode it runs into the wall, and from then on U is above 0 there."""
+    arguments = ["play", "two_way", "--algorithm", "agent", "--steps", "20", "--trace", str(tmp_path / "t.uamcts")]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    top = re.findall("│(.{7})│", result.output)[::3]  # the first rows of the boards
+    met = ["9" in row for row in top].index(True)
+    assert met > 2
+    assert all(not set("123456789") & set(row) for row in top[:met])
+    assert all(row[1] in "9@" for row in top[met:])
+    assert "as it has learned so far" in result.output
+    moves = read_trace(tmp_path / "t.uamcts")["episodes"][0]["moves"]
+    wrong = [move["mistake"] for move in moves]
+    assert any(wrong)
+    assert not any(wrong[wrong.index(True) + 1 :])  # what it has seen, it believes
+    refused = runner.invoke(app, ["play", "two_way", "--practice", "3"])
+    assert refused.exit_code == 2
+    assert "practice is 3; only an agent learns" in refused.stderr

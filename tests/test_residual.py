@@ -120,7 +120,15 @@ def test_a_feature_with_rounding_errors_stays_exactly_0():
 @pytest.mark.parametrize("rows", [0, 1, 7])
 def test_too_few_rows_are_none(rows):
     features, actions, differences, _ = sample(rows, actions=1)
-    assert Residual.fit(features, actions, differences + 0.3, 1) is None
+    assert Residual.fit(features, actions, differences + 0.3 + 0.1 * features, 1) is None
+
+
+def test_three_rows_that_differ_by_the_same_number_are_enough():
+    features, actions, differences, _ = sample(3, actions=1)
+    assert Residual.fit(features[:2], actions[:2], differences[:2] + 0.3, 1) is None
+    fit = Residual.fit(features, actions, differences + 0.3, 1)
+    far = features.mean(axis=0) + 10 * features.std(axis=0)
+    np.testing.assert_allclose(fit.difference(far, 0), 0.3)
 
 
 def test_what_holds_for_all_actions_holds_for_one_that_was_never_tried():
@@ -213,10 +221,11 @@ def test_rows_that_are_not_finite_are_left_out():
 
 def test_away_from_data_the_correction_fades_out():
     features, actions, differences, _ = sample()
-    differences[:, 2] = 0.3
+    differences[:, 2] = 0.3 + 0.1 * features[:, 1]
     residual = Residual.fit(features, actions, differences, 2)
-    sizes = [residual.difference(np.array([x, 0, 0]), 0)[2] for x in (0, 1.3, 1.8, 3, 1e9, np.inf, np.nan)]
-    assert sizes[0] == 0.3 > sizes[1] > sizes[2] > 0
+    sizes = [residual.difference(np.array([x, 0, 0]), 0)[2] for x in (0, 1.3, 1.8, 4, 1e9, np.inf, np.nan)]
+    assert sizes[0] == pytest.approx(0.3, rel=1e-3)
+    assert sizes[0] > sizes[1] > sizes[2] > 0
     assert sizes[3:] == [0, 0, 0, 0]
 
 
@@ -399,3 +408,30 @@ def test_a_few_wrong_transitions_among_many_exact_ones_have_no_border_of_their_o
     assert fit_border(inputs, outputs) is None
     outputs[:] = np.where(inputs[:, :1] > 0.9, 0.5, 0.0)
     assert fit_border(inputs, outputs).threshold[0] == pytest.approx(0.9, abs=0.05)
+
+
+def test_actions_share_what_they_have_in_common_and_differ_by_a_constant():
+    features, actions, differences, _ = sample(80, actions=3)
+    actions[:72] %= 2  # eight transitions of the third action, and only they pay 0.5 less
+    actions[72:] = 2
+    differences[:, 1] = 0.3 * features[:, 0] - 0.5 * (actions == 2)
+    residual = Residual.fit(features, actions, differences, 3)
+    inside = 0.8 * sample(50, seed=1)[0]
+    for action, shift in ((0, 0.0), (2, -0.5)):
+        np.testing.assert_allclose(predict(residual, inside, action)[:, 1], 0.3 * inside[:, 0] + shift, atol=0.02)
+
+
+def test_actions_that_were_tried_once_each_speak_together():
+    features, _, differences, _ = sample(12)
+    residual = Residual.fit(features, np.arange(12), differences + 0.3, 100)
+    np.testing.assert_allclose(residual.difference(features[0], 99), np.full(3, 0.3))
+
+
+def test_three_equal_differences_beyond_a_border_are_enough():
+    inputs = np.linspace(-1, 1, 13)[:, None]
+    outputs = np.where(inputs > 0.6, -0.2, 0.0)
+    assert (outputs != 0).sum() == 3
+    fit = fit_border(inputs, outputs)
+    assert 0.5 < fit.threshold[0] < 0.7
+    assert fit.low.min() == -0.2
+    assert fit_border(inputs, outputs * (1 + inputs)) is None

@@ -56,7 +56,7 @@ def test_the_pieces_of_a_backup_bound_the_value():
         assert trust.child_value(value, 2.0, 1.0, config) == pytest.approx(2.0 + 0.9 * value)
 
 
-# The toy rule set of docs/rules.md, word for word.
+# The toy rule set of docs/results/rules.md, word for word.
 
 
 class Cautious(Rules):

@@ -189,6 +189,46 @@ def test_tiny_errors_are_no_reason_to_avoid_a_transition():
             assert doubtful(seen, 0.0).sum() == found
 
 
+def test_where_fits_correct_the_simulator_a_lone_error_is_no_doubt():
+    rng = np.random.default_rng(0)
+    points, errors, zeros = rng.uniform(-1, 1, (40, 2)), np.zeros(40), np.zeros(40)
+    errors[7] = 1.0
+    lone = Evidence(points, np.zeros(40, int), zeros, errors, np.ones(40, int), zeros)
+    assert doubtful(lone, 0.0)[7]
+    assert not doubtful(lone, 0.0, corrected=True).any()
+    near = np.argsort(np.sum((points - points[7]) ** 2, axis=1))[:5]
+    errors[near] = 1.0
+    assert doubtful(lone, 0.0, corrected=True)[near].any()
+
+
+class Hill:
+    """(x, v) on the way to a goal at 1 that pays 20. `friction` is no attribute: steps are that much shorter."""
+
+    num_actions = 2
+
+    def __init__(self, friction=0.0):
+        self.step = lambda state, action: climb(state, action, friction)
+
+
+def climb(state, action, friction):
+    v = state[1] + 0.05 * (2 * action - 1) - friction
+    x = state[0] + v
+    return (x, v), 20.0 if x >= 1 else -1.0, x >= 1
+
+
+def test_a_goal_that_comes_a_little_later_still_pays():
+    agent, generator = uamcts.Agent(Hill(), **BUDGET), random.Random(0)
+    late = 0
+    for _ in range(120):
+        state, action = (generator.uniform(0.7, 1.0), generator.uniform(0.0, 0.2)), generator.randrange(2)
+        after, reward, over = Hill(0.03).step(state, action)
+        late += Hill().step(state, action)[2] and not over
+        agent.preload([(state, action, after, reward, over)])
+    assert late >= 8
+    assert "is 0.03 lower after every action" in str(agent.report(0))
+    assert agent.backend.corrector.variant().step((0.93, 0.1), 1)[1:] == (20.0, True)
+
+
 class Shifted(Cart):
     """Nothing that the simulator says is right: the next state is drawn anew."""
 

@@ -72,7 +72,7 @@ class Drifting(World):
 def drifting(make: Callable[[], Any], start: Any, change: Callable[[Any, int], None]) -> Setting:
     """The setting of a simulator that is right at the beginning."""
     world = Drifting(make(), start, change)
-    return Setting(make(), [world.simulator], [world])
+    return Setting(make(), [world.simulator], [world], drifts=True)
 
 
 def gain_mass(pole: CartPole, steps: int) -> None:

@@ -20,6 +20,8 @@ class Setting:
     wrong: Any
     trues: list[Any]
     worlds: list[Any]
+    drifts: bool = False
+    """Whether the true simulator changes at every step: a planner in it must not go on from earlier searches."""
 
 
 def setting(wrong: Any, true: Any, start: Any, sensor: Any = None) -> Setting:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from uamcts.uncertainty import ESTIMATORS, Estimator, true_uncertainty
     from uamcts.uncertainty.schedule import Schedule
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Agent": "uamcts.agent.agent",
@@ -87,15 +87,20 @@ __all__ = [
 ]
 
 
+_MODULES = ("bandits", "baselines", "domains", "field", "gym", "lab", "reference")
+"""Modules that are imported when they are first used, as in `uamcts.gym.Simulator(env)`. Some need an extra."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"uamcts.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'uamcts' has no attribute {name!r}")
-    home = importlib.import_module(_HOMES[name])
-    return home if name in ("bandits", "baselines", "reference") else getattr(home, name)
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__, *_MODULES})
 
 
 if "gymnasium" in sys.modules:  # gymnasium.make("uamcts/Breakout-v0") then works without another import

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from uamcts.lab.console.limits import PACKAGES, missing_packages
+from uamcts.lab.console.limits import PACKAGES, missing_packages, stop
 
 
 def main() -> None:
@@ -16,6 +16,8 @@ def main() -> None:
         if missing.name not in PACKAGES:
             raise
         sys.exit(f"uamcts: {missing_packages('the command line')}")
+    except KeyboardInterrupt:
+        stop()
     try:
         try:
             app()

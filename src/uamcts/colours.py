@@ -23,7 +23,7 @@ PLANNERS = {
     "simulation": "#868686",
     "combined": "#2b6fd6",
     "trust": "#9467bd",
-    "agent": "#a8633c",
+    "agent": "#c4148c",
 }
 """The planners, by the keys of `uamcts.names`: Okabe and Ito's palette, darkened where it is too pale for white."""
 OTHERS = ("#c2649a", "#b8860b", "#2f95b4", "#868686", "#7d8f1f")

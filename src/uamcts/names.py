@@ -65,7 +65,7 @@ _KEYS = {name: algorithm.key for algorithm in TABLE for name in (algorithm.name,
 
 def suggestion(name: object, known: Iterable[str]) -> str:
     """The words "did you mean 'breakout'? " if one of `known` is close to `name`, else an empty string."""
-    nearest = difflib.get_close_matches(str(name).lower(), known, n=1, cutoff=0.4)
+    nearest = difflib.get_close_matches(str(name).lower(), known, n=1, cutoff=0.55)
     return f"did you mean {nearest[0]!r}? " if nearest else ""
 
 

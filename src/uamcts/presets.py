@@ -21,8 +21,9 @@ RULES = ("released", "pseudocode")
 """The rule sets that the paper's experiments are run under."""
 
 TRUST: dict[str, Any] = {"rules": "trust"}
-"""The algorithm `trust` (docs/trust.md): `SearchConfig(rules="trust")` with its defaults, the same in every domain. An
-`Agent` of a simulator differs in gamma alone: rewards may come for ever there, so it discounts them by 0.99."""
+"""The algorithm `trust` (docs/concepts/trust.md): `SearchConfig(rules="trust")` with its defaults, the same in every
+domain. An `Agent` of a simulator discounts rewards, which may come for ever there, by 0.99; on trees it has a c of its
+own and draws the first action (`uamcts.agent.searching`)."""
 
 EXPLORATION = (0.5, 1.0, 2.0**0.5, 2.0)
 """The values of c that the paper sweeps."""
@@ -89,7 +90,7 @@ def refuse_random(domain: Domain) -> None:
 
 
 def online_settings(domain: Domain, algorithm: str = "combined") -> OnlineSettings:
-    """How an agent learns in this domain: as the paper's do, or, with `trust`, as docs/beyond.md found best.
+    """How an agent learns in this domain: as the paper's do, or, with `trust`, as docs/results/beyond.md found best.
 
     `agent` is `uamcts.Agent`, which corrects the model and does not train.
     """

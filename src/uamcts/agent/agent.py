@@ -30,7 +30,7 @@ from uamcts.uncertainty.schedule import Schedule
 
 
 class Agent(AgentLoop):
-    """Acts in the real world with a simulator that is wrong, learns how it is wrong, and plans with what was learned.
+    """Plans in a simulator that may be wrong, learns from the real world how it is wrong, and corrects it.
 
     It compares every real transition with what the simulator predicted. Numbers in the simulator that are off are
     fitted (`parameters`), errors of the next state that no number explains are learned (`residual`), and what was seen

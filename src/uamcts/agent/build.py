@@ -16,7 +16,7 @@ from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.agent.searching import Searching
+from uamcts.agent.searching import TREE_C, Searching
 from uamcts.agent.simulator_backend import SimulatorBackend
 from uamcts.arguments import function, real, short_repr, switch, whole
 from uamcts.corrections.python_facts import MOST_FACTS
@@ -28,7 +28,7 @@ from uamcts.uncertainty import Estimator, check_name
 from uamcts.uncertainty.schedule import Schedule
 
 DEFAULT = SearchConfig(**TRUST, gamma=0.99)
-"""How to search in a simulator: trust search has one setting for everything (docs/trust.md)."""
+"""How to search in a simulator (docs/concepts/trust.md). On trees, c and the first action are others: `Searching`."""
 AT_ONCE = ("nearest",)
 """Estimators that learn instantly: after every real step, unless there is a schedule."""
 
@@ -198,7 +198,11 @@ def build_backend(
     config = SearchConfig(**{**default.given, **given})
     chooses = "graph" not in given and config.rules == "trust"
     planner = make_planner(model, own, budget_seconds, memory, guides)
-    searching = Searching(chooses, config.rules == "trust" if reuse is None else bool(reuse))
+    ours = ended is None and config.rules == "trust"
+    searching = Searching(
+        chooses, config.rules == "trust" if reuse is None else bool(reuse),
+        TREE_C if ours and "c" not in given and guides.prior is None else None, ours and "first" not in given,
+    )  # fmt: skip
     schedule, seed, minibatches, measure = learning
     backend = simulator_backend(
         planner, estimator, config, schedule, seed, minibatches, measure, searching, *corrections

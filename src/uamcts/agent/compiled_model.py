@@ -13,7 +13,8 @@ import numpy as np
 
 from uamcts.agent.backend import Guides, match_structure
 from uamcts.agent.chance import RealOutcome, matching_outcome
-from uamcts.agent.compiled_parameters import Variant
+from uamcts.agent.compiled_form import Form
+from uamcts.agent.compiled_parameters import ParameterTree, Variant
 from uamcts.agent.compiled_programs import Programs, Seen, programs
 from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.compiled_trials import ROWS, padded_rows, unstack
@@ -67,18 +68,19 @@ class CompiledModel:
     def __init__(self, simulator: JaxSimulator, guides: Guides):
         self.simulator, self.name = simulator, simulator.name
         try:
-            self._compiled = programs(simulator, guides)
+            self._compiled = programs(Form(simulator), guides)
         except TypeError:  # a policy, value or prior that cannot be hashed
-            self._compiled = Programs(simulator, guides)
+            self._compiled = Programs(Form(simulator), guides)
+        self._parameters = ParameterTree(simulator.params)
         self._example = jax.tree.map(lambda leaf: np.asarray(jnp.asarray(leaf)), simulator.example)
         self._structure: Any = jax.tree.structure(self._example)
         self._form = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(self._example)]
         self._looks: dict[bytes, Look] = {}
-        self._believed = self._variant = Prepared(self._compiled.believed)
+        self._believed = self._variant = Prepared(Variant(self._parameters.params))
 
     def parameters(self) -> dict[str, float]:
         """The parameters of the simulator and their believed values."""
-        return self._compiled.parameters.believed
+        return self._parameters.believed
 
     @property
     def deterministic(self) -> bool:
@@ -89,11 +91,24 @@ class CompiledModel:
         """Whether next states can be shifted by a residual."""
         return self.deterministic and self._compiled.shift.possible
 
+    lists_outcomes = False
+    """The rates of outcomes are not corrected here."""
+
+    def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> None:
+        """Nothing: which of its outcomes has happened is not asked."""
+
+    def recent_trials(self, *seen: object) -> None:
+        """Nothing: transitions are not kept in their order here."""
+
+    def expected_surprise(self, state: PyTree, action: PyTree, variant: object) -> tuple[float, float]:
+        """Nothing: it is not asked."""
+        return 0.0, 0.0
+
     def variant(self, values: dict[str, float], residual: Residual | None) -> Prepared:
         """The simulator with other parameters and a residual."""
         if not values and residual is None:
             return self._believed
-        params = self._compiled.parameters.with_values(values) if values else self._believed.arrays.params
+        params = self._parameters.with_values(values) if values else self._believed.arrays.params
         return Prepared(Variant(params, None if residual is None else PackedResidual.of(residual)))
 
     @property

@@ -57,9 +57,9 @@ class ParameterTree:
         values = resolve(values, self.believed)
         return np.array([values.get(name, value) for name, value in self.believed.items()], np.float32)
 
-    def filled(self, vector: jax.Array) -> PyTree:
-        """The pytree with the parameters of a vector; may be traced."""
-        leaves = list(self._leaves)
+    def filled(self, vector: jax.Array, params: PyTree = None) -> PyTree:
+        """The pytree, or another one of its form, with the parameters of a vector; may be traced."""
+        leaves = list(self._leaves) if params is None else jax.tree.leaves(params)
         for place, (number, element) in enumerate(self.places.values()):
             value = vector[place]
             dtype = leaves[number].dtype

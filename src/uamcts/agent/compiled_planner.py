@@ -99,7 +99,14 @@ class CompiledPlanner(CompiledModel):
         seen, outcomes = [one[0] for one in found], [one[1] for one in found]
         scales = experience.scales
         return CompiledTrials(
-            self._compiled, seen, outcomes, measure, scales, floor, np.array([one[2] for one in found], float)
+            self._compiled,
+            self._parameters,
+            seen,
+            outcomes,
+            measure,
+            scales,
+            floor,
+            np.array([one[2] for one in found], float),
         )
 
     def check(self, config: SearchConfig) -> None:
@@ -130,7 +137,7 @@ class CompiledPlanner(CompiledModel):
         """Finds out whether states recur. A compiled simulator is a pure function: there is nothing else to check."""
         if self._probed or not config.reads("doubt_threshold"):
             return
-        before, actions, after, going = jax.device_get(self._compiled.walk(state))
+        before, actions, after, going = jax.device_get(self._compiled.walk(self._believed.arrays, state))
         self._probed, counter = True, StateCounter(bytes_of(before, 0))
         for number in np.flatnonzero(going).tolist():
             counter.add(bytes_of(before, number), int(actions[number]), bytes_of(after, number))
@@ -160,7 +167,7 @@ class CompiledPlanner(CompiledModel):
         if facts is None:
             return False
         self._revisited |= self._has_acted_in(state)
-        key, before, changes = self.key(following), facts.plans_with(state, action), len(facts.changes)
+        key, before, renewals = self.key(following), facts.plans_with(state, action), facts.renewals
         if not self.deterministic:
             possible = [after for chance, after in self._possible(state, action) if chance > 0]
             facts.remember(state, action, following, reward, terminal, agrees=True)
@@ -174,7 +181,7 @@ class CompiledPlanner(CompiledModel):
             old = (self.key(before[0]), *before[1:])
         facts.remember(state, action, following, reward, terminal, agrees=believed == new)
         planned = facts.plans_with(state, action)
-        if isinstance(old, Mixture) or isinstance(planned, Mixture) or len(facts.changes) != changes:
+        if isinstance(old, Mixture) or isinstance(planned, Mixture) or facts.renewals != renewals:
             return True
         return planned is not None and old != (self.key(planned[0]), *planned[1:])
 

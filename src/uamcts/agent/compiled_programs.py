@@ -17,10 +17,10 @@ import numpy as np
 
 from uamcts.agent.backend import Guides
 from uamcts.agent.compiled_facts import PlannedFact
+from uamcts.agent.compiled_form import Form
 from uamcts.agent.compiled_parameters import ParameterTree, Shift, Variant, shifted_step
 from uamcts.agent.compiled_words import Fetched
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
-from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.plain_trials import DRAWS as SURPRISE_DRAWS
 from uamcts.agent.plain_trials import IMPOSSIBLE, LARGEST_OF_REWARD
 from uamcts.agent.simulator_probe import TRIES
@@ -61,24 +61,29 @@ class Seen(NamedTuple):
 
 
 class Programs:
-    """The compiled functions of a JAX simulator; all agents that plan in it with the same guides share them."""
+    """The compiled functions of a JAX simulator; agents that plan in one of its form, with the same guides, share them.
 
-    def __init__(self, simulator: JaxSimulator, guides: Guides):
+    Args:
+        form: The form of the simulator. Its params are not looked at: they are arguments of every program.
+        guides: What the user brings to searches.
+    """
+
+    def __init__(self, form: Form, guides: Guides):
+        simulator = form.simulator
         self.simulator, self.guides = simulator, guides
         features = simulator.features or flatten_jax
         given = simulator.inputs or features
         self.identity = identity_of(simulator)
         self.features: Numbers = lambda state: jnp.ravel(features(state)).astype(jnp.float32)
         self.numbers: Numbers = lambda state: jnp.ravel(given(state)).astype(jnp.float32)
-        self.parameters = ParameterTree(simulator.params)
-        self.believed = Variant(self.parameters.params)
+        self._parameters = ParameterTree(simulator.params)
         self.shift = Shift(self.features, simulator.example)
         self.about = Fetched(lambda state: (self.features(state), self.numbers(state), self.words(state)))
         self.predict = Fetched(self._predict)
         self.predict_rows = jax.jit(jax.vmap(self._one, (None, 0, 0)))
         self.surprise = jax.jit(self._surprise)
-        over_rows = jax.vmap(self._trial, (None, 0))
-        self.trials = jax.jit(jax.vmap(over_rows, (0, None)))
+        over_rows = jax.vmap(self._trial, (None, None, 0))
+        self.trials = jax.jit(jax.vmap(over_rows, (None, 0, None)))
         self.walk = jax.jit(self._walk)
         self.search = jax.jit(self._search, static_argnames=("iterations", "varied"), donate_argnames="memory")
 
@@ -197,9 +202,9 @@ class Programs:
         numbers = jnp.asarray(reward, jnp.float32), jnp.asarray(terminal).astype(bool)
         return after, self.features(after), *numbers, self.words(after)
 
-    def _trial(self, vector: jax.Array, seen: Seen) -> Any:
+    def _trial(self, params: PyTree, vector: jax.Array, seen: Seen) -> Any:
         """What a simulator with other parameters predicts of a transition: its outcome, or how surprising it is."""
-        variant = Variant(self.parameters.filled(vector))
+        variant = Variant(self._parameters.filled(vector, params))
         if self.simulator.kind != "step":
             return self._surprise(variant, seen)
         return self._one(variant, seen.state, seen.action)[1:4]
@@ -228,9 +233,9 @@ class Programs:
         point = jnp.concatenate([self.features(seen.following), paid[None]])
         return jnp.where(different < SURPRISE_DRAWS // 2, listed, _surprise_of_point(point, points))
 
-    def _walk(self, state: PyTree) -> tuple[PyTree, jax.Array, PyTree, jax.Array]:
+    def _walk(self, variant: Variant, state: PyTree) -> tuple[PyTree, jax.Array, PyTree, jax.Array]:
         """Steps of random walks from a state: states before and after, actions, and whether the episode went on."""
-        problem = self.problem(Known(self.believed), 1)
+        problem = self.problem(Known(variant), 1)
 
         def one(here: PyTree, bits: jax.Array) -> tuple[PyTree, Any]:
             legal = self.simulator.legal
@@ -271,4 +276,4 @@ def bytes_of(states: PyTree, place: int) -> bytes:
 
 
 programs = functools.lru_cache(maxsize=16)(Programs)
-"""The programs of a simulator; those of the latest sixteen simulators are kept."""
+"""The programs of a form; those of the latest sixteen are kept."""

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from uamcts.corrections.residual import NO_SPLIT, Residual
-from uamcts.corrections.residual_fit import INNER, LEAVES
+from uamcts.corrections.residual_leaves import INNER, LEAVES
 
 NEVER = np.float32(3e38)
 """A threshold that no feature is above."""

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from uamcts.agent.compiled_facts import stack
-from uamcts.agent.compiled_parameters import Variant
+from uamcts.agent.compiled_parameters import ParameterTree, Variant
 from uamcts.agent.compiled_programs import Programs, Seen
 from uamcts.agent.measure import Measure, Outcome, Scales
 from uamcts.agent.plain_trials import IMPOSSIBLE, WORST
@@ -35,6 +35,7 @@ class CompiledTrials:
 
     Args:
         compiled: The programs of the simulator.
+        tree: Its parameters.
         seen: State, action and next state of each transition, at most ROWS.
         outcomes: The real outcome of each.
         measure: How errors are measured.
@@ -48,6 +49,7 @@ class CompiledTrials:
     def __init__(
         self,
         compiled: Programs,
+        tree: ParameterTree,
         seen: Sequence[tuple[PyTree, int, PyTree]],
         outcomes: Sequence[Outcome],
         measure: Measure,
@@ -56,7 +58,8 @@ class CompiledTrials:
         times: np.ndarray | None = None,
     ):
         self.times = np.ones(len(seen)) if times is None else times
-        self.compiled, self.seen, self.measure, self.scales, self.floor = compiled, seen, measure, scales, floor
+        self.compiled, self.tree, self.seen = compiled, tree, seen
+        self.measure, self.scales, self.floor = measure, scales, floor
         self.random = compiled.simulator.kind != "step"
         self.features = np.stack([one.features for one in outcomes])
         self.rewards = np.array([np.nan if one.reward is None else one.reward for one in outcomes])
@@ -94,19 +97,18 @@ class CompiledTrials:
 
     def _vectors(self, names: Sequence[str], values: np.ndarray) -> np.ndarray:
         rows = np.asarray(values, float).reshape(len(values), len(names)).tolist()
-        tree = self.compiled.parameters
-        return np.stack([tree.vector(dict(zip(names, row, strict=True))) for row in rows])
+        return np.stack([self.tree.vector(dict(zip(names, row, strict=True))) for row in rows])
 
     def _run(self, names: Sequence[str], values: np.ndarray) -> Any:
         """What the program gives for each set of values, arrays [G, rows, ...]."""
         vectors = self._vectors(names, values)
         if len(vectors) == 1:
-            return self._cut(self.compiled.trials(vectors, self._rows), 1)
+            return self._cut(self.compiled.trials(self.tree.params, vectors, self._rows), 1)
         parts = []
         for start in range(0, len(vectors), VALUES):
             some = vectors[start : start + VALUES]
             padded = np.concatenate([some, np.repeat(some[-1:], VALUES - len(some), axis=0)])
-            parts.append(self._cut(self.compiled.trials(padded, self._rows), len(some)))
+            parts.append(self._cut(self.compiled.trials(self.tree.params, padded, self._rows), len(some)))
         if self.random:
             return np.concatenate(parts)
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
@@ -142,7 +144,7 @@ class CompiledTrials:
         measure: Any = self.measure.own
         found = []
         for vector in self._vectors(names, values):
-            variant = Variant(self.compiled.parameters.filled(vector))
+            variant = Variant(self.tree.filled(vector))
             states = self.compiled.predict_rows(variant, self._rows.state, self._rows.action)[0]
             found.append(
                 [float(measure(one[2], after)) for one, after in zip(self.seen, unstack(states), strict=False)]

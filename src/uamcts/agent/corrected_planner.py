@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome, Scales
-from uamcts.corrections.residual import Residual
 from uamcts.corrections.trials import Trials
 from uamcts.types import PyTree
+
+AnyResidual: TypeAlias = Any
+"""A `Residual`, `OutcomeRates` of a random simulator, or None."""
 
 
 class CorrectedPlanner(Protocol):
@@ -36,6 +38,11 @@ class CorrectedPlanner(Protocol):
         ...
 
     @property
+    def lists_outcomes(self) -> bool:
+        """Whether the simulator lists outcomes, so that one can tell which of them has happened."""
+        ...
+
+    @property
     def judges_rewards(self) -> bool:
         """Whether the simulator says itself what a corrected next state pays."""
         ...
@@ -44,8 +51,12 @@ class CorrectedPlanner(Protocol):
         """The parameters of the simulator and their believed values."""
         ...
 
-    def variant(self, values: dict[str, float], residual: Residual | None) -> Any:
-        """The simulator with other parameters and a residual."""
+    def variant(self, values: dict[str, float], residual: AnyResidual) -> Any:
+        """The simulator with other parameters and a residual; the rates of its outcomes, if it is random."""
+        ...
+
+    def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
+        """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
         ...
 
     def trials(
@@ -58,6 +69,16 @@ class CorrectedPlanner(Protocol):
         latest: bool = False,
     ) -> Trials | None:
         """What was seen, for fits of parameters; `latest`: of random outcomes only the latest one of each row."""
+        ...
+
+    def recent_trials(
+        self, seen: Sequence[tuple[PyTree, Any, RealOutcome]], experience: Experience, measure: Measure, floor: float
+    ) -> Trials | None:
+        """The same for transitions in their order, each on its own; None if the simulator lists no outcomes."""
+        ...
+
+    def expected_surprise(self, state: PyTree, action: PyTree, variant: object) -> tuple[float, float]:
+        """Mean and variance of the surprise, in nats, that a variant that lists outcomes expects."""
         ...
 
     def predict_next(self, raw: Sequence[tuple[PyTree, Any, PyTree]], variant: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -19,17 +19,17 @@ from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import MEMORY, RANDOM_MEMORY, Referee
-from uamcts.corrections.residual import Residual
-from uamcts.corrections.trials import Fit
+from uamcts.corrections.trials import Fit, unless_same
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
 FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
-FIRST_FIT, GROWTH = 5, 1.4
-"""Fits come after so many transitions, then whenever there are so many times as many."""
+FIRST_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 5, 3, 1.25, 1.4, 2.0
+"""Transitions before the first fit, and between two fits at least. The next one comes when there are so many times as
+many, or earlier: see `_wait`; then for parameters and drifts, and for those where none has explained anything yet."""
 LONGEST_WAIT, LIFETIMES = 400, 5
-"""At the latest, one comes after so many, or a fifth of all that were seen in this world, whichever is more."""
+"""At the latest, these are fitted after so many, or a fifth of all that were seen in this world, whichever is more."""
 SURPRISES, SURPRISING = 3, 2.5
 """One comes earlier after so many transitions that were predicted worse than usual, by so many nats."""
 LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
@@ -54,7 +54,7 @@ class Corrector(CorrectorFiles):
         self.choice = Choice(given, planner.parameters(), planner.name, not planner.deterministic)
         self.referee = Referee(CANDIDATES, MEMORY if planner.deterministic else RANDOM_MEMORY)
         self.fit: Fit | None = None
-        self.residuals: dict[str, Residual] = {}  # replaced, never changed
+        self.residuals: dict[str, Any] = {}  # replaced, never changed
         """By the candidate that it belongs to."""
         self.in_use = "none"
         self.since = 0
@@ -64,13 +64,12 @@ class Corrector(CorrectorFiles):
         self._suspected = 0
         """When it may have changed, as long as nothing explains that."""
         self._unexplained, self._bearable = 0, SURPRISES
-        """Transitions that the corrected model has predicted unusually badly since the last fit, and how many of them
-        call for the next one: twice as many after every such fit, until another kind of correction is in use."""
+        """Transitions predicted unusually badly since the last fit, and how many call for one: ever more of them."""
         self._scores: tuple[float, ...] = ()
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
         """Whether a parameter that the user has named is planned with from the first transition on."""
-        self._next = 1 if self._posterior else FIRST_FIT
+        self._next = self._thorough = 1 if self._posterior else FIRST_FIT
         self.floor, self.refused, self._full = 1e-6, ((), False), (self.choice, self.allowed)
         self.feature_names: tuple[str, ...] = ()
         """What the numbers of a state are called in reports."""
@@ -86,7 +85,8 @@ class Corrector(CorrectorFiles):
     @property
     def active(self) -> bool:
         """Whether there is anything that could be corrected."""
-        return bool(self.choice.believed) or ("residual" in self.allowed and self.planner.can_shift)
+        shifts = self.planner.can_shift or self.planner.lists_outcomes
+        return bool(self.choice.believed) or ("residual" in self.allowed and shifts)
 
     def variant(self, name: str | None = None) -> Any:
         """The simulator with a candidate's corrections; by default those in use."""
@@ -127,6 +127,8 @@ class Corrector(CorrectorFiles):
                     row.state, row.action, real, row.real, self.variant(name), measure, scales, self.floor
                 )
         self.referee.add(scores, errors)
+        if self.planner.lists_outcomes and "residual" in self.allowed:
+            self._count(row, real, self.variant(), scores[self.in_use])
         self._drift_score = scores.get("drift")
         if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
             self._unexplained += 1
@@ -144,22 +146,26 @@ class Corrector(CorrectorFiles):
         fits = suspected or ((step >= self._next or surprised) and not self._explained())
         if fits:
             self._unexplained = 0
-            lived = step - self.since
-            wait = math.ceil(0.1 * lived) if self._posterior else max(math.ceil((GROWTH - 1.0) * lived), 3)
-            self._next = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
+            self._next = step + self._wait(step - self.since)
             self._fit(experience, measure, suspected or surprised)
         self._follow_drift(experience, measure, self._drift_score)
         self.in_use = self._choose()
         if self.in_use == "drift" and before[0] != "drift":
             self.drifts_since = step
         self._confirm_change(step)
-        changed = bool(self._model() != before)
+        changed, self._renewed = bool(self._model() != before) or self._renewed, False
         if self.in_use != before[0] or self.since != since:
             self._bearable = SURPRISES
         elif fits and surprised:
             self._bearable = min(2 * self._bearable, LONGEST_WAIT)
         self._scores = () if changed else self._scores  # those of another model say nothing about this one
         return changed
+
+    def _wait(self, lived: int) -> int:
+        """The transitions until the next fit: ever more, but not so many that a new part of the world waits long."""
+        if self._posterior:
+            return min(math.ceil(0.1 * lived), max(LONGEST_WAIT, lived // LIFETIMES))
+        return math.ceil(max(SHORTEST_WAIT, min((GROWTH - 1.0) * lived, 1.5 * math.sqrt(lived)), 0.05 * lived))
 
     def _model(self) -> Any:
         """What tells the corrected model from others."""
@@ -190,10 +196,10 @@ class Corrector(CorrectorFiles):
         if not self._suspected:
             return
         if self.in_use == "parameters" and self._explained():
-            self.since, self._suspected = self._suspected - 1, 0
+            self.since, self._suspected, self._patient = self._suspected - 1, 0, 0
             self.changes = (*self.changes, self.since + 1)[-20:]
         elif step > self._suspected + 4 * CONFIRMED:
-            self._suspected, self._next = 0, step
+            self._suspected, self._next, self._thorough = 0, step, step
 
     def _explained(self) -> bool:
         """Whether the corrected model has predicted everything lately, so that there is nothing to fit."""
@@ -210,10 +216,16 @@ class Corrector(CorrectorFiles):
         return math.log(10.0 * self.floor)
 
     def _choose(self) -> str:
-        """The referee's choice; parameters that the user has named are preferred until they turn out worse."""
+        """The referee's choice; parameters that the user has named are preferred until they turn out worse.
+
+        So are those of a random simulator: what a likelihood has gained beyond its price is no chance.
+        """
         best = self.referee.choose(self.candidates)
-        named = self.choice.named and self.fit is not None
-        if best == "none" and named and not self.referee.is_better("none", "parameters"):
+        named = (self.choice.named or not self.planner.deterministic) and self.fit is not None
+        if self._prefers_recent():
+            return "drift"
+        simpler = best == "none" or (best == "residual" and not self.planner.deterministic)
+        if simpler and named and not self.referee.is_better(best, "parameters"):
             return "parameters"
         return best
 
@@ -226,36 +238,33 @@ class Corrector(CorrectorFiles):
             return
         if wrong.any():
             self.floor = max(1e-4 * float(np.median(errors[rows][wrong])), 1e-10)
-        exact = False
-        if self.choice.believed:
-            places = rows.tolist()
-            trials = self.planner.trials(
-                [experience.raw[row] for row in places], experience, places, measure, self.floor
-            )
-            if trials is not None:
-                found = fit_parameters(trials, self.choice, len(trials.seen), self.fit)
-                self.fit = self._materially(found)
-                if self.fit is not None and not trials.random:
-                    vector = np.array([list(self.fit.values.values())])
-                    losses = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen)))
-                    exact = bool(np.mean(losses <= math.log(10 * self.floor)) > 0.9)
-        steady = self.in_use in ("residual", "both") and not urgent  # a drift would have made it worse by now
-        if not exact and not steady and self.planner.deterministic:
+        step, exact = experience.steps, False
+        thorough = urgent or step >= self._thorough or not self.planner.deterministic
+        if thorough:
+            lived = step - self.since
+            growth = HOPELESS_GROWTH if self.fit is None and lived > BEFORE else THOROUGH_GROWTH
+            wait = max(math.ceil((growth - 1.0) * lived), SHORTEST_WAIT)
+            self._thorough = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
+            exact = self._fit_parameters(experience, measure, rows) if self.choice.believed else False
+        steady = self.in_use in ("residual", "both") and not urgent  # a drift would have made it worse
+        if thorough and not exact and not steady and self.planner.deterministic:
             self._propose_drift(experience, measure)
-        if not exact:
+        if not exact and self.planner.deterministic:
             self._fit_residuals(experience)
         self._variants = {}
 
-    def _materially(self, found: Fit | None) -> Fit | None:
-        """The new fit, or the one before if it is about the same: as long as a model holds, searches go on from it."""
-        before = self.fit
-        if found is None or before is None or found.values.keys() != before.values.keys():
-            return found
-        for name, (low, high) in found.ranges.items():
-            value = found.values[name]
-            if abs(value - before.values[name]) > max(0.1 * (high - low), 1e-6 * abs(value)):
-                return found
-        return before._replace(ranges=found.ranges)
+    def _fit_parameters(self, experience: Experience, measure: Measure, rows: np.ndarray) -> bool:
+        """Fits parameters; returns whether they explain nearly everything."""
+        places = rows.tolist()
+        trials = self.planner.trials([experience.raw[row] for row in places], experience, places, measure, self.floor)
+        if trials is None:
+            return False
+        self.fit = unless_same(fit_parameters(trials, self.choice, len(trials.seen), self.fit), self.fit)
+        if self.fit is None or trials.random:
+            return False
+        vector = np.array([list(self.fit.values.values())])
+        losses = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen)))
+        return bool(np.mean(losses <= math.log(10 * self.floor)) > 0.9)
 
     def _fit_residuals(self, experience: Experience) -> None:
         """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""
@@ -263,7 +272,7 @@ class Corrector(CorrectorFiles):
             self.residuals = {name: one for name, one in self.residuals.items() if name != "both"}
         latest = experience.latest(RESIDUAL_ROWS, self.since)
         rows = latest[[experience.raw[row] is not None for row in latest]]  # a file may lack states
-        if "residual" not in self.allowed or len(rows) < 8 or not self.planner.can_shift:
+        if "residual" not in self.allowed or len(rows) < 3 or not self.planner.can_shift:
             return
         self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
         found = fit_residuals(self.planner, experience, rows, None if self.fit is None else self.fit.values)
@@ -284,5 +293,6 @@ class Corrector(CorrectorFiles):
             residual = self.residuals[self.in_use]
             words = residual.describe(self.feature_names)
             what = " and rewards" if residual.changes_rewards else ""
-            said.append(f"next states{what} are shifted by what was learned: {words}")
+            shifted = f"next states{what} are shifted by what was learned"
+            said.append(f"{'outcomes have other probabilities' if self.keeps_outcomes else shifted}: {words}")
         return said

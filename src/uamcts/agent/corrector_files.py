@@ -11,6 +11,7 @@ import numpy as np
 from uamcts.agent.drifting import Follower
 from uamcts.arguments import flag, real, whole
 from uamcts.corrections.drift import Drift
+from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual
@@ -26,7 +27,6 @@ class CorrectorFiles(Follower):
     choice: Choice
     referee: Referee
     fit: Fit | None
-    residuals: dict[str, Residual]
     in_use: str
     since: int
     changes: tuple[int, ...]
@@ -42,6 +42,7 @@ class CorrectorFiles(Follower):
     _bearable: int
     _scores: tuple[float, ...]
     _next: int
+    _thorough: int
     _variants: dict[str, Any]
 
     @property
@@ -63,11 +64,13 @@ class CorrectorFiles(Follower):
         words = {
             "fit": None if self.fit is None else [self.fit.values, self.fit.ranges, list(self.fit.instead)],
             "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
-            "next": self._next, "floor": self.floor, "residuals": list(self.residuals),
+            "next": self._next, "thorough": self._thorough, "patient": self._patient, "floor": self.floor,
+            "residuals": list(self.residuals),
             "names": list(self.feature_names), "suspected": self._suspected, "unexplained": self._unexplained,
             "bearable": self._bearable, "refused": [list(self.refused[0]), self.refused[1]],
             "drift": None if self.drift is None else list(self.drift),
             "drifting": [self.drifts_since, self.now, self._begun, self._inexact], "likely": list(self._likelihoods),
+            "rates": self.rates.arrays()["rates"].tobytes().decode(),
         }  # fmt: skip
         parts = {
             f"{name}.{part}": array for name, one in self.residuals.items() for part, array in one.arrays().items()
@@ -92,9 +95,10 @@ class CorrectorFiles(Follower):
             fit = Fit(values, ranges, tuple(map(str, fit[2])))
         drift = None if words["drift"] is None else self._parse_drift(*words["drift"])
         drifting = [whole("drifting", number, 0) for number in words["drifting"]]
+        rates = OutcomeRates.of({"rates": np.frombuffer(str(words["rates"]).encode(), np.uint8)})
         likely = tuple(real("likelihood", number) for number in words["likely"])
         residuals = {
-            name: Residual.of(
+            name: _residual_of(
                 {part.removeprefix(f"{name}."): array for part, array in arrays.items() if part.startswith(f"{name}.")}
             )
             for name in words["residuals"]
@@ -110,18 +114,18 @@ class CorrectorFiles(Follower):
         )
         scores = tuple(real("score", score) for score in words["scores"])
         since, wait, suspected = (whole(name, words[name], 0) for name in ("since", "next", "suspected"))
+        thorough, patient = (whole(name, words.get(name, 0), 0) for name in ("thorough", "patient"))
         unexplained, bearable = whole("unexplained", words["unexplained"], 0), whole("bearable", words["bearable"])
-        names, without_residual = words["refused"]
         changes = tuple(whole("change", step, 0) for step in words["changes"])
         floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
         self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
-        self._likelihoods = likely
+        self._likelihoods, self.rates, self._thorough, self._patient = likely, rates, thorough, patient
         self.drift, (self.drifts_since, self.now, self._begun, self._inexact) = drift, drifting
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
         self.choice, self.allowed = self._full
         self.refused = (), False
-        self.refuse(map(str, names), flag("refused", without_residual))
+        self.refuse(map(str, words["refused"][0]), flag("refused", words["refused"][1]))
         self.feature_names = tuple(map(str, words.get("names", ())))
         self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
 
@@ -130,3 +134,7 @@ class CorrectorFiles(Follower):
             raise ValueError("its drift is of parameters that the simulator does not have")
         here, speeds = ({name: real(name, number) for name, number in part.items()} for part in (values, rates))
         return Drift(here, speeds, whole("drift", at, 0))
+
+
+def _residual_of(arrays: dict[str, np.ndarray]) -> Residual | OutcomeRates:
+    return OutcomeRates.of(arrays) if "rates" in arrays else Residual.of(arrays)

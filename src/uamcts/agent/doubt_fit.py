@@ -11,7 +11,10 @@ import numpy as np
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure, Scales
 from uamcts.corrections.doubt import Doubt, DoubtTable
-from uamcts.corrections.evidence import doubtful
+from uamcts.corrections.evidence import doubtful, usual_error
+
+SMALL_SHARE = 0.1
+"""An error below this share of a step, both squared, is no reason for doubt, unless states are whole numbers."""
 
 
 class FittedDoubt(NamedTuple):
@@ -36,24 +39,48 @@ class FittedDoubt(NamedTuple):
         return state <= self.usual[0] and total - state <= self.usual[1] + 1e-9 * total
 
 
-def fit_doubt(experience: Experience, measure: Measure, since: int) -> FittedDoubt:
-    """Balls around the transitions that are doubtful, as the world is since its last change."""
+def fit_doubt(experience: Experience, measure: Measure, since: int, corrected: bool) -> FittedDoubt:
+    """Balls around the transitions that are doubtful, as the world is since its last change.
+
+    `corrected`: whether the simulator is corrected by what was fitted.
+    """
     order = experience.latest(experience.count, since)
     if not order.size:
         return FittedDoubt(None)
-    evidence = experience.evidence(measure, order)
-    usual = evidence.usual_errors
-    wrong = doubtful(evidence, experience.slips, usual)
+    usual, wrong = _find_doubtful(experience, measure, order, corrected)
     inputs, actions = (experience.column(name)[order] for name in ("inputs", "action"))
     found = Doubt.fit(inputs, actions, experience.uncertainties(measure)[order], wrong)
     return FittedDoubt(found, usual, None if found is None else found.table())
 
 
-def doubtful_errors(experience: Experience, measure: Measure, since: int) -> np.ndarray:
+def _find_doubtful(
+    experience: Experience, measure: Measure, order: np.ndarray, corrected: bool
+) -> tuple[tuple[float, float], np.ndarray]:
+    """What is usual for errors of the next state, and for others; and which transitions are doubtful.
+
+    Where corrections have made most errors small, though not 0, one that would be usual for the simulator alone is no
+    reason to avoid a transition.
+    """
+    evidence = experience.evidence(measure, order)
+    alone = experience.simulator_errors(measure)[order]
+    of_state = np.zeros(len(order))
+    if "state" in measure.parts:
+        of_state = experience.simulator_errors(replace(measure, parts=("state",)))[order]
+    before = usual_error(of_state), usual_error(np.maximum(alone - of_state, 0.0))
+    first, second = (
+        max(now, then) if now > 0.0 else 0.0 for now, then in zip(evidence.usual_errors, before, strict=True)
+    )
+    if measure.own is None:
+        small = evidence.state_errors <= SMALL_SHARE * experience.step_lengths()[order]
+        evidence = evidence._replace(state_errors=np.where(small, 0.0, evidence.state_errors))
+    return (first, second), doubtful(evidence, experience.slips, (first, second), corrected)
+
+
+def doubtful_errors(experience: Experience, measure: Measure, since: int, corrected: bool) -> np.ndarray:
     """The observed U of every transition that is doubtful, 0 for the others."""
     errors, order = np.zeros(experience.count), experience.latest(experience.count, since)
     if order.size:
-        found = order[doubtful(experience.evidence(measure, order), experience.slips)]
+        found = order[_find_doubtful(experience, measure, order, corrected)[1]]
         errors[found] = experience.uncertainties(measure)[found]
     return errors
 

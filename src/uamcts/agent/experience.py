@@ -231,6 +231,13 @@ class Experience:
         )
         return Evidence(inputs, actions, apart[order], np.maximum(total - apart, 0.0)[order], times, deviations)
 
+    def step_lengths(self) -> np.ndarray:
+        """The mean squared length of every step, the real or the predicted one; 0 where states are whole numbers."""
+        before, *after = (self.column(name) for name in ("features", "real_features", "used_features"))
+        if not before.size or np.all(before == np.round(before)):
+            return np.zeros(self.count)
+        return np.asarray(np.mean(np.max((after - before) ** 2, axis=0) / self.scales.features**2, axis=1))
+
     def simulator_errors(self, measure: Measure) -> np.ndarray:
         """What the simulator alone gets wrong of every transition, the last time that it was seen."""
         if not self.count:

@@ -73,14 +73,17 @@ def parse_fact(row: object, types: dict[str, type], num_actions: int) -> tuple[i
 
 
 def _parse_outcome(found: object, types: dict[str, type]) -> OutcomeCount:
-    if not isinstance(found, list) or len(found) != 5:
-        raise ValueError("an outcome is not (state, end, times, reward, varied)")
-    following, terminal, times, reward, varied = found
+    if not isinstance(found, list) or len(found) != 6 or not isinstance(found[5], list):
+        raise ValueError("an outcome is not (state, end, times, reward, varied, rewards)")
+    following, terminal, times, reward, varied, rewards = found
     number = integer(times)
     if number is None or number < 1:
         raise ValueError(f"an outcome was seen {short_repr(times)} times")
     terminal, varied = flag("terminal", terminal), flag("varied", varied)
-    return OutcomeCount(from_json(following, types), terminal, number, real("reward", reward), varied)
+    each = tuple((real("reward", one), integer(often) or 0) for one, often in rewards)
+    if any(often < 1 for _, often in each):
+        raise ValueError(f"its rewards are {short_repr(rewards)}")
+    return OutcomeCount(from_json(following, types), terminal, number, real("reward", reward), varied, each)
 
 
 def raw_rows(raw: list[Any]) -> list[Any]:

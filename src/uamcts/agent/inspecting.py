@@ -55,12 +55,12 @@ class Inspecting:
             agent.inspect("plan.html")
             ```
         """
-        from uamcts.inspector.page import check_page
+        from uamcts.inspector.page import check_file
 
         if path is not None:
             if not isinstance(path, (str, os.PathLike)):
                 raise TypeError(f"path is {short_repr(path)}; give the name of a file, or leave it out")
-            check_page(Path(path))
+            check_file(Path(path), "path")
         if self._recording is not None:
             self._recording.stop()
         self._recording = self._recorded = Recording(self, path)
@@ -198,15 +198,16 @@ class Recording:
         label = made.label or (names[made.action] if names else str(made.action))
         believed = [] if made.action < 0 else self._scene.complete(state, made.action, view.outcomes(made.action))
         step = Step(state, made.action, label, believed, real, reward, terminal, made.heat)
-        self._recorder.add(self._episode, [made.record], step)
+        move = self._recorder.add(self._episode, [made.record], step)
+        if move["mistake"]:
+            self._scene.mark_wrong(state)
 
     def trace(self) -> dict[str, Any]:
-        """Everything that was recorded, as a trace: see docs/inspector.md."""
+        """Everything that was recorded, as a trace: see docs/guides/inspector.md."""
         waiting = self._waiting
         self._flush()
         found = self._recorder.trace()
         if waiting is not None:  # what comes of it may still be observed
-            found = {**found, "episodes": [{**one, "moves": list(one["moves"])} for one in found["episodes"]]}
             self._episode["moves"].pop()
             self._waiting = waiting
         return found

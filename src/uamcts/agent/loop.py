@@ -12,7 +12,7 @@ from uamcts.agent.backend import FilePath, Sample, State
 from uamcts.agent.inspecting import Inspecting
 from uamcts.agent.report import Report
 from uamcts.agent.seen import SeenTransition, seen_transitions
-from uamcts.arguments import short_repr, whole
+from uamcts.arguments import short_repr, switch, whole
 from uamcts.uncertainty import Estimator
 
 
@@ -149,13 +149,18 @@ class AgentLoop(Inspecting):
         self._start_anew(self._model, kept)
         return len(held) - len(kept)
 
-    def replace(self, simulator: object) -> None:
-        """Takes over another simulator, for example one that was corrected by hand: what was seen is compared anew.
+    def replace(self, simulator: object, keep: bool = True) -> None:
+        """Takes over another simulator, for example one that was corrected by hand.
+
+        A `JaxSimulator` with the functions of the last one and other params (`dataclasses.replace(simulator,
+        params=...)`) uses the programs that were compiled for that one.
 
         Args:
             simulator: What to plan in from now on. Its states and actions must mean the same.
+            keep: Whether what was seen is kept, compared with the simulator anew, and learned from. Leave it out if the
+                simulator was wrong; give False if the world has changed, and what was seen no longer tells about it.
         """
-        self._start_anew(simulator, self.experience)
+        self._start_anew(simulator, self.experience if switch("keep", keep) else [])
 
     def _start_anew(self, model: object, kept: list[SeenTransition]) -> None:
         if self._make is None:

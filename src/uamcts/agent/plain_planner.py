@@ -20,6 +20,7 @@ from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.arguments import real, refuse_beyond_memory, short_repr
 from uamcts.corrections.doubt import Doubt
+from uamcts.corrections.fact_weights import Weigher
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture
@@ -59,7 +60,7 @@ class PlainPlanner(PlainVariants):
         self._sizes: dict[str, int] = {}
 
     def _no_facts(self, simulator: PythonSimulator) -> PatchedModel:
-        return PatchedModel(simulator, simulator.key, own_keys=simulator.own_keys, most=self._most_facts)
+        return PatchedModel(simulator, simulator.key, None, simulator.own_keys, self._most_facts)
 
     def twin(self, journal: Journal) -> PlainPlanner:
         """A copy that goes on by itself, as long as every change of its tables is written to the journal."""
@@ -117,15 +118,16 @@ class PlainPlanner(PlainVariants):
         """Adds a fact, if there is a memory. Returns whether searches plan with something else from now on."""
         if self.patched is None:
             return False
-        before, changes = self.patched.plans_with(state, action), len(self.patched.changes)
+        before, renewals = self.patched.plans_with(state, action), self.patched.renewals
         if not self.deterministic:
             self.patched.remember(state, action, following, reward, terminal, agrees=True)
-            return True
+            same = before is None and self.patched.plans_with(state, action) is None
+            return not same or self.patched.renewals != renewals
         said = self._variant.step(state, action)
         agrees, old = self._is_close(said, (following, reward, terminal)), said if before is None else before
         self.patched.remember(state, action, following, reward, terminal, agrees)
         new = self.patched.plans_with(state, action)
-        if new is None or isinstance(old, Mixture) or isinstance(new, Mixture) or len(self.patched.changes) != changes:
+        if new is None or isinstance(old, Mixture) or isinstance(new, Mixture) or self.patched.renewals != renewals:
             return True
         return not self._is_close(old, new)
 
@@ -146,9 +148,9 @@ class PlainPlanner(PlainVariants):
     def facts(self) -> dict[str, np.ndarray]:
         """The facts, to be saved."""
         if self.patched is None:
-            return pack({"rows": [], "clock": [0, 0, 0.0]})
+            return pack({"rows": [], "clock": [0] * (3 + len(Weigher().scores))})
         patched = self.patched
-        clock = [patched.clock, patched.repeats, patched.contradictions]
+        clock = [patched.clock, patched.repeats, patched.contradictions, *(-score for score in patched.weigher.scores)]
         return pack({"rows": fact_rows(patched, self.name, self._waiting), "clock": clock})
 
     def load_facts(self, arrays: dict[str, np.ndarray]) -> None:
@@ -161,9 +163,11 @@ class PlainPlanner(PlainVariants):
                 raise ValueError("it holds facts, but this agent has no memory")
             return
         clock = found["clock"]
-        if not isinstance(clock, list) or len(clock) != 3 or not all(real("clock", one) >= 0 for one in clock):
+        numbers = 3 + len(Weigher().scores)
+        if not isinstance(clock, list) or len(clock) != numbers or not all(real("clock", one) >= 0 for one in clock):
             raise ValueError(f"the clock of the facts is {short_repr(clock)}")
         self.patched = self._no_facts(self.simulator)
+        self.patched.weigher = Weigher(tuple(-float(score) for score in clock[3:]))
         self.patched.clock, self.patched.repeats = int(clock[0]), int(clock[1])
         self.patched.contradictions = float(clock[2])
         self._waiting, self._answers, self._loaded = [], {}, True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from operator import add
 from typing import Any, NamedTuple
 
@@ -15,7 +15,9 @@ from uamcts.agent.measure import Measure, Outcome, Scales
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import place_of
 from uamcts.agent.state_vectors import FLOATS, numbers_of, refill
+from uamcts.corrections.links import resolve
 from uamcts.corrections.mixture import model_kind
+from uamcts.corrections.parameters import set_values
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
 
@@ -37,7 +39,7 @@ class ResidualSimulator:
     kind = "step"
 
     def __init__(self, simulator: PythonSimulator, residual: Residual):
-        self.simulator, self.residual = simulator, residual
+        self.simulator, self.residual, self._shift = simulator, residual, residual.shift
         self.num_actions, self.name = simulator.num_actions, simulator.name
         self.identity = self.key = simulator.key
         self._call, self._all_numbers, self._judges = simulator.call, simulator.all_numbers, simulator.judges
@@ -59,8 +61,8 @@ class ResidualSimulator:
             features = simulator.features(following)
             shifted: Any = simulator.rebuild(following, features + shift[: features.size])
         elif type(state) is type(following) is tuple and FLOATS.issuperset(map(type, following)):
-            shift = self.residual.shift(state, action)  # the usual case, without arrays
-            if shift is None or not any(shift):
+            shift = self._shift(state, action)  # the usual case, without arrays
+            if shift is None:
                 return following, reward, over
             shifted = tuple(map(add, following, shift))
         else:
@@ -113,6 +115,7 @@ class PlainTrials:
         self.simulator, self.laboratory, self.seen = simulator, laboratory, seen
         self.measure, self.scales, self.floor = measure, scales, floor
         self.random, self.draws = simulator.kind != "step", simulator.kind == "sample"
+        self.times = np.array([sight.times for sight in seen], float)
 
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Nats [G, rows]: log(u + floor), or the surprise where outcomes are random."""
@@ -150,12 +153,24 @@ class PlainTrials:
     def paths(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Differences where every row has its own values, [rows, parts]."""
         seen = [self.seen[row] for row in rows]
-        found = [self._predict(self._model(names, vector), one) for vector, one in zip(values, seen, strict=True)]
+        found = [self._predict(model, one) for model, one in zip(self._models(names, values), seen, strict=True)]
         return self.measure.many_differences([one.real for one in seen], found, self.scales, WORST)
 
     def _model(self, names: Sequence[str], vector: np.ndarray) -> PythonSimulator:
         values = dict(zip(names, np.asarray(vector, float).tolist(), strict=True))
         return self.simulator.with_parameters(values, self.laboratory)
+
+    def _models(self, names: Sequence[str], values: np.ndarray) -> Iterator[PythonSimulator]:
+        """A simulator for each of the `values`, to be used one after another: they may be one whose values change."""
+        first = self._model(names, values[0])
+        twin = getattr(first.call, "__self__", None)
+        for vector in values:
+            if twin is None or twin is self.laboratory or callable(getattr(twin, "with_parameters", None)):
+                yield self._model(names, vector)
+            else:
+                found = resolve(dict(zip(names, vector.tolist(), strict=True)), self.simulator.parameters)
+                set_values(twin, self.laboratory, found)
+                yield first
 
     def _predict(self, model: PythonSimulator, sight: Sighting) -> tuple[Outcome, float] | None:
         """What a simulator predicts, and the user's own measure of its error; None if it cannot."""
@@ -171,6 +186,18 @@ class PlainTrials:
         return surprise(model, sight.state, sight.action, real, self.simulator.key, self.simulator.features)
 
 
+def is_same(real: RealOutcome, key: Callable[[Any], Any]) -> Callable[[tuple[Any, float, bool]], bool]:
+    """Tells whether an outcome is what happened, as far as that is known."""
+    place = key(real.following)
+
+    def same(outcome: tuple[Any, float, bool]) -> bool:
+        after, reward, over = outcome
+        paid = real.reward is None or abs(real.reward - reward) <= 1e-6 * max(1.0, abs(reward))
+        return bool(key(after) == place and paid and (real.terminal is None or real.terminal == bool(over)))
+
+    return same
+
+
 def surprise(
     model: Any,
     state: Any,
@@ -180,13 +207,7 @@ def surprise(
     features: Callable[[Any], np.ndarray],
 ) -> float:
     """-log of the probability that a random simulator gives to what happened; of the density, for a continuum."""
-    place = key(real.following)
-
-    def same(outcome: tuple[Any, float, bool]) -> bool:
-        after, reward, over = outcome
-        paid = real.reward is None or abs(real.reward - reward) <= 1e-6 * max(1.0, abs(reward))
-        return key(after) == place and paid and (real.terminal is None or real.terminal == bool(over))
-
+    same = is_same(real, key)
     try:
         if model_kind(model) == "outcomes":
             share = sum(chance for chance, outcome in model.outcomes(state, action) if same(outcome))

@@ -12,15 +12,17 @@ from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.experience import Experience
 from uamcts.agent.feature_names import number_names
 from uamcts.agent.measure import Measure, Outcome
-from uamcts.agent.plain_trials import WORST, PlainTrials, ResidualSimulator, Sighting, surprise
+from uamcts.agent.plain_trials import WORST, PlainTrials, ResidualSimulator, Sighting, is_same, surprise
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import predicted_outcomes
+from uamcts.corrections.outcome_rates import OutcomeRates, RatedSimulator
 from uamcts.corrections.parameters import laboratory
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
+from uamcts.types import PyTree
 
 MOST_ANSWERS = 20_000
 """Answers of the simulator that are kept, to notice one that does not repeat itself."""
@@ -55,10 +57,25 @@ class PlainVariants:
         """Whether next states can be shifted by a residual."""
         return self.deterministic and not self.simulator.continuous and self._shifts
 
-    def variant(self, values: dict[str, float], residual: Residual | None) -> Any:
+    @property
+    def lists_outcomes(self) -> bool:
+        """Whether the simulator lists outcomes, so that one can tell which of them has happened."""
+        return self.simulator.kind == "outcomes" and not self.simulator.continuous
+
+    def variant(self, values: dict[str, float], residual: Residual | OutcomeRates | None) -> Any:
         """The simulator with other parameters and a residual."""
         simulator = self.simulator.with_parameters(values)
+        if isinstance(residual, OutcomeRates):
+            return RatedSimulator(simulator, residual)
         return simulator if residual is None else ResidualSimulator(simulator, residual)
+
+    def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
+        """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
+        if not self.lists_outcomes:
+            return None
+        found = predicted_outcomes(self.simulator, state, action)
+        same = is_same(real, self.key)
+        return [chance for chance, _ in found], [same(outcome) for _, outcome in found]
 
     def use(self, variant: Any, drifting: bool = False) -> None:
         """Plans in this variant of the simulator from now on; `drifting` if it follows a world that changes."""
@@ -82,15 +99,39 @@ class PlainVariants:
             most = DRAWN if self.simulator.kind == "sample" else COUNTED
             facts = list(self.patched.facts.items())[-most:]
             seen = [
-                Sighting(fact.state, place[1], one.following, Outcome(np.zeros(0), one.reward, one.terminal), one.times)
+                Sighting(fact.state, place[1], one.following, Outcome(np.zeros(0), reward, one.terminal), times)
                 for place, fact in facts
                 for one in fact.outcomes.values()
+                for reward, times in one.each_reward()
             ]
+        return self._trials_of(seen, experience, measure, floor)
+
+    def _trials_of(
+        self, seen: Sequence[Sighting], experience: Experience, measure: Measure, floor: float
+    ) -> PlainTrials:
         if self._laboratory is None:
             self._laboratory = laboratory(self.simulator.owner)
         return PlainTrials(
             self.simulator, self._laboratory, seen, measure, experience.scales, floor, self._surprises
         )  # fmt: skip
+
+    def recent_trials(
+        self, seen: Sequence[tuple[Any, Any, RealOutcome]], experience: Experience, measure: Measure, floor: float
+    ) -> PlainTrials:
+        """The same for transitions in their order, each on its own."""
+        none = np.zeros(0)
+        sights = [Sighting(state, action, real[0], Outcome(none, *real[1:])) for state, action, real in seen]
+        return self._trials_of(sights, experience, measure, floor)
+
+    def expected_surprise(self, state: PyTree, action: PyTree, variant: object) -> tuple[float, float]:
+        """Mean and variance of the surprise, in nats, that a variant that lists outcomes expects."""
+        chances: dict[Hashable, float] = {}
+        for chance, (after, reward, over) in predicted_outcomes(variant, state, action):
+            place = self.key(after), reward, bool(over)
+            chances[place] = chances.get(place, 0.0) + chance
+        nats = [(chance, -math.log(chance)) for chance in chances.values() if chance > 0.0]
+        mean = sum(chance * one for chance, one in nats)
+        return mean, sum(chance * (one - mean) ** 2 for chance, one in nats)
 
     @property
     def judges_rewards(self) -> bool:

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from uamcts.agent.identity import Identity
+from uamcts.agent.simulator_checks import check_continuous, check_kind, not_three
 from uamcts.agent.state_vectors import flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
 from uamcts.corrections.links import WITH, resolve
@@ -54,18 +55,13 @@ class PythonSimulator:
         identity: Callable[[Any], Any] | None = None,
     ):
         owner = model if any(callable(getattr(model, name, None)) for name in KINDS) else None
-        if (owner is None and not callable(model)) or isinstance(model, type):
-            raise TypeError(
-                f"model is {short_repr(model)}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
-                "num_actions and step(state, action), outcomes(state, action) or sample(state, action, rng), or a "
-                "function step(state, action) and num_actions=..."
-            )
+        check_kind(model, owner)
         if num_actions is None:
             num_actions = getattr(owner, "num_actions", None)
         self.continuous = num_actions is None and any(hasattr(owner, name) for name in ("action_space", "actions"))
         """Whether actions are continuous: numbers or arrays within `action_space`, or those that `actions` proposes."""
-        if num_actions is None and not self.continuous:
-            raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
+        if num_actions is None:
+            check_continuous(owner, self.continuous)
         self.kind = "step" if owner is None else model_kind(owner)
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
         self.owner = owner
@@ -193,12 +189,15 @@ class PythonSimulator:
         except Exception as error:
             raise SimulatorError(
                 f"{self.name}: {self.kind} raised {type(error).__name__}: {error} (state {short_repr(state)}, action "
-                f"{action}); it must answer for every state it has led to and every action"
+                f"{action}); it must answer for every state it has led to and every action{self._numbers()}"
             ) from error
+
+    def _numbers(self) -> str:
+        return "" if self.continuous else f", a number from 0 to {self.num_actions - 1}"
 
     def _three(self, outcome: Any) -> Outcome:
         if type(outcome) is not tuple or len(outcome) != 3:
-            raise SimulatorError(_not_three(self.name, self.kind, outcome))
+            raise SimulatorError(not_three(self.name, self.kind, outcome))
         return outcome
 
     def features(self, state: State) -> np.ndarray:
@@ -273,11 +272,3 @@ class PythonSimulator:
             return [propose(state) for _ in range(3)]
         legal = getattr(self, "legal_actions", None)
         return range(self.num_actions) if legal is None else legal(state)
-
-
-def _not_three(name: str, kind: str, outcome: Any) -> str:
-    hint = ""
-    if isinstance(outcome, tuple) and len(outcome) == 5:
-        hint = " (five things is what a Gymnasium environment returns: give the environment itself)"
-    what = "the outcomes that it lists must be tuples" if kind == "outcomes" else "it must return a tuple"
-    return f"{name}: {kind} returned {short_repr(outcome)}{hint}; {what} (state, reward, terminal)"

@@ -26,12 +26,14 @@ def fit_residuals(
         with contextlib.suppress(SimulatorError):  # it may fail with these values
             believed["both"] = list(planner.predict_next(raw, planner.variant(values, None)))
     real_rewards, found = experience.column("real_reward")[rows], {}
+    # What is paid for an end that does not come says nothing about rewards: a little later it may come.
+    early = (experience.column("believed_terminal")[rows] == 1) & (experience.column("real_terminal")[rows] == 0)
     for name, (predicted, rewards) in believed.items():
         apart = wrap_differences(columns["real_features"] - predicted, columns["features"], columns["real_features"])
         paid = np.zeros(len(rows))
         if not planner.judges_rewards:
             paid = np.nan_to_num(real_rewards - rewards)
-            paid[np.abs(paid) <= 1e-6 * np.abs(rewards)] = 0.0  # rounding
+            paid[(np.abs(paid) <= 1e-6 * np.abs(rewards)) | early] = 0.0  # rounding
         differences = np.column_stack([apart, paid])
         fit = Residual.fit(columns["features"], columns["action"], differences, planner.num_actions)
         if fit is not None:

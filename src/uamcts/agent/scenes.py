@@ -12,10 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent.backend import Backend, State
+from uamcts.agent.cells import PlayerCells
 from uamcts.agent.chance import RealOutcome
+from uamcts.agent.fitted_uncertainty import CachedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Outcome
 from uamcts.agent.paper_backend import PaperBackend
+from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.simulator_backend import SimulatorBackend
 from uamcts.domains.base import Domain
 from uamcts.inspector.domain_scene import DomainScene
@@ -37,6 +40,10 @@ class AgentScene(Scene, Protocol):
 
     def complete(self, state: State, action: int, outcomes: list[BelievedOutcome]) -> list[BelievedOutcome]:
         """What a search believed, with the states that it did not keep."""
+        ...
+
+    def mark_wrong(self, state: State) -> None:
+        """Takes in that the model was wrong about a step from here."""
         ...
 
 
@@ -65,6 +72,9 @@ class PaperScene(DomainScene):
 
     def accept(self, state: State) -> State:
         return state
+
+    def mark_wrong(self, state: State) -> None:
+        pass  # a domain says itself where it is broken
 
     def complete(self, state: State, action: int, outcomes: list[BelievedOutcome]) -> list[BelievedOutcome]:
         return self.believe(state, action) if any(one.state is None for one in outcomes) else outcomes
@@ -101,6 +111,9 @@ class DomainAgentScene(DomainScene):
     def accept(self, state: State) -> State:
         return self.backend.planner.accept(state, "next_state")
 
+    def mark_wrong(self, state: State) -> None:
+        pass
+
     def complete(self, state: State, action: int, outcomes: list[BelievedOutcome]) -> list[BelievedOutcome]:
         return _fill_end(self.backend, state, action, outcomes)
 
@@ -121,12 +134,23 @@ class SimulatorScene:
         simulator = planner.simulator
         owner = simulator if isinstance(simulator, JaxSimulator) else simulator.owner
         self._artist = Artist(planner.name, find_render(owner))
+        self._every_state = getattr(owner, "every_state", ())
+        self._cells, self._wrong = PlayerCells(), set[int]()
 
     def board(self) -> Record | None:
-        return self._artist.board()
+        board = self._artist.board()
+        return None if board is None else {**board, "broken": sorted(self._wrong)}
 
     def frame(self, state: State) -> Record | None:
-        return self._artist.frame(state)
+        frame = self._artist.frame(state)
+        if frame is not None and "cells" in frame and self._artist.shape is not None:
+            self._cells.see(self.vector(state), frame["cells"], self._artist.shape)
+        return frame
+
+    def mark_wrong(self, state: State) -> None:
+        cell = self._cells.cell_of(self.vector(state))
+        if cell is not None:
+            self._wrong.add(cell)
 
     def vector(self, state: State) -> np.ndarray:
         return self.backend.planner.features(state)
@@ -142,7 +166,20 @@ class SimulatorScene:
         return backend.measure.error(actual, predicted, backend.experience.scales, own)
 
     def heat(self, state: State, action: object) -> list[list[float]]:
-        return []
+        """U of an action from each cell, if it is clear which numbers of a state are a cell of the board."""
+        planner = self.backend.planner
+        if not isinstance(planner, PlainPlanner) or not isinstance(action, (int, np.integer)):
+            return []
+        doubt = planner.uncertainty
+        if doubt is None:
+            return []
+        found = self._cells.states(state, self.vector, self._every_state)
+        states, number = list(found.values()), int(action)
+        if isinstance(doubt, CachedUncertainty):
+            levels = doubt.many(states, [number] * len(states))
+        else:
+            levels = [doubt(one, number) for one in states]
+        return [[cell, float(level)] for cell, level in zip(found, levels, strict=True) if level > 0]
 
     def accept(self, state: State) -> State:
         return self.backend.planner.accept(state, "next_state")

@@ -82,10 +82,9 @@ class SimulatorBackend(Comparing):
 
     def twin(self) -> SimulatorBackend:
         """A copy that learns on its own; what both share is changed through its journal, which can undo that."""
-        twin = copy.copy(self)
-        twin.journal = Journal()
-        twin.planner, twin.experience = self.planner.twin(twin.journal), self.experience.copy()
-        twin.returns = copy.copy(self.returns)
+        twin, journal = copy.copy(self), Journal()
+        twin.journal, twin.returns = journal, copy.copy(self.returns)
+        twin.planner, twin.experience = self.planner.twin(journal), self.experience.copy()
         twin.corrector = self.corrector.copy(twin.planner)
         return twin
 
@@ -120,13 +119,13 @@ class SimulatorBackend(Comparing):
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
-        config = self.config
+        config, timed = self.config, horizon is not None and isinstance(self.planner, CompiledPlanner)
         changed: dict[str, Any] = {"tau": self.tau} if config.reads("tau") else {}
         if config.worst is None and config.reads("worst"):
             changed["worst"] = self.returns.worst(self.experience.mean_reward)
-        if self.searching.chooses and not config.graph and self.planner.num_actions is not None:
-            needed = horizon is not None and isinstance(self.planner, CompiledPlanner)
-            changed["graph"] = needed or self.planner.state_recurrence.recurs
+        if self.planner.num_actions is not None:
+            graph = timed or self.planner.state_recurrence.recurs if self.searching.chooses else config.graph
+            changed |= self.searching.settings(graph, self.seed, self.acts, self.planner.num_actions)
         return replace(config, **changed)
 
     @property
@@ -170,10 +169,10 @@ class SimulatorBackend(Comparing):
         self.corrector.judge(row, sample.actual, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
         self.paced = min(self.paced + 1, PACED) if known or self.paced >= PACED else 0  # once paced, always suspected
+        renewals = getattr(facts, "renewals", 0)
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
-            self._forget(row.state)
-        changed = self.corrector.update(self.experience, self.measure)
-        if changed or self.corrector.in_use == "drift":
+            self._forget(row.state, getattr(facts, "renewals", 0) != renewals)
+        if (changed := self.corrector.update(self.experience, self.measure)) or self.corrector.in_use == "drift":
             self._use_corrections()
             self.stale_doubt |= changed
 
@@ -190,8 +189,8 @@ class SimulatorBackend(Comparing):
         self._previous = None
         try:
             self.planner.use(variant, self.corrector.in_use == "drift")
-            if self.corrector.in_use == "drift":  # what was seen before was seen in another world
-                return
+            if self.corrector.in_use == "drift" or self.corrector.keeps_outcomes:
+                return  # what was seen before was seen in another world, or is as possible as before
             predicted = self.planner.predict_rows(self.experience.raw[: self.experience.count], variant, self.measure)
         except SimulatorError:
             if not self._withdraw_corrections():
@@ -208,9 +207,9 @@ class SimulatorBackend(Comparing):
         self.stale_doubt = True
         return True
 
-    def _forget(self, state: State) -> None:
+    def _forget(self, state: State, others: bool) -> None:
         """Drops what the last search found out and what does not hold any more: outcomes of `state` have changed."""
-        if self._previous is not None and not self.planner.forget_node(self._previous.plan, state):
+        if self._previous is not None and (others or not self.planner.forget_node(self._previous.plan, state)):
             self._previous = None
 
     def learn(self) -> bool:
@@ -232,16 +231,16 @@ class SimulatorBackend(Comparing):
             return
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
-        since, facts = self.corrector.known_since, self.planner.patched
+        since, facts, corrected = self.corrector.known_since, self.planner.patched, self.corrector.in_use != "none"
         if facts is not None and facts.changes:  # by the steps of this agent
             since = max(since, rows.steps - (facts.clock - facts.changes[-1].when) - 1)
         if self.chosen is None:
-            self.doubt = fit_doubt(rows, self.measure, since)
+            self.doubt = fit_doubt(rows, self.measure, since, corrected)
             self.uncertainty = self.doubt.doubt
         else:
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
-                self.chosen, rows, doubtful_errors(rows, self.measure, since), key, self.planner.num_actions,
+                self.chosen, rows, doubtful_errors(rows, self.measure, since, corrected), key, self.planner.num_actions,
                 self.minibatches, self.config,
             )  # fmt: skip
         if not same_arrays(before, self.uncertainty):
@@ -283,6 +282,7 @@ class SimulatorBackend(Comparing):
         if self.chosen is not None:
             self._fit()
         self.planner.settle()
+        self.corrector.forget_recent()
         self._previous = None
 
     def load(self, path: FilePath) -> None:

@@ -1,6 +1,6 @@
 """UCB and UA-UCB for corrupted K-armed bandits: rewards are seen from a wrong model, regret is counted in the real one.
 
-Thousands of runs are one batch of a compiled program. See docs/bandits.md.
+Thousands of runs are one batch of a compiled program. See docs/results/bandits.md.
 """
 
 from uamcts.bandits.arms import Bandit, bernoulli, beta, from_rewards

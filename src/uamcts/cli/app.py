@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from rich.console import Console
 
 from uamcts import __version__
 from uamcts.lab.console import limits
+from uamcts.lab.console.limits import stop
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -57,10 +57,7 @@ def report_errors(out: Path | None = None) -> Iterator[None]:
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         stored = f"; finished work is in {out}: rerun the same command to resume" if out else ""
-        print(f"uamcts: stopped{stored}", file=sys.stderr, flush=True)
-        if out:
-            os._exit(130)  # do not wait for a unit that another thread computes
-        raise typer.Exit(130) from None
+        stop(stored)
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,10 +10,7 @@ import typer
 
 from uamcts import names
 
-PLAYED_NAMES = tuple(name for name in names.ALGORITHM_NAMES if name != "agent")  # which learns while it acts
-ALGORITHM_LIST, PLAYED_LIST = (
-    ", ".join(f"`{name}`" for name in some) for some in (names.ALGORITHM_NAMES, PLAYED_NAMES)
-)
+ALGORITHM_LIST = ", ".join(f"`{name}`" for name in names.ALGORITHM_NAMES)
 
 
 def _complete(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
@@ -23,7 +20,6 @@ def _complete(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
 
 _DOMAIN: dict[str, Any] = {"autocompletion": _complete(names.DOMAIN_NAMES)}
 _ALGORITHM: dict[str, Any] = {"autocompletion": _complete(names.ALGORITHM_NAMES)}
-_PLAYED: dict[str, Any] = {"autocompletion": _complete(PLAYED_NAMES)}
 
 DomainName = Annotated[str, typer.Argument(metavar="DOMAIN", help="A domain; see `uamcts domains`.", **_DOMAIN)]
 DomainNames = Annotated[
@@ -31,7 +27,7 @@ DomainNames = Annotated[
 ]
 PlayAlgorithms = Annotated[
     list[str],
-    typer.Option(help=f"{PLAYED_LIST} or `random`. Repeat it to play several side by side.", **_PLAYED),
+    typer.Option(help=f"{ALGORITHM_LIST} or `random`. Repeat it to play several side by side.", **_ALGORITHM),
 ]
 Algorithms = Annotated[list[str] | None, typer.Option(help=f"{ALGORITHM_LIST}. Repeat it for several.", **_ALGORITHM)]
 Seed = Annotated[int, typer.Option(help="The seed of all random numbers.")]
@@ -51,8 +47,9 @@ PlayRules = Annotated[str, typer.Option(help="`released` (authors' program) or `
 Learners = Annotated[
     list[str] | None,
     typer.Option(
-        help="online: an estimator (docs/estimators.md), true, none, a transition_... or a baseline "
-        "(docs/baselines.md), optionally followed by +memory, +penalty=WEIGHT or +bonus=WEIGHT. Repeat it for several. "
+        help="online: an estimator (docs/concepts/estimators.md), true, none, a transition_... or a baseline "
+        "(docs/results/baselines.md), optionally followed by +memory, +penalty=WEIGHT or +bonus=WEIGHT. Repeat it for "
+        "several. "
         "Default: the paper's; with trust two_part+memory."
     ),
 ]

@@ -39,10 +39,15 @@ def play(
     tau: Annotated[float, typer.Option(help="Uncertainty factor.")] = 0.1,
     graph: options.Graph = False,
     steps_left: options.StepsLeft = False,
+    practice: Annotated[
+        int,
+        typer.Option(help="Episodes that an agent plays and learns from before the one shown.", min=0),
+    ] = 0,
     gif: Annotated[Path | None, typer.Option(help="Write a film of the episode to this file, a GIF.")] = None,
     svg: Annotated[Path | None, typer.Option(help="The same as an animated SVG.")] = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page that shows every plan and what came of it: see docs/inspector.md.")
+        Path | None,
+        typer.Option(help="Write a page that shows every plan and its outcome: see docs/guides/inspector.md."),
     ] = None,
     trace: Annotated[Path | None, typer.Option(help="Write the same as a trace file, for `uamcts inspect`.")] = None,
     delay: Annotated[float, typer.Option(help="Seconds to wait after each move.", min=0.0)] = 0.0,
@@ -59,7 +64,7 @@ def play(
         from uamcts.lab.console.play import watch
 
         settings = {"rules": rules, "tau": tau, "c": c, "graph": graph or None, "steps_left": steps_left}
-        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet, svg, Pages(html, trace))
+        watch(domain, algorithm, seed, steps, settings, gif, delay, quiet, svg, Pages(html, trace), practice)
 
 
 @app.command()

@@ -57,11 +57,14 @@ class Evidence(NamedTuple):
         return usual_error(self.state_errors), usual_error(self.other_errors)
 
 
-def doubtful(seen: Evidence, slips: float, usual: tuple[float, float] | None = None) -> np.ndarray:
+def doubtful(
+    seen: Evidence, slips: float, usual: tuple[float, float] | None = None, corrected: bool = False
+) -> np.ndarray:
     """Which transitions are wrong beyond what is usual in this world, bool [transitions].
 
-    In a world that is predicted exactly, one error is proof. Where small errors are usual, a large one counts only
-    together with others near it: at the edge of what is predicted, noise decides whether an episode ends. In a random
+    In a world that is predicted exactly, one error is proof. Where small errors are usual, or where the simulator is
+    `corrected` by what was fitted, a large one counts only together with others near it: at the edge of what is
+    predicted, little decides whether an episode ends, and to avoid its end may be to avoid its goal. In a random
     world, a transition counts if it deviates more often than by chance; `slips` is how often transitions deviate. Where
     states are no cells, errors that are scattered among correct predictions have no place to avoid.
     `usual` are `seen.usual_errors`, where they are known already.
@@ -69,14 +72,14 @@ def doubtful(seen: Evidence, slips: float, usual: tuple[float, float] | None = N
     usual, (points, _, _) = usual or seen.usual_errors, standardise(seen.points)
     found = seen.state_errors > max(usual[0], SMALLEST_OF_STATE)
     found |= seen.other_errors > max(usual[1], SMALLEST_OF_REST)
-    if max(usual) > 0.0 and found.any():
+    if (max(usual) > 0.0 or (corrected and not _are_cells(seen.points))) and found.any():
         found &= _supported(seen, points, found, 0.5)
     once = found & (seen.times == 1)
     if once.sum() >= FEWEST_SCATTERED and not _are_cells(seen.points) and _is_scattered(seen, points, found, once):
         found &= ~once | _is_concentrated(seen, points, found, once)
     if slips > 0.0:
         found &= _exceeds(seen.deviations, seen.times, min(slips, 0.5), ALONE)
-    if len(found) >= 20 and found.mean() > MOST_DOUBTFUL:
+    if len(found) >= (20 if _are_cells(seen.points) else FEWEST) and found.mean() > MOST_DOUBTFUL:
         return np.zeros(len(found), bool)
     return found
 

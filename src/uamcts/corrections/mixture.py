@@ -2,10 +2,10 @@
 
     P = (k * model + counts) / (k + n)
 
-with n the number of times a transition was seen and k the weight of the model's own distribution. k = 10: while the
-model is right, the error that the counts bring in is greatest at n = k, where it is about 1 / (2 sqrt k) of the spread
-of a single draw, 16 % for k = 10 (50 % for k = 1, so that one slip would rule a plan); and where the model is wrong it
-is outvoted after ten visits.
+with n the number of times a transition was seen and k the weight of the model's own distribution, which agents learn
+(`uamcts.corrections.fact_weights`). Where it is not learned, k = 10: while the model is right, the error that counts
+bring in is greatest at n = k, where it is about 1 / (2 sqrt k) of the spread of a single draw, 16 % for k = 10 (50 %
+for k = 1, so that one slip would rule a plan); and where the model is wrong it is outvoted after ten visits.
 
 An outcome that the model holds impossible shows that the model is wrong here. k is therefore multiplied by the share of
 what was seen that the model holds possible: after one impossible outcome, and nothing else, the fact alone counts.
@@ -103,13 +103,31 @@ def mix(
     be random although the model is not (`chance`), an outcome that the model holds impossible is no proof against it.
     """
     total = sum(count.times for count in counts)
+    k = weight * (1.0 if chance else share_possible(believed, counts, key, kind))
+    return mix_by_share(believed, counts, key, kind, k / (k + total))
+
+
+def share_possible(
+    believed: Sequence[tuple[float, Outcome]], counts: Sequence[Any], key: Callable[[Any], Hashable], kind: str
+) -> float:
+    """The share of what was seen that a model holds possible."""
     known = {(key(state), bool(over)) for probability, (state, _, over) in believed if probability > 0.0}
-    possible = [(key(count.following), count.terminal) in known for count in counts]
-    if chance or (kind == "sample" and len(known) == len(believed)):
-        possible = [True] * len(counts)  # no two draws are equal: that a state was not drawn means nothing
-    k = weight * sum(count.times for count, can in zip(counts, possible, strict=True) if can) / total
+    if kind == "sample" and len(known) == len(believed):
+        return 1.0  # no two draws are equal: that a state was not drawn means nothing
+    possible = sum(count.times for count in counts if (key(count.following), count.terminal) in known)
+    return float(possible / sum(count.times for count in counts))
+
+
+def mix_by_share(
+    believed: Sequence[tuple[float, Outcome]],
+    counts: Sequence[Any],
+    key: Callable[[Any], Hashable],
+    kind: str,
+    share: float,
+) -> Mixture:
+    """Mixes what a model predicts, with this share, and what was seen."""
+    total = sum(count.times for count in counts)
     seen = [(count.times / total, (count.following, count.reward, count.terminal)) for count in counts]
-    share = k / (k + total)
     return Mixture(share, _merge([(share, believed), (1.0 - share, seen)], key) if kind == "outcomes" else [], seen)
 
 

@@ -7,7 +7,7 @@ act in jumps or far away. The smallest set wins that no larger one is credibly b
 
 A fit is judged by the mean of log(u + u0) over transitions, u being the squared error: one that is exact almost
 everywhere beats one that is a little wrong everywhere, so that a few transitions that no parameter explains (a wall, a
-worn motor) do not bend it. Where outcomes are random, it is judged by their likelihood. SciPy does the numerics.
+worn motor) do not bend it. Where outcomes are random, `likelihood_fit` does it. SciPy does the numerics.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import math
 
 import numpy as np
 
+from uamcts.corrections.likelihood_fit import fit_likelihood
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.trials import Fit, Trials, credible, log_prior
+from uamcts.corrections.trials import Fit, Trials, credible
 
 MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
 FEWEST_ROWS, FITTED_ROWS, SCREENED_ROWS = 4, 64, 24
 """Transitions that a fit needs, those that it is computed from at most, and those that grids are compared on."""
-POINTS, FEW_POINTS, DRAWN = 41, 21, 2
-"""Points of a posterior; where every likelihood takes many draws, they are fewer, and fewer parameters are tried."""
 EXACT = 6.0
 """Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
 
 
 def fit_parameters(trials: Trials, choice: Choice, count: int, start: Fit | None = None) -> Fit | None:
     """Fits parameters to transitions 0 .. count - 1; None if none explains credibly more than the believed values."""
-    posterior = trials.random and choice.named and len(choice.believed) == 1
-    if count < (1 if posterior else FEWEST_ROWS) or not choice.believed:
+    if trials.random:
+        return fit_likelihood(trials, choice, count, start)
+    if count < FEWEST_ROWS or not choice.believed:
         return None
     search = _Selection(trials, choice, np.arange(count))
     return search.run(start)
@@ -44,7 +44,6 @@ class _Selection:
 
     def __init__(self, trials: Trials, choice: Choice, rows: np.ndarray):
         self.trials, self.choice, self.rows = trials, choice, rows
-        self._draws = bool(getattr(trials, "draws", False))
         losses = trials.losses([], np.zeros((1, 0)), rows)[0]
         self.plain = float(np.mean(losses))
         order = rows[np.argsort(losses, kind="stable")]  # from the best predicted to the worst
@@ -55,22 +54,15 @@ class _Selection:
         self.tried: dict[frozenset[str], tuple[float, dict[str, float]]] = {frozenset(): (self.plain, {})}
 
     def run(self, start: Fit | None) -> Fit | None:
-        if self.trials.random and self.choice.named and len(self.choice.believed) == 1:
-            name = next(iter(self.choice.believed))
-            mean, low, high = self._posterior(name, self.choice.believed[name])
-            return Fit({name: mean}, {name: (low, high)})
         if start is not None:  # what was fitted before is where a fit begins
             self._try(start.values)
-        if self.trials.random:
-            self._try_single_values(DRAWN if self._draws else len(self.choice.believed))
-        else:
-            for _ in range(2):
-                for values in self._promising_sets(self._best()[1]):
-                    self._try(values)
-                if self._exact():
-                    break
-            if not self._exact():
-                self._try_single_values(REFINED)
+        for _ in range(2):
+            for values in self._promising_sets(self._best()[1]):
+                self._try(values)
+            if self._exact():
+                break
+        if not self._exact():
+            self._try_single_values(REFINED)
         loss, chosen = self._best()
         if not chosen:
             return None
@@ -87,7 +79,7 @@ class _Selection:
         """Fits a set of parameters from a start."""
         values = self._refine(first)
         found, place = (self._loss(values), values), frozenset(first)
-        for digits in () if self.trials.random else (2, 3, 4, 6):
+        for digits in (2, 3, 4, 6):
             short = {name: float(f"{value:.{digits}g}") for name, value in values.items()}
             loss = self._loss(short)
             if loss <= found[0] + 1e-9:  # people write 1.4 and not 1.4000000000000041
@@ -184,7 +176,7 @@ class _Selection:
                 starts.append((float(losses.min()), name, float(grid[losses.argmin()]), grid))
         for loss, name, value, grid in sorted(starts, key=lambda start: start[0])[:most]:
             if loss < before - 1e-9:
-                self._try({name: value if self.trials.random else self._scan(name, value, grid)})
+                self._try({name: self._scan(name, value, grid)})
 
     def _scan(self, name: str, value: float, grid: np.ndarray) -> float:
         """A better value between the neighbours of one on a grid: where there is no slope, only trying helps."""
@@ -204,8 +196,6 @@ class _Selection:
         names, first = list(values), np.array(list(values.values()), float)
         low, high = np.array([self.choice.bounds(name) for name in names], float).T
         first = np.clip(first, low, high)
-        if self.trials.random:
-            return self._refine_likelihood(names, first, low, high)
         scale = np.maximum(np.abs(first), 0.1 * np.array([max(abs(self.choice.believed[name]), 0.1) for name in names]))
         best = np.clip(first, low + 1e-9 * scale, high - 1e-9 * scale)
         own = getattr(self.trials, "jacobian", None)
@@ -232,54 +222,8 @@ class _Selection:
         usual = float(np.median(sizes[sizes > 0])) if (sizes > 0).any() else 0.0
         return max(usual, 1e-9)
 
-    def _refine_likelihood(
-        self, names: list[str], first: np.ndarray, low: np.ndarray, high: np.ndarray
-    ) -> dict[str, float]:
-        """The most likely values; a single one by its posterior mean, which is what a plan should reckon with."""
-        from scipy import optimize
-
-        if len(names) == 1:
-            mean, _, _ = self._posterior(names[0], first[0])
-            return {names[0]: mean}
-
-        def loss(vector: np.ndarray) -> float:
-            inside = np.clip(vector, low, high)
-            return float(np.mean(self.trials.losses(names, inside[None], self.rows)))
-
-        found = optimize.minimize(loss, first, method="Nelder-Mead", options={"maxfev": 60, "xatol": 1e-3})
-        return dict(zip(names, np.clip(found.x, low, high).tolist(), strict=True))
-
-    def _posterior(self, name: str, centre: float) -> tuple[float, float, float]:
-        """Mean and about 95 % of the posterior of a single parameter."""
-        low, high = self.choice.bounds(name)
-        believed = self.choice.believed[name]
-        low = max(low, min(centre, believed) - 4 * max(abs(believed), 1.0))
-        high = min(high, max(centre, believed) + 4 * max(abs(believed), 1.0))
-        for _ in range(2):  # the second time where the first has found some weight
-            grid = np.linspace(low, high, FEW_POINTS if self._draws else POINTS)
-            losses = self.trials.losses([name], grid[:, None], self.rows).sum(axis=1) - log_prior(
-                self.choice, name, grid
-            )
-            weights = np.where(np.isfinite(losses), np.exp(np.min(losses) - losses), 0.0)
-            weights /= max(weights.sum(), 1e-300)
-            total = np.cumsum(weights)
-            ends = (
-                grid[int(np.searchsorted(total, 0.001))],
-                grid[min(int(np.searchsorted(total, 0.999)), len(grid) - 1)],
-            )
-            step = grid[1] - grid[0]
-            low, high = max(low, ends[0] - step), min(high, ends[1] + step)
-        return (
-            float(grid @ weights),
-            float(grid[int(np.searchsorted(total, 0.025))]),
-            float(grid[min(int(np.searchsorted(total, 0.975)), len(grid) - 1)]),
-        )
-
     def _ranges(self, chosen: dict[str, float]) -> dict[str, tuple[float, float]]:
-        """About 95 % of where each value may lie: by the curvature, or by the posterior."""
-        if self.trials.random:
-            return {name: self._posterior(name, value)[1:] if len(chosen) == 1 else (value, value)
-                    for name, value in chosen.items()}  # fmt: skip
+        """About 95 % of where each value may lie: by the curvature."""
         names, vector = list(chosen), np.array(list(chosen.values()))
         base = self.trials.residuals(names, vector, self.rows)
         units = np.maximum(np.abs(vector), 1e-3)

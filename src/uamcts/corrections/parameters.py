@@ -87,13 +87,18 @@ def with_values(owner: Any, values: Mapping[str, float]) -> Any:
     if callable(getattr(owner, "with_parameters", None)):
         return owner.with_parameters(**values)
     twin = copy.copy(owner)
+    set_values(twin, owner, values)
+    return twin
+
+
+def set_values(twin: object, owner: object, values: Mapping[str, float]) -> None:
+    """Sets parameters of a copy of a simulator, in the form in which the simulator has them."""
     for name, value in values.items():
-        element = re.fullmatch(r"(.+)\[(\d+)\]", name)
+        element = re.fullmatch(r"(.+)\[(\d+)\]", name) if name.endswith("]") else None
         if element is None:
             _set(twin, name, _like(getattr(owner, name), value))
         else:
             _set(twin, element[1], _with_element(getattr(twin, element[1]), int(element[2]), value))
-    return twin
 
 
 def _like(before: Any, value: float) -> Any:

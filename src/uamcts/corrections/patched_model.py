@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from uamcts.arguments import action_number, flag, real
+from uamcts.corrections.fact_mixing import MixedFacts
+from uamcts.corrections.fact_weights import Weigher
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, mix, model_kind, predicted_outcomes
+from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, model_kind
 from uamcts.corrections.python_facts import (
-    DETERMINISTIC,
-    DRIFTING,
     MOST_FACTS,
     MOST_UNMET,
     NOISY,
@@ -35,7 +35,7 @@ CHECKED = 2000
 """Facts, the latest ones, that are compared with another model."""
 
 
-class PatchedModel:
+class PatchedModel(MixedFacts):
     """A model for `uamcts.reference.search` in which facts correct another model.
 
     A fact about a deterministic model (`step`) overrides it in `step`. In `planned_model`, which agents search, the
@@ -48,7 +48,8 @@ class PatchedModel:
     Args:
         model: The model to correct: any object with `num_actions` and `outcomes`, `sample` or `step`.
         key: Makes a hashable key of a state. By default the state itself is its key.
-        prior_weight: How many real transitions the distribution of a random model is worth.
+        prior_weight: How many real transitions the distribution of a random model is worth; None: that is learned, see
+            `uamcts.corrections.fact_weights`.
         own_keys: Whether tuples of floats are their own keys. By default if there is no `key`.
         most: How many facts are kept at most; 10,000 as long as no transition was ever met again.
 
@@ -64,14 +65,18 @@ class PatchedModel:
         self,
         model: PythonModel | Any,
         key: Callable[[State], Hashable] | None = None,
-        prior_weight: float = PRIOR_WEIGHT,
+        prior_weight: float | None = PRIOR_WEIGHT,
         own_keys: bool | None = None,
         most: int = MOST_FACTS,
     ):
         self.model: Any = model
         self.num_actions = model.num_actions
         self.key = key if key is not None else lambda state: state
+        self.learns_weight, prior_weight = prior_weight is None, PRIOR_WEIGHT if prior_weight is None else prior_weight
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
+        self.weigher = Weigher()
+        self.renewals = 0
+        """How often what is planned with has changed in several places at once."""
         self.most, self.drifting = most, False
         self.facts: dict[tuple[Hashable, int], Fact] = {}
         self.glance = Glance(key is None if own_keys is None else own_keys)
@@ -87,21 +92,6 @@ class PatchedModel:
             self.legal_actions = model.legal_actions
         if key is not None or hasattr(model, "identity"):
             self.identity = getattr(model, "identity", None) if key is None else key
-
-    @property
-    def chance(self) -> float:
-        """How often a transition comes out differently when it is seen again."""
-        return (self.contradictions + 1.0) / (self.repeats + 2.0)
-
-    @property
-    def noisy(self) -> bool:
-        """Whether a deterministic model has met a world with chance: earlier outcomes have returned."""
-        return self.kind == "step" and self.contradictions >= NOISY
-
-    @property
-    def pays_by_chance(self) -> bool:
-        """Whether rewards vary in most transitions that were seen again."""
-        return self.varied_rewards >= max(NOISY, 0.5 * self.repeats)
 
     def remember(
         self,
@@ -146,6 +136,7 @@ class PatchedModel:
             self.contradictions = max(self.contradictions - 1.0, 0.0)  # it was a change, not chance
             fact = replace(fact, outcomes={kind: outcomes[kind]._replace(times=streak.length)}, confirmed=0)
             self._try_again([one for one in self._contradicting if one != place and self.facts[one].last < self.clock])
+        self._weigh(before, fact, number)
         self._store(place, fact)
         if self.clock % (64 << (len(self._contradicting) // 5000).bit_length()) == 0:
             self._age()
@@ -160,11 +151,12 @@ class PatchedModel:
             return before.streak._replace(length=before.streak.length + 1)
         self.contradictions += NOISY if kind in before.outcomes else 1.0
         if self.noisy and not was_noisy:
-            self._planned = {}
+            self._renew()
         return Streak(kind, 1, chance)
 
     def _try_again(self, places: Sequence[tuple[Hashable, int]]) -> None:
         """Has facts that contradict the model tried again."""
+        self.renewals += bool(places)
         for place in places:
             self.journal.put(self.facts, place, replace(self.facts[place], stale=True))
             self.journal.drop(self._contradicting, place)
@@ -198,6 +190,7 @@ class PatchedModel:
     def set_model(self, model: Any, drifting: bool = False) -> None:
         """Corrects another model from now on, which is of the same kind; `drifting` if it changes at every step."""
         self.model, self._planned, self.drifting = model, {}, drifting
+        self.weigher = self.weigher.for_other_model()
         if self.kind == "step" and not drifting:
             for place, fact in list(self.facts.items())[-CHECKED:]:
                 kind: Any = fact.most_frequent_kind
@@ -213,17 +206,6 @@ class PatchedModel:
         certain = self.kind == "step" and not self.noisy and len(fact.outcomes) == 1 and fact.agrees
         planned = self._planned[place] = fact.most_frequent() if certain else self._mixture(fact, place[1])
         return planned
-
-    def _mixture(self, fact: Fact, action: int) -> Mixture:
-        """What the model predicts and what was seen."""
-        believed, counts = predicted_outcomes(self.model, fact.state, action), list(fact.outcomes.values())
-        if self.kind != "step":
-            return mix(believed, counts, self.key, self.kind, self.prior_weight * (DRIFTING if self.drifting else 1.0))
-        total = sum(count.times for count in counts)
-        known = {(self.key(state), bool(over)) for _, (state, _, over) in believed}
-        chance = self.noisy or (self.pays_by_chance and known == fact.outcomes.keys())
-        weight = self.prior_weight if chance else total / (DETERMINISTIC ** -min(total, 100) - 1.0)
-        return mix(believed, counts, self.key, "outcomes", weight, True)
 
     def twin(self) -> PatchedModel:
         """A copy that goes on by itself, as long as every change of its tables is written to its journal."""
@@ -257,7 +239,7 @@ class PatchedModel:
 
         Where no fact says anything else than the model, that is the model itself, which need not look facts up.
         """
-        if self.kind == "step" and (self.contradictions or (self._contradicting and self.repeats)):
+        if self.kind == "step" and (self.contradictions or (self._contradicting and self.repeats > self.clock // 200)):
             return RandomModel(self)
         return self if self.kind != "step" or self._contradicting else self.model
 
@@ -277,7 +259,8 @@ class PatchedModel:
         """What is planned with where there is a fact; None without one."""
         place = self.key(state), action
         try:
-            return self._planned.get(place) or self._plan(place)
+            planned = self._planned.get(place, self)
+            return self._plan(place) if planned is self else planned
         except TypeError:
             return self._plan(self._place(state, action))
 

@@ -28,6 +28,8 @@ WHOLE = frozenset((int, bool, str))
 """Parts of states of which equal ones are the same to any model; 0.0 and -0.0 are not."""
 MOST_KEPT = 20_000
 """Transitions that one search keeps at most, a few MB."""
+MOST_REWARDS = 6
+"""Different rewards of one outcome that are counted."""
 NOISY = 3.0
 """Contradictions that no change explains, after which a world has chance. An earlier outcome that returns counts like
 so many."""
@@ -43,11 +45,20 @@ class OutcomeCount(NamedTuple):
     """Its mean reward."""
     varied: bool
     """Whether its reward varied."""
+    rewards: tuple[tuple[float, int], ...] = ()
+    """How often it paid each of a few rewards; nothing if they are too many."""
 
     def again(self, following: State, reward: float) -> OutcomeCount:
         """The same, seen once more."""
-        times, varied = self.times + 1, self.varied or reward != self.reward
-        return OutcomeCount(following, self.terminal, times, self.reward + (reward - self.reward) / times, varied)
+        times, varied, kinds = self.times + 1, self.varied or reward != self.reward, dict(self.rewards)
+        if len(self.rewards) > 0 or not self.times:
+            kinds[reward] = kinds.get(reward, 0) + 1
+        each = tuple(kinds.items()) if len(kinds) <= MOST_REWARDS else ()
+        return OutcomeCount(following, self.terminal, times, self.reward + (reward - self.reward) / times, varied, each)
+
+    def each_reward(self) -> tuple[tuple[float | None, int], ...]:
+        """Its rewards and how often each was paid; None for one that is not known."""
+        return self.rewards or ((None if self.varied else self.reward, self.times),)
 
 
 class Streak(NamedTuple):

@@ -17,19 +17,17 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from uamcts.corrections.residual_actions import fit_actions
-from uamcts.corrections.residual_fit import (
-    DEPTH,
-    INNER,
-    LEAST_ROWS,
-    LEAVES,
-    NO_SPLIT,
-    find_angles,
-    wrap_differences,
-)
+from uamcts.corrections.residual_input import check_rows, find_angles, wrap_differences
+from uamcts.corrections.residual_leaves import DEPTH, FEWEST_EQUAL, INNER, LEAVES, NO_SPLIT, is_constant, prune
 from uamcts.corrections.residual_text import describe
 
 __all__ = ["NO_SPLIT", "Residual", "find_angles", "wrap_differences"]
 
+
+FADES = 4.0
+"""Standard deviations outside the data over which a correction fades out."""
+FAR = 20.0
+"""Standard deviations outside the data within which a difference that was always the same number is believed."""
 
 Rows: TypeAlias = Float[np.ndarray, "rows features"]
 Vector: TypeAlias = Float[np.ndarray, " features"]
@@ -87,9 +85,9 @@ class Residual:
                 column is that of the reward. Rows that are not finite are left out.
             previous_scale: `scale` of an earlier fit, to be used again. By default that of these features.
         """
-        features, actions, differences = _check_rows(features, actions, differences, num_actions, previous_scale)
+        features, actions, differences = check_rows(features, actions, differences, num_actions, previous_scale)
         result = cls.zero(num_actions, features.shape[1], differences.shape[1])
-        if len(features) < LEAST_ROWS:
+        if len(features) < FEWEST_EQUAL:
             return None
         centre = features.mean(axis=0)
         scale = features.std(axis=0) if previous_scale is None else np.array(previous_scale, float)
@@ -101,17 +99,19 @@ class Residual:
         wrong = np.flatnonzero(differences.any(axis=0))
         found = fit_actions((features - centre) / unit, differences[:, wrong], actions, num_actions)
         for action, (fit, rows) in found.items():
-            result.lower[action], result.upper[action] = features[rows].min(axis=0), features[rows].max(axis=0)
+            beyond = FAR * scale if is_constant(fit, differences[rows][:, wrong]) else 0.0
+            result.lower[action] = features[rows].min(axis=0) - beyond
+            result.upper[action] = features[rows].max(axis=0) + beyond
             splits = np.isfinite(fit.threshold)
             result.split[action] = np.where(splits, fit.feature, NO_SPLIT)
             threshold = np.where(splits, fit.threshold, 0) * unit[fit.feature] + centre[fit.feature]
             result.threshold[action] = np.where(splits, threshold, 0)
             result.intercept[action][:, wrong] = fit.coefficients[:, :, 0]
-            result.slope[action][:, wrong] = fit.coefficients[:, :, 1:] / unit
+            result.slope[action][:, wrong] = prune(fit) / unit
             result.low[action][:, wrong], result.high[action][:, wrong] = fit.low, fit.high
         result.centre[:], result.scale[:] = centre, scale
         # A feature that never varied may still be rounded differently.
-        result.reach[:] = np.maximum(np.maximum(2 * scale, 1e-3 * np.abs(centre)), 1e-9)
+        result.reach[:] = np.maximum(np.maximum(FADES * scale, 1e-3 * np.abs(centre)), 1e-9)
         return result if found else None
 
     @property
@@ -182,7 +182,8 @@ class Residual:
             of_action(self.slope)[leaf] * (features - jnp.asarray(self.centre)), axis=-1
         )
         bounded = jnp.clip(total, of_action(self.low)[leaf], of_action(self.high)[leaf])
-        return jnp.where(weight > 0, weight * bounded, 0)
+        within = jnp.all(outside < jnp.asarray(self.reach))  # never so for what is not a number
+        return jnp.where(within, weight * bounded, 0)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name, to be saved."""
@@ -275,24 +276,3 @@ def _filling(name: str) -> tuple[int, np.dtype[Any]]:
     if name == "split":
         return NO_SPLIT, np.dtype(np.int32)
     return int(name == "reach"), np.dtype(np.float64)
-
-
-def _check_rows(
-    features: Any, actions: Any, differences: Any, num_actions: int, scale: Any
-) -> tuple[Rows, Int[np.ndarray, " rows"], Rows]:
-    """The rows that are finite, as arrays of numbers."""
-    features, actions, differences = np.asarray(features, float), np.asarray(actions), np.asarray(differences, float)
-    columns = (features.shape[-1], features.shape[-1] + 1)
-    fits = features.ndim == differences.ndim == 2 and len(differences) == len(features)
-    if not fits or differences.shape[1] not in columns or actions.shape != features.shape[:1]:
-        raise ValueError(
-            "features should be [rows, features], differences the same or with one column more for the reward, and "
-            "actions [rows], but their shapes are "
-            f"{features.shape}, {differences.shape} and {actions.shape}"
-        )
-    if actions.size and not (actions.dtype.kind in "iu" and actions.min() >= 0 and actions.max() < num_actions):
-        raise ValueError(f"actions should be integers from 0 to {num_actions - 1}, but they are {np.unique(actions)}")
-    if scale is not None and (np.shape(scale) != features.shape[1:] or not np.all(np.isfinite(scale) & (scale >= 0))):
-        raise ValueError(f"previous_scale should be {features.shape[1]} numbers that are at least 0, but it is {scale}")
-    finite = np.isfinite(features).all(axis=1) & np.isfinite(differences).all(axis=1)
-    return features[finite], actions[finite], differences[finite]

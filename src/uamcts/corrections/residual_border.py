@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from uamcts.corrections.residual_fit import INNER, LEAVES, ActionFit, Matrix, fit_node, with_intercept
+from uamcts.corrections.residual_fit import fit_node, with_intercept
+from uamcts.corrections.residual_leaves import FEWEST_EQUAL, INNER, LEAVES, ActionFit, Matrix, equal_differences
 
 FEWEST_WRONG, FEWEST_EXACT = 5, 8
 PURITY = 0.97
@@ -26,13 +27,13 @@ def fit_border(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
         outputs: Differences; those that are negligible are exactly 0.
     """
     wrong = np.any(outputs != 0, axis=1)
-    if wrong.sum() < FEWEST_WRONG or (~wrong).sum() < FEWEST_EXACT:
+    equal = wrong.any() and bool(equal_differences(outputs[wrong]).any())
+    fewest = FEWEST_EQUAL if equal else FEWEST_WRONG
+    if wrong.sum() < fewest or (~wrong).sum() < FEWEST_EXACT:
         return None
     feature, threshold, above, share = _best_border(inputs, wrong)
     side = (inputs[:, feature] > threshold) == above
-    if (
-        share < PURITY or (side & wrong).sum() < FEWEST_WRONG
-    ):  # among many exact ones, a few on either side are no matter
+    if share < PURITY or (side & wrong).sum() < fewest:  # among many exact ones, a few on either side are no matter
         return None
     columns, there = with_intercept(inputs), outputs[side & wrong]
     kinds = fit_node(columns[side & wrong], there)

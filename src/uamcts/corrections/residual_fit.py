@@ -6,21 +6,18 @@ nothing, a constant or a linear function, over all states or separately in the n
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
-DEPTH = 3
-INNER, LEAVES = 2**DEPTH - 1, 2**DEPTH
-"""Nodes that split and nodes that do not, in a complete tree: node i has the children 2 i + 1 and 2 i + 2."""
-NO_SPLIT = -1
-"""In place of the feature that a node looks at: every state goes left."""
+from uamcts.corrections.residual_leaves import DEPTH, INNER, LEAVES, ActionFit, Matrix, constant_fit, equal_differences
+
 LEAST_ROWS = 8
-"""Fewer rows of an action teach nothing, and no leaf has fewer."""
-FOLDS, BLOCKS = 4, 20
-"""Consecutive rows are held out together, because neighbours in time resemble each other."""
+"""Fewer rows of an action teach nothing but a constant that all of them share, and no leaf has fewer."""
+FOLDS, FEWER_FOLDS, MANY_ROWS, BLOCKS = 4, 2, 200, 20
+"""Consecutive rows are held out together, because neighbours in time resemble each other. Of many rows, half of them
+are enough to fit to."""
 RIDGES = (0.01, 1e-6)
 """Penalties of a squared slope in standard units, per row."""
 KINDS = 1 + len(RIDGES)
@@ -34,21 +31,18 @@ CHANCE = 16
 """A split is not tried if it explains less than this / rows of every output: the best split of noise explains that."""
 MOST_LOSS = 5
 """In units of the usual size of an output: larger errors are outliers."""
-CREDIBLE = 3.5
-"""Standard errors by which the loss must be below that of predicting 0: there are many actions and features."""
+CREDIBLE = 2.5
+"""Standard errors by which the loss must be below that of predicting 0; the referee asks for more later on."""
 LEAST_GAIN_OF_A_CONSTANT, LEAST_GAIN = 0.01, 0.1
 """Fractions by which the loss must be below that of predicting 0 and, of other models, that of a constant too.
 
 Noisy sensors make errors depend on the state: a reading that is too high is followed by a lower one. A model that
 explains no more than that describes the sensor and not the simulator. A constant cannot fall for it.
 """
-CLEARLY = 2
+CLEARLY = 1
 """Standard errors by which a model must be better than simpler ones to be preferred."""
-TURN = 2 * math.pi
 EQUAL = 1e-3
 """Losses that differ by less than this fraction of the loss of predicting 0 count as equal."""
-
-Matrix: TypeAlias = Float[np.ndarray, "rows columns"]
 
 
 class Tree(NamedTuple):
@@ -69,19 +63,6 @@ class Tree(NamedTuple):
         return node
 
 
-class ActionFit(NamedTuple):
-    """A tree and, in each leaf, what each output adds up to, in the units of the inputs and outputs given."""
-
-    feature: Int[np.ndarray, " inner"]
-    threshold: Float[np.ndarray, " inner"]
-    coefficients: Float[np.ndarray, "leaves outputs columns"]
-    low: Float[np.ndarray, "leaves outputs"]
-    """The least prediction for a row that was seen."""
-    high: Float[np.ndarray, "leaves outputs"]
-    losses: Float[np.ndarray, "rows outputs"] | None = None
-    """Absolute errors on held-out rows, bounded; None where no rows were held out."""
-
-
 def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
     """Fits the rows of one action. None if predicting 0 is as good for every output.
 
@@ -89,12 +70,16 @@ def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
         inputs: Standardised features, in the order of time.
         outputs: Differences. Those that are exactly 0 say nothing about their usual size.
     """
-    if len(inputs) < LEAST_ROWS or not outputs.any():
+    equal = equal_differences(outputs)
+    if len(inputs) < LEAST_ROWS:
+        return constant_fit(equal, outputs, 1 + inputs.shape[1]) if equal.any() else None
+    if not outputs.any():
         return None
     sizes = np.array([np.median(np.abs(output[output != 0])) if output.any() else 1.0 for output in outputs.T])
     outputs = outputs / sizes
     losses = held_out_losses(inputs, outputs)
     chosen = [choose(one) for one in np.moveaxis(losses, 2, 0)]
+    chosen = [choice or int(constant != 0) for choice, constant in zip(chosen, equal, strict=True)]
     if not any(chosen):
         return None
     held_out = np.stack([losses[:, choice, output] for output, choice in enumerate(chosen)], axis=1)
@@ -149,10 +134,11 @@ def held_out_losses(inputs: Matrix, outputs: Matrix) -> Float[np.ndarray, "rows 
     a few large ones must not decide; for the same reason they are bounded.
     """
     rows = len(inputs)
-    fold = np.arange(rows) * min(BLOCKS, rows) // rows % FOLDS
+    folds = FOLDS if rows < MANY_ROWS else FEWER_FOLDS
+    fold = np.arange(rows) * min(BLOCKS, rows) // rows % folds
     losses = np.empty((rows, 1 + (DEPTH + 1) * KINDS, outputs.shape[1]))
     losses[:, 0] = np.abs(outputs)
-    for held_out in range(FOLDS):
+    for held_out in range(folds):
         test = fold == held_out
         tree = grow(inputs[~test], outputs[~test], DEPTH)
         columns = with_intercept(inputs[test])
@@ -267,33 +253,3 @@ def explained_by_lines(
 
 def with_intercept(inputs: Matrix) -> Matrix:
     return np.concatenate([np.ones((len(inputs), 1)), inputs], axis=1)
-
-
-def find_angles(differences: Matrix, before: Matrix, after: Matrix) -> Bool[np.ndarray, " columns"]:
-    """Which features are angles that jump by a whole turn at the ends of their interval.
-
-    These stay in an interval of length 2 pi and are seen to leave it at one end and to come back at the other, in the
-    real world or in the simulator; few steps are about half a turn long.
-
-    Args:
-        differences: Real - believed features of the next state.
-        before: Features of the state.
-        after: Real features of the next state.
-    """
-    if not len(before):
-        return np.zeros(before.shape[1], bool)
-    values = np.concatenate([before, after, after - differences])
-    steps = np.abs(np.concatenate([after - before, after - differences - before]))
-    # Single precision rounds pi, so an interval may be a little longer.
-    in_a_turn = np.ptp(values, axis=0) <= TURN * (1 + 1e-5)
-    jumps = (steps > 0.75 * TURN).any(axis=0)
-    halfway = ((steps > 0.25 * TURN) & (steps <= 0.75 * TURN)).mean(axis=0)
-    return np.asarray(in_a_turn & jumps & (halfway < 0.1))
-
-
-def wrap_differences(
-    differences: Matrix, before: Matrix, after: Matrix, angles: Bool[np.ndarray, " columns"] | None = None
-) -> Matrix:
-    """Differences with those of angles brought between -pi and pi; `angles` are found if not given."""
-    which = find_angles(differences, before, after) if angles is None else angles
-    return np.where(which, differences - TURN * np.round(differences / TURN), differences)

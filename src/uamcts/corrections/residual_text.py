@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from uamcts.corrections.residual_fit import INNER, NO_SPLIT
+from uamcts.corrections.residual_leaves import INNER, NO_SPLIT
 
 if TYPE_CHECKING:
     from uamcts.corrections.residual import Residual

@@ -25,6 +25,11 @@ class Trials(Protocol):
     """By how much of its size a parameter is changed to see what that changes."""
 
     @property
+    def times(self) -> np.ndarray:
+        """How often each was seen; the losses of random outcomes count as often."""
+        ...
+
+    @property
     def seen(self) -> Sized:
         """The transitions."""
         ...
@@ -50,6 +55,17 @@ class Fit(NamedTuple):
     """About 95 % of where a value may lie, given the rest of the fit."""
     instead: tuple[str, ...] = ()
     """Parameters that explain the same as the single one that was fitted."""
+
+
+def unless_same(found: Fit | None, before: Fit | None) -> Fit | None:
+    """A new fit, or the one before if it is about the same: as long as a model holds, searches go on from it."""
+    if found is None or before is None or found.values.keys() != before.values.keys():
+        return found
+    for name, (low, high) in found.ranges.items():
+        value = found.values[name]
+        if abs(value - before.values[name]) > max(0.1 * (high - low), 1e-6 * abs(value)):
+            return found
+    return before._replace(ranges=found.ranges)
 
 
 def credible(count: int, gain: float) -> bool:

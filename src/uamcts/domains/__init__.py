@@ -25,7 +25,7 @@ DOMAINS: dict[str, Callable[..., Domain]] = {
     "cliff": frozen_lake.make_cliff,
     "bridge": frozen_lake.make_bridge,
 }
-"""What makes each domain, by name: the paper's, those of docs/baselines.md, those of docs/random_worlds.md."""
+"""What makes each domain, by name: the paper's and those of docs/results/{baselines,random_worlds}.md."""
 
 
 def make(name: str, **options: object) -> Domain:

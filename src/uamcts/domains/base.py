@@ -65,6 +65,8 @@ class Domain:
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    broken_name: ClassVar[str] = "broken"
+    """What a cell is called at which world and model differ, in the legend of a film."""
     action_names: ClassVar[tuple[str, ...]]
     random: ClassVar[bool] = False
     """Whether a step has several outcomes, given by `outcomes`."""

@@ -43,6 +43,7 @@ class Breakout(Domain):
     """Rules: a word whose set bits are the columns in which the paddle does not stop the ball."""
 
     name = "breakout"
+    broken_name = "hole"
     summary = "clear 30 bricks with a paddle that has holes: in columns 2 and 4 it does not stop the ball"
     action_names = ("none", "left", "right")
     channel_names = ("paddle", "ball", "trail", "brick")

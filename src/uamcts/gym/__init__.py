@@ -5,6 +5,14 @@ into a simulator, `check_simulator(env)` checks whether that works, and `from_gy
 available to the compiled search.
 """
 
+try:
+    import gymnasium  # noqa: F401
+except ModuleNotFoundError as missing:
+    if missing.name != "gymnasium":
+        raise
+    problem = "uamcts.gym needs Gymnasium: pip install 'gymnasium>=1.3', or in a checkout pip install '.[gym]'"
+    raise ModuleNotFoundError(problem, name="gymnasium") from None
+
 from uamcts.errors import SimulatorError
 from uamcts.gym.actions import grid
 from uamcts.gym.check import Report, check_simulator

@@ -12,7 +12,9 @@ import numpy as np
 from gymnasium import spaces
 
 from uamcts.arguments import integer, short_repr
+from uamcts.gym import classic, toy_text
 from uamcts.gym.probe import Unfit
+from uamcts.gym.wrappers import Layers
 
 MOST_ACTIONS = 4096
 
@@ -112,3 +114,20 @@ def grid(space: spaces.Box, points: int | Sequence[int]) -> list[np.ndarray]:
         np.linspace(a, b, count) if count > 1 else [(a + b) / 2] for a, b, count in zip(low, high, counts, strict=True)
     ]
     return [np.array(action, space.dtype).reshape(space.shape) for action in itertools.product(*lines)]
+
+
+def action_names(layers: Layers, actions: Sequence[Any] | None) -> tuple[str, ...]:
+    """What the actions are called: by the environment, as it is known for, or like themselves."""
+    if actions is None:
+        return ()
+    base: Any = layers.env.unwrapped
+    names = getattr(base, "action_names", toy_text.ACTION_NAMES.get(type(base).__name__))
+    for kind, known in classic.ACTION_NAMES.items():
+        names = known if isinstance(base, kind) else names
+    if hasattr(base, "get_action_meanings"):
+        names = tuple(name.lower() for name in base.get_action_meanings())
+    plain = isinstance(layers.env.action_space, spaces.Discrete) and not layers.actions
+    if plain and names is not None and len(names) == len(actions):
+        return tuple(names)
+    numbers = [one if isinstance(one, int) else np.round(np.asarray(one, float), 3) for one in actions]
+    return tuple(str(np.asarray(number).tolist()) for number in numbers)

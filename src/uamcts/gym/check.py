@@ -65,7 +65,7 @@ class Report:
             "observation_is_state": {
                 True: "An observation says the state"
                 + ("." if self.exact_observation else ", up to the rounding of its numbers."),
-                False: "An observation does not say the whole state: give the environment itself to act and accept.",
+                False: "An observation does not say the whole state: give act and observe simulator.read(env).",
             },
             "finite_rewards": {False: "It pays rewards that are not finite numbers."},
         }
@@ -154,7 +154,7 @@ def _observation_is_state(simulator: Simulator) -> tuple[bool | None, bool]:
         except TypeError:
             return False, False
         compared += 1
-        exact &= same(state, step.before)
+        exact &= same(*(one if simulator._access.whole else simulator.features(one) for one in (state, step.before)))
         if simulator.kind != "step":
             here, there = simulator.features(state), simulator.features(step.before)
             if not np.allclose(here, there, rtol=ROUNDING, atol=ROUNDING):

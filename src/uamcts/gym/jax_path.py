@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from uamcts.types import Environment, PyTree, Transition
 
 
+MOST_CELLS, MOST_CHANNELS = 64, 32
+"""Observations with longer sides or more channels are not drawn as boards."""
+
+
 def from_gymnax(
     env: Environment,
     params: PyTree = None,
@@ -64,7 +68,7 @@ def from_gymnax(
     form: dict[str, Any] = {"step": None, "sample": made.sample} if random else {"step": made.step}
     return JaxSimulator(
         num_actions=num_actions, example=made.start(), features=made.features, inputs=made.inputs, name=env.name,
-        identity=made.identity, params=made.numbers(made.start()), terminal=made.is_over, **form,
+        identity=made.identity, params=made.numbers(made.start()), terminal=made.is_over, render=made.board(), **form,
     )  # fmt: skip
 
 
@@ -162,6 +166,24 @@ class _GymnaxModel:
 
         leaves = jax.tree.leaves(self.identity(state))
         return jnp.concatenate([jnp.ravel(jnp.asarray(leaf, jnp.float32)) for leaf in leaves])
+
+    def board(self) -> Callable[[PyTree], Any] | None:
+        """Draws a state whose observation is a board of channels, as MinAtar's are; None for others."""
+        import jax
+        import numpy as np
+
+        observe = jax.jit(lambda state: self.env.observe(self.key, state, None, self.params))
+        shape = jax.eval_shape(observe, self.start()).shape
+        if len(shape) != 3 or max(shape[:2]) > MOST_CELLS or shape[2] > MOST_CHANNELS:
+            return None
+
+        names = np.array(["empty", *(f"channel {number}" for number in range(shape[2]))])
+
+        def draw(state: PyTree) -> Any:
+            seen = np.asarray(observe(state)) != 0
+            return names[(seen * np.arange(1, shape[2] + 1)).max(axis=2)]
+
+        return draw
 
     def inputs(self, state: PyTree) -> Any:
         import jax.numpy as jnp

@@ -14,7 +14,8 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 from gymnasium.envs.toy_text.taxi import TaxiEnv
 
 from uamcts.gym.classic import CLASSIC
-from uamcts.gym.state_access import STATE_HOOKS, Attributes, DeepCopy, Get, Hooks, Put, Saved, StateAccess
+from uamcts.gym.deep_copy import DeepCopy
+from uamcts.gym.state_access import STATE_HOOKS, Attributes, Get, Hooks, Put, Saved, StateAccess
 
 if TYPE_CHECKING:
     from uamcts.types import Environment

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
+from uamcts.gym.simulator import Simulator
+
 if TYPE_CHECKING:
     from uamcts.agent.agent import Agent
+
+
+SHORT_TRIAL = 30
+"""Steps on which the environment is tried after a change: before the change it was tried on more."""
 
 
 class NsGymAgent:
@@ -19,10 +25,8 @@ class NsGymAgent:
     NS-Gym shows an agent an observation and a planning environment at every step. The observation of the next step
     tells what came of the last action, so calls of `act` are all that the agent needs. With `finish`, it also learns
     how an episode ended. Where NS-Gym notifies the agent of the amount of a change, its planning environment is up to
-    date, and the agent takes it over; at the other levels of notification the agent finds the change by itself. To take
-    over a simulator is to start anew with it, so while changes go on from step to step, the pauses between two of these
-    double, and in between the agent follows the change by itself. What was learned is kept from one episode to the
-    next.
+    date: the agent takes it over, and forgets what it saw of the world before the change. At the other levels of
+    notification the agent finds the change by itself, and keeps what it has learned from one episode to the next.
 
     Args:
         **settings: The arguments of `uamcts.Agent`, except for the model.
@@ -46,8 +50,6 @@ class NsGymAgent:
         self.agent: Agent | None = None
         """The agent inside, after the first `act`: its `report()` says what was learned."""
         self._last: tuple[Any, int] | None = None
-        self._pause, self._waited = 1, 0
-        """Notifications until the next simulator is taken over, and how many came since the last."""
 
     def act(
         self, obs: Mapping[str, Any], planning_env: gymnasium.Env, reward: object = None, done: bool | None = None
@@ -75,10 +77,9 @@ class NsGymAgent:
             self.agent = Agent(bare_environment(planning_env), **self.settings)
         elif self._last is not None and not first:
             self._learn(state, reward, False)
-        if first:
-            self._pause, self._waited = 1, 0
-        if self._is_due(obs):
-            self.agent.replace(bare_environment(planning_env))
+        if _tells_how(obs):
+            simulator = Simulator(bare_environment(planning_env), trial_steps=SHORT_TRIAL)
+            self.agent.replace(simulator, keep=False)
         action = self.agent.act(state)
         self._last = (state, action)
         return action
@@ -105,18 +106,6 @@ class NsGymAgent:
         if self.agent is not None and self._last is not None:
             before, action = self._last
             self.agent.observe(before, action, state, reward=_number(reward), terminal=terminal)
-
-    def _is_due(self, obs: Mapping[str, Any]) -> bool:
-        """Whether NS-Gym says by how much the world has changed, and it is time to take that over."""
-        changes = obs.get("delta_change") or {}
-        if not any(float(change) != 0.0 for change in changes.values()):
-            self._pause, self._waited = 1, 0
-            return False
-        self._waited += 1
-        if self._waited < self._pause:
-            return False
-        self._pause, self._waited = 2 * self._pause, 0
-        return True
 
 
 class TableEnv(gymnasium.Env):
@@ -159,6 +148,12 @@ def _state_of(obs: object) -> Any:
         raise ValueError(f"obs is {obs!r}; give an observation of NS-Gym, a dictionary with a state")
     state = obs["state"]
     return int(state) if isinstance(state, (int, np.integer)) else state
+
+
+def _tells_how(obs: Mapping[str, Any]) -> bool:
+    """Whether NS-Gym says by how much the world has changed."""
+    changes = obs.get("delta_change") or {}
+    return any(float(change) != 0.0 for change in changes.values())
 
 
 def _is_first(obs: Mapping[str, Any]) -> bool:

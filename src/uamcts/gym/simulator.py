@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,8 +16,9 @@ from uamcts.agent.identity import Identity
 from uamcts.arguments import at_least_zero, short_repr, switch, whole
 from uamcts.corrections.parameters import find_parameters
 from uamcts.gym import classic, toy_text
-from uamcts.gym.actions import ContinuousActions, env_actions
+from uamcts.gym.actions import ContinuousActions, action_names, env_actions
 from uamcts.gym.known_envs import Number
+from uamcts.gym.pictures import find_picture
 from uamcts.gym.probe import Trial, microseconds, preserve_global_rng
 from uamcts.gym.state_access import STATE_HOOKS, current_observation
 from uamcts.gym.stepping import StepFinder
@@ -111,7 +113,7 @@ class Simulator:
         self._env = self._layers.env
         self._base = self._env.unwrapped
         self.name = env.spec.id if env.spec is not None else type(self._base).__name__
-        self.action_names = self._action_names()
+        self.action_names = action_names(self._layers, self.actions)
         self.takes_over = self._layers.taken_over
         """Whether it plans in the very environment that was given, because that could not be copied."""
         self._own_features, self._own_inputs = features, inputs
@@ -195,8 +197,8 @@ class Simulator:
         if seen is not None:
             return seen
         raise TypeError(
-            f"{thing!r} is not a state of {self.name}, and its observations do not determine the state; "
-            "give the environment itself: simulator.accept(env)"
+            f"{short_repr(thing)} is not a state of {self.name}, and its observations do not determine the state; give "
+            "uamcts.Agent a simulator = uamcts.gym.Simulator(env), and act and observe state = simulator.read(env)"
         )
 
     def reset(self, seed: int = 0) -> Any:
@@ -234,6 +236,16 @@ class Simulator:
         vector = self.features(state)
         return vector / 255.0 if hasattr(self._base, "ale") and self._own_features is None else vector
 
+    @property
+    def every_state(self) -> tuple[int, ...]:
+        """All states of an environment with a table of transitions; empty for others."""
+        return () if self._vectors is None else tuple(self._vectors[0])
+
+    @functools.cached_property
+    def render(self) -> Callable[[Any], Any] | None:
+        """Draws a state for `Agent.inspect`: as its `render_mode` does, or the board of a toy text; or None."""
+        return None if self.takes_over else find_picture(self._env, self._access, self.trial.steps[0].before)
+
     def observation(self, state: object) -> np.ndarray:
         """The flattened observation of a state; its features where the environment has no method that observes."""
         self._access.restore(self._env, state)
@@ -262,20 +274,6 @@ class Simulator:
         cost = microseconds(self.seconds_per_step)
         actions = "continuous" if self.num_actions is None else self.num_actions
         return f"Simulator({self.name}, {actions} actions, {cost} a step; state: {self.how})"
-
-    def _action_names(self) -> tuple[str, ...]:
-        if self.num_actions is None:
-            return ()
-        plain = isinstance(self._env.action_space, spaces.Discrete) and not self._layers.actions
-        names = getattr(self._base, "action_names", toy_text.ACTION_NAMES.get(type(self._base).__name__))
-        for kind, known in classic.ACTION_NAMES.items():
-            names = known if isinstance(self._base, kind) else names
-        if hasattr(self._base, "get_action_meanings"):
-            names = tuple(name.lower() for name in self._base.get_action_meanings())
-        if plain and names is not None and len(names) == self.num_actions:
-            return tuple(names)
-        numbers = [one if isinstance(one, int) else np.round(np.asarray(one, float), 3) for one in self.actions]
-        return tuple(str(np.asarray(number).tolist()) for number in numbers)
 
 
 def _check_arguments(

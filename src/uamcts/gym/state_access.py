@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
 import numpy as np
 
-from uamcts.gym.probe import GENERATORS, fingerprint
-
 if TYPE_CHECKING:
-    from uamcts.types import Environment
+    from uamcts.types import Environment, PyTree
 
 STATE_HOOKS = ("uamcts_state", "uamcts_restore")
 """Methods that an environment may offer to return its state and to restore it."""
@@ -26,7 +23,7 @@ class Saved:
 
     __slots__ = ("data", "observation")
 
-    def __init__(self, data: Any, observation: object):
+    def __init__(self, data: PyTree, observation: object):
         self.data = data
         self.observation = observation
 
@@ -124,90 +121,6 @@ class Attributes(StateAccess):
             return np.concatenate([np.ravel(np.asarray(state.data[name], float)) for name in self.names])
         except (TypeError, ValueError):
             return None
-
-
-class DeepCopy(StateAccess):
-    """A deep copy of all attributes, for unknown environments."""
-
-    how = "a deep copy of its attributes"
-    SKIPPED = ("action_space", "observation_space", "spec", "metadata", "render_mode", "_np_random", "_np_random_seed")
-
-    def __init__(self) -> None:
-        self.changing: frozenset[str] = frozenset()
-        self.home: Any = None
-        self.warned = False
-        self.fixed = False
-        """Whether the changing attributes form a vector of fixed length, which then represents the state."""
-
-    def learn(self, home: object, changing: frozenset[str], states: Sequence[Saved]) -> None:
-        """Learns from a trial which attributes change."""
-        self.home, self.changing, self.fixed = home, changing, True
-        vectors = [self.numbers(home, state) for state in states]
-        self.fixed = len({None if vector is None else len(vector) for vector in vectors}) == 1
-
-    def _attributes(self, env: object) -> dict[str, Any]:
-        return {k: v for k, v in vars(env).items() if k not in self.SKIPPED and not isinstance(v, GENERATORS)}
-
-    def save(self, env: Environment, observation: object = None) -> Saved:
-        base = env.unwrapped
-        held = self._attributes(base)
-        if self.home is not None and base is not self.home:
-            held = self._translate(held)
-        observation = current_observation(base) if observation is None else observation
-        return Saved(copy.deepcopy(held, {id(base): self.home or base}), observation)
-
-    def _translate(self, theirs: dict[str, Any]) -> dict[str, Any]:
-        """Another environment's state with our parameters, which are the attributes that no trial step changed."""
-        ours = self._attributes(self.home)
-        other = [n for n in ours if n in theirs and n not in self.changing]
-        other = [name for name in other if fingerprint(ours[name]) != fingerprint(theirs[name])]
-        if other and not self.warned:
-            self.warned = True
-            warnings.warn(
-                f"the environment differs from the simulator in {', '.join(other)}, which no trial step changed: taken "
-                "for parameters and not read; if they are state, name all of it with Simulator(env, attributes=[...])",
-                stacklevel=5,
-            )
-        return ours | {name: theirs[name] for name in self.changing if name in theirs}
-
-    def take(self, env: Environment, observation: object) -> Saved:
-        return Saved(self._attributes(env.unwrapped), observation)
-
-    def restore(self, env: Environment, state: Saved) -> None:
-        base = env.unwrapped
-        for name in self._attributes(base):
-            if name not in state.data:
-                del base.__dict__[name]
-        base.__dict__.update(copy.deepcopy(state.data, {id(base): base}))
-
-    def identity(self, env: Environment, state: Saved) -> Any:
-        numbers = self.numbers(env, state)
-        return {name: state.data.get(name) for name in self.changing} if numbers is None else numbers
-
-    def numbers(self, env: Environment, state: Saved) -> np.ndarray | None:
-        """All numbers in the attributes that change, by attribute name."""
-        if not self.fixed:
-            return None
-        found: list[float] = []
-        for name in sorted(self.changing):
-            if name not in state.data or not collect(state.data[name], found):
-                return None
-        return np.array(found) if found else None
-
-
-def collect(value: object, found: list[float]) -> bool:
-    """Appends all numbers in a value; False if it holds anything else."""
-    if isinstance(value, (bool, int, float, np.generic)):
-        found.append(float(value))
-        return True
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        found.extend(value.ravel().astype(float).tolist())
-        return True
-    if isinstance(value, dict):
-        return all(collect(value[key], found) for key in value)
-    if isinstance(value, (list, tuple)):
-        return all(collect(part, found) for part in value)
-    return value is None
 
 
 class Layered(StateAccess):

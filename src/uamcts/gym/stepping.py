@@ -14,6 +14,8 @@ import numpy as np
 from uamcts.corrections.parameters import with_values
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions
+from uamcts.gym.clocks import find_clocks
+from uamcts.gym.deep_copy import DeepCopy
 from uamcts.gym.known_envs import Number, candidates
 from uamcts.gym.probe import (
     GLOBAL,
@@ -29,7 +31,7 @@ from uamcts.gym.probe import (
     set_global_rng_state,
     set_rng_state,
 )
-from uamcts.gym.state_access import DeepCopy, Get, Layered, Put, StateAccess
+from uamcts.gym.state_access import Get, Layered, Put, StateAccess
 from uamcts.gym.wrappers import Layers
 
 StepFunction = Callable[[Any, int], tuple[Any, float, bool]]
@@ -82,7 +84,6 @@ class StepFinder:
     """What the latest step of the environment showed."""
     before_step: Callable[[], None] | None = field(default=None, init=False)
     """Called between restoring a state and stepping: seeds generators, some of which a restore may have replaced."""
-
     overrides: Mapping[str, Any] = field(default_factory=dict, init=False)
     """Attributes that are set between restoring a state and stepping: parameters with other values."""
     _plain: bool = field(default=False, init=False)
@@ -180,6 +181,10 @@ class StepFinder:
             if not self._repeats(access, step, trial.steps[index]):
                 set_rng_state(self.base, generators_at)
                 return f"step {index} of random episodes came out differently when repeated"
+        if isinstance(access, DeepCopy):
+            seconds = 0.0 if self.truncation_ends else self.size[1]
+            access.leave_out(find_clocks(trial, self.base, step, lambda: self._observation, seconds))
+            access.learn_observations(trial.steps)
         if trial.draws and self._is_random(access, step, trial, order):
             set_rng_state(self.base, generators_at)
             return Stepping(access, "sample", self._sampler(step, trial), trial)

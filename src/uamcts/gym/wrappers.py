@@ -78,6 +78,15 @@ def is_function(wrapper: object) -> str | None:
     return None
 
 
+def copy_layers(env: Environment) -> Any:
+    """A copy of an environment and of the wrappers around it."""
+    if not isinstance(env, gymnasium.Wrapper):
+        return private(env, may_take_over=False)[0]
+    twin = duplicate(env, skip=("env",))
+    twin.env = copy_layers(env.env)
+    return twin
+
+
 def peel(env: object, may_take_over: bool) -> Layers:
     """Unwraps an environment, or raises an error that names the wrapper that prevents it."""
     stack = []

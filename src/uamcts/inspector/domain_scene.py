@@ -78,6 +78,10 @@ class DomainScene:
             if chance > 0
         ]  # fmt: skip
 
+    def map(self, state: PyTree) -> np.ndarray | None:
+        """U of every action in every cell, [rows, columns, actions]; None if the domain has no such map."""
+        return self._map(state)
+
     def heat(self, state: PyTree, action: object) -> list[list[float]]:
         if self._start is None or not isinstance(action, (int, np.integer)):
             return []

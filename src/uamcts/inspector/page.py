@@ -15,6 +15,8 @@ from uamcts.runtime.atomic import write_whole
 
 SCRIPTS = ("parts.js", "timeline.js", "boards.js", "actions.js", "icicle.js", "app.js")
 """In the order in which they are joined."""
+PAGES = (".html", ".htm")
+"""How the names of pages end, so that browsers open them as such."""
 HEIGHT = 860
 """Pixels of the page in a notebook."""
 
@@ -83,7 +85,16 @@ class Inspection:
 
 def check_page(path: Path, argument: str = "path") -> None:
     """Raises a ValueError if no page can be written to this file."""
+    check_file(path, argument)
+    if path.suffix.lower() not in PAGES:
+        raise ValueError(f"{argument} is {path}; give the name of a file that ends in .html, like plan.html")
+
+
+def check_file(path: Path, argument: str) -> None:
+    """Raises a ValueError if no file can be written there."""
     if path.is_dir():
-        raise ValueError(f"{argument} is {path}, which is a folder; give a file, like plan.html")
+        raise ValueError(f"{argument} is {path}, which is a folder; give a file")
     if not path.parent.is_dir():
         raise ValueError(f"{argument} is {path}; there is no folder {path.parent}: create it, or give another file")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{argument} is {path}; nothing can be written into {path.parent}: give another folder")

@@ -16,8 +16,10 @@ from uamcts.inspector.schema import COLOUR
 from uamcts.inspector.trace import Record
 from uamcts.types import PyTree
 
-MOST_PIXELS = 160
-"""Larger images are thinned out to so many pixels a side."""
+SIZES = (160, 120, 90, 64)
+"""Pixels of the longer side of an image: the first at which it takes no more than MOST_BYTES."""
+MOST_BYTES = 6000
+"""Of an image, so that 300 moves with two new ones each stay below 5 MB."""
 LONGEST_TEXT, MOST_SIDE, MOST_THINGS = 20000, 256, 256
 REMEDY = (
     "return a text, a 2-D array of whole numbers or names, one a cell, or an image [rows, columns, 3] of bytes or of "
@@ -31,7 +33,8 @@ class Artist:
     def __init__(self, name: str, render: Callable[[PyTree], object] | None):
         self._name, self._render = name, render
         self._things: dict[str, int] = {}
-        self._shape: tuple[int, ...] | None = None
+        self._images: dict[str, str] = {}
+        self.shape: tuple[int, int] | None = None
 
     def frame(self, state: PyTree) -> Record | None:
         """The picture of a state; None if there is nothing that draws one.
@@ -54,16 +57,17 @@ class Artist:
         if array.ndim == 2 and array.size and array.dtype.kind in "iubUSO" and max(array.shape) <= MOST_SIDE:
             return {"cells": self._cells(array)}
         if array.size and array.dtype.kind in "uif" and (array.ndim == 2 or array.shape[2:] in ((3,), (4,))):
-            return {"image": base64.b64encode(png(array)).decode()}
+            image = base64.b64encode(png(array)).decode()
+            return {"image": self._images.setdefault(image, image)}  # equal images share their memory
         raise ValueError(f"{self._name}: render returned {short_repr(picture)}; {REMEDY}")
 
     def _cells(self, array: np.ndarray) -> list[int]:
-        if self._shape not in (None, array.shape):
+        if self.shape not in (None, array.shape):
             raise ValueError(
-                f"{self._name}: render returned a board of {array.shape}, and one of {self._shape} before; return "
+                f"{self._name}: render returned a board of {array.shape}, and one of {self.shape} before; return "
                 "boards of one size"
             )
-        self._shape = array.shape
+        self.shape = (array.shape[0], array.shape[1])
         names = [str(one.decode() if isinstance(one, bytes) else one)[:60] for one in array.ravel().tolist()]
         counts = Counter(name for name in names if name not in self._things)
         ground = ["0"] if not self._things and array.dtype.kind in "iub" and "0" in counts else []
@@ -75,9 +79,9 @@ class Artist:
 
     def board(self) -> Record | None:
         """The board of all pictures so far; None if they were none."""
-        if self._shape is None:
+        if self.shape is None:
             return None
-        return board_record(self._shape, list(self._things), (), [])
+        return board_record(self.shape, list(self._things), (), [])
 
 
 def board_record(shape: Sequence[int], things: Sequence[str], tints: Sequence[str], broken: Sequence[int]) -> Record:
@@ -97,13 +101,38 @@ def board_record(shape: Sequence[int], things: Sequence[str], tints: Sequence[st
 
 
 def png(array: np.ndarray) -> bytes:
-    """A small PNG of an image: bytes, or numbers from 0 to 1; grey [rows, columns] or colours [rows, columns, 3]."""
-    step = max(1, -(-max(array.shape[:2]) // MOST_PIXELS))
-    array = array[::step, ::step]
+    """A small PNG of an image: bytes, or numbers from 0 to 1; grey [rows, columns] or colours [rows, columns, 3].
+
+    It is made smaller, and its colours are rounded, until it takes no more than MOST_BYTES.
+    """
     if array.dtype.kind == "f":
         array = np.nan_to_num(np.clip(array, 0.0, 1.0)) * 255.0
-    array = np.clip(array, 0, 255).astype(np.uint8)
     array = np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array[..., :3]
+    array = np.clip(array, 0, 255)
+    packed = b""
+    for size in SIZES:
+        small = _shrink(array, size)
+        for step in (1, 16):
+            levels = small if step == 1 else np.round(small / 255 * step) / step * 255
+            packed = _encode(np.round(levels).astype(np.uint8))
+            if len(packed) <= MOST_BYTES:
+                return packed
+    return packed
+
+
+def _shrink(array: np.ndarray, size: int) -> np.ndarray:
+    """An image with at most `size` pixels a side, each the mean of those it stands for."""
+    step = -(-max(array.shape[:2]) // size)
+    if step <= 1:
+        return array.astype(float)
+    starts = [np.arange(0, side, step) for side in array.shape[:2]]
+    total = np.add.reduceat(np.add.reduceat(array.astype(float), starts[0], axis=0), starts[1], axis=1)
+    counts = [np.diff([*one, side]) for one, side in zip(starts, array.shape[:2], strict=True)]
+    return total / np.outer(*counts)[..., None]
+
+
+def _encode(array: np.ndarray) -> bytes:
+    """A PNG of bytes [rows, columns, 3]."""
     rows, columns = array.shape[:2]
     lines = b"".join(b"\0" + row.tobytes() for row in array)
 

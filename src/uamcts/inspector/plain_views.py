@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 from uamcts.inspector.views import BelievedOutcome, Branch, CompiledGraphView, CompiledTreeView, View, with_outcomes
 from uamcts.mcts.config import SearchConfig
@@ -27,7 +28,8 @@ def view_of(result: SearchResult | Result, config: SearchConfig | None = None) -
         return PlainGraphView(result) if isinstance(tree, Graph) else PlainTreeView(result)
     config = SearchConfig() if config is None else config
     if isinstance(tree, Tree) and tree.children.ndim == 2:
-        return CompiledTreeView(tree, config)
+        worst = config.worst if result.worst is None else float(result.worst)
+        return CompiledTreeView(tree, replace(config, worst=worst), result.ends)
     if isinstance(tree, CompiledGraph) and tree.row.ndim == 1:
         return CompiledGraphView(tree, config)
     raise TypeError(f"result is a {type(result).__name__} without the tree of one search; give what a search returned")
@@ -45,7 +47,8 @@ class PlainTreeView:
         self.root: Hashable = self._root
         self.visits = float(self._root.visits)
         self._born: dict[int, int] = {}
-        self.iterations = len(result.expanded) if self._continuous else result.iterations
+        self.iterations = result.iterations
+        self.ends: Sequence[Hashable] = result.ended
         for number, node in result.expanded:
             self._born.setdefault(id(node), number)
 
@@ -106,6 +109,7 @@ class PlainGraphView:
         before = max(0, len(graph.expanded) - result.iterations)
         self.iterations = len(graph.expanded) - before
         self._born = {id(node): max(0, number - before) for number, node in enumerate(graph.expanded, 1)}
+        self.ends: Sequence[Hashable] = ()
 
     def branches(self, handle: Hashable) -> Sequence[Branch]:
         if isinstance(handle, Edge):

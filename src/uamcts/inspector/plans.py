@@ -24,7 +24,7 @@ MOST_CHILDREN, MOST_NODES, MOST_LEVELS = 10, 300, 40
 LONGEST_LABEL, LONGEST_WORDS = 60, 4000
 """Characters of a continuous action, and of an explanation."""
 MOST_REPLAYED = 1000
-"""Longer searches are recorded without the order of their expansions."""
+"""Longer searches are recorded without what each of their iterations did."""
 DOUBTFUL, DELETED, ENDS, SHARED = 1, 2, 4, 8
 """Flags of a node: U is above 0, UA-Expansion deleted it, the episode is over, or it is shown elsewhere."""
 
@@ -84,6 +84,8 @@ class _Pruned:
     level: list[int] = field(default_factory=list)
     shown: dict[Hashable, int] = field(default_factory=dict)
     shared: set[int] = field(default_factory=set)
+    handles: dict[Hashable, int] = field(default_factory=dict)
+    """The node at which a place of the search is found first."""
 
     def __post_init__(self) -> None:
         order, waiting = itertools.count(), list[tuple[float, int, int]]()
@@ -100,6 +102,8 @@ class _Pruned:
         self.branches.append(branch)
         self.more.append(0)
         self.level.append(0 if parent < 0 else self.level[parent] + 1)
+        if branch.below is not None:
+            self.handles.setdefault(branch.below, number)
         return number
 
     def _open(self, node: int) -> list[int]:
@@ -120,26 +124,29 @@ class _Pruned:
         self.more[node] = len(wanted) - len(wanted[:room])
         return [self._add(node, branch) for branch in wanted[:room]]
 
-    def _expansions(self) -> list[int]:
-        """Below which node of the record each expansion took place, in order; -1 where there was none."""
-        found: dict[int, int] = {}
-        seen: set[Hashable] = set()
-        waiting = [(self.view.root, 0)]
+    def _replay(self) -> tuple[list[int], list[int]]:
+        """What every iteration did, in order: below which node of the record it expanded, and where its path ended.
+
+        -1 stands for nothing, and for what nobody knows. What the record left out counts for the node above it.
+        """
+        expanded: dict[int, int] = {}
+        nodes: dict[Hashable, int] = {}
+        waiting: list[tuple[Hashable, int, bool]] = [(self.view.root, 0, False)]
         while waiting:
-            handle, node = waiting.pop()
-            node = self.shown.get(handle, node)
-            if handle is None or handle in seen:
+            handle, node, over = waiting.pop()
+            if handle is None or handle in nodes:
                 continue
-            seen.add(handle)
-            branches = self.view.branches(handle)
+            node = nodes[handle] = self.shown.get(handle, self.handles.get(handle, node))
+            branches = [] if over else self.view.branches(handle)
             number = self.view.born(handle) if branches and math.isnan(branches[0].chance) else 0
-            if number > MOST_REPLAYED:
-                return []
             if number > 0:
-                found[number] = node
-            waiting += [(branch.below, node) for branch in branches if not branch.ends]
-        last = min(self.view.iterations, MOST_REPLAYED) if found else 0
-        return [found.get(number, -1) for number in range(1, last + 1)]
+                expanded[number] = node
+            waiting += [(branch.below, node, branch.ends) for branch in branches]
+        last = self.view.iterations if expanded or self.view.ends else 0
+        if last > MOST_REPLAYED:
+            return [], []
+        expansions = [expanded.get(number, -1) for number in range(1, last + 1)]
+        return expansions, [nodes.get(handle, -1) for handle in self.view.ends] or expansions
 
     def record(self) -> Record:
         """The columns."""
@@ -147,6 +154,7 @@ class _Pruned:
             DOUBTFUL * (one.doubt > 0) + DELETED * one.deleted + ENDS * bool(one.ends) + SHARED * (node in self.shared)
             for node, one in enumerate(self.branches)
         ]
+        expansions, ends = self._replay()
         return {
             "nodes": {
                 "parent": self.parent,
@@ -158,5 +166,6 @@ class _Pruned:
                 "flags": flags,
                 "more": self.more,
             },
-            "expansions": self._expansions(),
+            "expansions": expansions,
+            "ends": ends,
         }

@@ -114,6 +114,12 @@ class Recorder:
 
     def trace(self) -> Record:
         """The trace of everything so far."""
+        images: dict[str, int] = {}
+        episodes = [
+            {**episode, "moves": [_number_images(move, images) for move in episode["moves"]]}
+            for episode in self.episodes
+            if episode["moves"]
+        ]
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -124,8 +130,19 @@ class Recorder:
             "features": self.names,
             "board": self.scene.board(),
             "planners": self.planners,
-            "episodes": [episode for episode in self.episodes if episode["moves"]],
+            "images": list(images),
+            "episodes": episodes,
         }
+
+
+def _number_images(move: Record, images: dict[str, int]) -> Record:
+    """A move that refers to its images by their numbers: many moves show the same one."""
+    found = {
+        name: {"image": images.setdefault(move[name]["image"], len(images))}
+        for name in ("now", "believed", "real")
+        if move[name] is not None and "image" in move[name]
+    }
+    return {**move, **found} if found else move
 
 
 def move_record(scene: Scene, plans: Sequence[Record | None], step: Step) -> Record:

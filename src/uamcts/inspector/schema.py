@@ -1,4 +1,4 @@
-"""The form of a trace, as checks that raise `Mismatch` and name the place. docs/inspector.md describes it in words."""
+"""The form of a trace, as checks that raise `Mismatch` and name the place. See docs/guides/inspector.md."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def settings(value: object, where: str) -> None:
 
 
 def frame(value: object, where: str) -> None:
-    """A picture: cells, text or an image."""
-    kinds = {"cells": many(whole(0, 255), 65536, 1), "text": text(20000), "image": text(400000, IMAGE)}
+    """A picture: cells, text or the number of an image."""
+    kinds = {"cells": many(whole(0, 255), 65536, 1), "text": text(20000), "image": whole(0, 10**6)}
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in kinds:
         raise Mismatch(where, value, "an object with cells, text or image")
     for kind, inner in value.items():
@@ -146,6 +146,7 @@ PLAN = fields(
         "kind": exactly("tree", "graph"),
         "nodes": fields({name: many(check, 10**4, 1) for name, check in COLUMNS.items()}),
         "expansions": many(whole(-1, 10**4), 10**4),
+        "ends": many(whole(-1, 10**4), 10**4),
     }
 )
 MOVE = fields(
@@ -178,13 +179,14 @@ BOARD = fields(
 TRACE = fields(
     {
         "format": exactly("uamcts trace"),
-        "version": exactly(1),
+        "version": exactly(2),
         "title": text(200),
         "summary": text(2000),
         "surprise": exactly("difference", "bits"),
         "actions": many(text(200), 10**5),
         "features": many(text(200), 10**5),
         "board": maybe(BOARD),
+        "images": many(text(400000, IMAGE), 10**5),
         "planners": many(fields({"name": text(200), "settings": settings}), 8, 1),
         "episodes": many(fields({"planner": whole(0, 7), "moves": many(MOVE, 10**4, 1)}), 1000, 1),
     }

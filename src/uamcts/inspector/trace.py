@@ -1,4 +1,4 @@
-"""The trace: one file with everything that the inspector shows of an episode. docs/inspector.md describes the format.
+"""The trace: one file with everything that the inspector shows of an episode. Format: docs/guides/inspector.md.
 
 A trace is a JSON document, compressed by gzip. Reading one checks every part of it, builds nothing but lists, numbers
 and strings, and refuses whatever is damaged, too large or of another version.
@@ -17,7 +17,7 @@ from uamcts.arguments import short_repr
 from uamcts.inspector.schema import TRACE, Mismatch
 from uamcts.runtime.atomic import write_whole
 
-FORMAT, VERSION = "uamcts trace", 1
+FORMAT, VERSION = "uamcts trace", 2
 LARGEST_FILE, LARGEST_TEXT = 32 * 2**20, 256 * 2**20
 """Bytes of a trace, and of what it unpacks to."""
 Record: TypeAlias = dict[str, Any]
@@ -61,6 +61,10 @@ def read_trace(path: str | os.PathLike[str]) -> Record:
         ValueError: The file is no trace, is damaged, or is of another version.
     """
     path = Path(path)
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        remedy = "give a trace file, which `agent.record(path)` or `uamcts play DOMAIN --trace FILE` writes"
+        raise FileNotFoundError(f"{path} {what}; {remedy}")
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
@@ -93,7 +97,7 @@ def find_problem(trace: object) -> str:
 
 def _check_episode(trace: Record, episode: Record, where: str) -> None:
     """What no single part can say of itself: that numbers lie within what they refer to."""
-    planners, board = len(trace["planners"]), trace["board"]
+    planners = len(trace["planners"])
     if not episode["planner"] < planners:
         raise Mismatch(f"{where}.planner", episode["planner"], f"below {planners}")
     for number, move in enumerate(episode["moves"]):
@@ -101,17 +105,24 @@ def _check_episode(trace: Record, episode: Record, where: str) -> None:
         if len(move["plans"]) != planners:
             raise Mismatch(f"{place}.plans", len(move["plans"]), f"{planners} plans")
         for name in ("now", "believed", "real"):
-            frame = move[name]
-            if frame is not None and "cells" in frame:
-                if board is None or len(frame["cells"]) != board["rows"] * board["columns"]:
-                    raise Mismatch(f"{place}.{name}.cells", len(frame["cells"]), "a cell for each of the board's")
-                if max(frame["cells"]) >= len(board["things"]):
-                    raise Mismatch(f"{place}.{name}.cells", max(frame["cells"]), "the number of a thing")
+            _check_frame(trace, move[name] or {}, f"{place}.{name}")
         for feature, *_ in move["numbers"]:
             if feature >= len(trace["features"]):
                 raise Mismatch(f"{place}.numbers", feature, "the number of a feature")
         for plan in filter(None, move["plans"]):
             _check_plan(plan, place)
+
+
+def _check_frame(trace: Record, frame: Record, where: str) -> None:
+    board, cells = trace["board"], frame.get("cells")
+    if frame.get("image", -1) >= len(trace["images"]):
+        raise Mismatch(f"{where}.image", frame["image"], f"below {len(trace['images'])}")
+    if cells is None:
+        return
+    if board is None or len(cells) != board["rows"] * board["columns"]:
+        raise Mismatch(f"{where}.cells", len(cells), "a cell for each of the board's")
+    if max(cells) >= len(board["things"]):
+        raise Mismatch(f"{where}.cells", max(cells), "the number of a thing")
 
 
 def _check_plan(plan: Record, where: str) -> None:
@@ -126,8 +137,11 @@ def _check_plan(plan: Record, where: str) -> None:
     for number, parent in enumerate(nodes["parent"]):
         if not (-1 <= parent < number and (parent == -1) == (number == 0)):
             raise Mismatch(f"{where}.plans.nodes.parent", parent, "the number of an earlier node")
-    if any(not -1 <= node < len(nodes["parent"]) for node in plan["expansions"]):
-        raise Mismatch(f"{where}.plans.expansions", "a number", "numbers of nodes")
+    for name in ("expansions", "ends"):
+        if any(not -1 <= node < len(nodes["parent"]) for node in plan[name]):
+            raise Mismatch(f"{where}.plans.{name}", "a number", "numbers of nodes")
+    if len(plan["ends"]) != len(plan["expansions"]):
+        raise Mismatch(f"{where}.plans.ends", len(plan["ends"]), "as many entries as expansions")
 
 
 def _unpack(path: Path, content: bytes) -> bytes:

@@ -63,7 +63,9 @@ class View(Protocol):
     visits: float
     """Those of the root."""
     iterations: int
-    """How many there were; on a graph and with continuous actions, how many expansions."""
+    """How many there were; on a graph, how many expansions."""
+    ends: Sequence[Hashable]
+    """The handles of the places at which the iterations ended their paths; empty where nobody knows."""
 
     def branches(self, handle: Hashable) -> Sequence[Branch]:
         """What can be done at a place; nothing where it is not expanded."""
@@ -96,7 +98,7 @@ class CompiledTreeView:
 
     kind = "tree"
 
-    def __init__(self, tree: Tree, config: SearchConfig):
+    def __init__(self, tree: Tree, config: SearchConfig, ends: jax.Array | None = None):
         self._tree, self._config, rules = tree, config, find_rules(config.rules)
         arrays: Tree = jax.device_get(tree._replace(state=None))
         visits, total, weight = (np.asarray(arrays.stats[..., part], np.float64) for part in range(3))
@@ -119,11 +121,15 @@ class CompiledTreeView:
         grown = visits.shape[0] - first
         kept = grown - config.iterations if grown == 2 * config.iterations else 0
         self.iterations = grown - kept
+        self.ends: Sequence[Hashable] = []
+        if ends is not None:
+            width = arrays.children.shape[1]
+            self.ends = [divmod(place, width) for place in np.asarray(ends).tolist()]
         self._before = first + kept - 1
         """Blocks up to this one were there before the first iteration."""
 
     def _values(self, values: np.ndarray, rewards: np.ndarray, keep: np.ndarray) -> np.ndarray:
-        """r + gamma value, with what a rule set takes off; V_min of trust is 0 where the settings leave it out."""
+        """r + gamma value, with what a rule set takes off."""
         pieces = find_rules(self._config.rules).pieces(rewards, np.asarray(keep, np.float64), self._config)
         return np.asarray(np.min([slope * values + offset for slope, offset in pieces], axis=0))
 
@@ -200,6 +206,7 @@ class CompiledGraphView:
         iterations = arrays.owner.size // 2 if arrays.owner.size == 2 * config.iterations else arrays.owner.size
         self._before = max(0, int(arrays.rows) - iterations)
         self.iterations = int(arrays.rows) - self._before
+        self.ends: Sequence[Hashable] = ()
 
     def branches(self, handle: Hashable) -> Sequence[Branch]:
         if isinstance(handle, tuple):

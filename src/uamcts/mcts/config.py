@@ -28,11 +28,12 @@ class SearchConfig:
         rollouts: random rollouts per iteration; the paper's N_S.
         depth: the most steps of a rollout; the paper's D_S.
         rules: the rule set. "released" does what the authors' program does, "pseudocode" what the paper prints
-            (docs/rules.md); "trust" is our own (docs/trust.md). None: "released", or "trust" with `graph`.
+            (docs/results/rules.md); "trust" is our own (docs/concepts/trust.md). None: "released", or "trust" with
+            `graph`.
         tree_depth: the longest path in the tree: a node at its end is rolled out but not expanded. It has no effect
             with fewer than 256 iterations.
         graph: let equal states share one node, and back up values by the Bellman equation instead of averaging
-            (docs/graph.md).
+            (docs/concepts/graph.md).
         outcomes: the most outcomes per action that are drawn from a model that can only `sample`.
         c: how much to explore. None: the rule set's own default, 4 for trust and sqrt 2 for the others.
         tau: the uncertainty factor. Differences of U much smaller than this do not matter, much larger ones decide.
@@ -51,6 +52,9 @@ class SearchConfig:
             to it.
         doubt_threshold: trust: a transition is doubtful if its uncertainty is above this. None: 0. An `Agent` treats a
             learned U as 0 if it does not stand out from what the estimator predicts for transitions known to be right.
+        first: the action that is tried first at a node where none was tried; the others follow in their order, and
+            after the last one those before it. None: action 0. With few iterations the first action is most of what a
+            search knows of the nodes far from the root, so an `Agent` of a simulator draws it anew for every search.
         worst: trust: V_min, the return expected beyond a doubtful transition. None: the worst return of a few random
             rollouts from the root, at most 0. An `Agent` of a simulator uses the worst return seen.
         unset: internal, for `dataclasses.replace`: the settings that were not given, with the values they got.
@@ -88,6 +92,7 @@ class SearchConfig:
     penalty: Number = 0.75
     doubt_threshold: Number | None = None
     worst: Number | None = None
+    first: Number | None = None
     unset: InitVar[Mapping[str, Any] | None] = None
     """Not a setting: left out of comparisons, hashes and the pytree. None if JAX has rebuilt the config."""
 
@@ -151,6 +156,9 @@ class SearchConfig:
         _number(self, "rho", lambda rho: 0 <= rho <= 1, "it must lie in [0, 1] (0 believes every transition)")
         _number(self, "penalty", lambda penalty: 0 <= penalty < np.inf, "it must be a finite number of at least 0")
         _number(self, "worst", lambda worst: -np.inf < worst < np.inf, "it must be a finite number")
+        _number(
+            self, "first", lambda first: first >= 0 and first == int(first), "it must be a whole number of at least 0"
+        )
         _number(self, "doubt_threshold", lambda limit: limit >= 0, "it must be at least 0 (infinity doubts nothing)")
         for name in ADAPTATION - RULES[self.rules].reads:
             _refuse_unread(self, name)
@@ -168,7 +176,7 @@ class SearchConfig:
 
         Settings that came with later versions are left out at their defaults: records from before stay valid.
         """
-        later = ("graph", "outcomes", "value_weight")
+        later = ("graph", "outcomes", "value_weight", "first")
         settings = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
         return {name: value for name, (value, usual) in settings.items() if name not in later or value != usual}
 
@@ -215,7 +223,7 @@ jax.tree_util.register_pytree_node(
 def _number(config: SearchConfig, name: str, good: Callable[[Any], bool], remedy: str) -> None:
     """Refuses a concrete value, or an array with any entry, that is not good. A traced one cannot be checked."""
     value = getattr(config, name)
-    optional = ("deletion_scale", "worst", "doubt_threshold")
+    optional = ("deletion_scale", "worst", "doubt_threshold", "first")
     if isinstance(value, jax.core.Tracer) or (value is None and name in optional):
         return
     if isinstance(value, (list, tuple)):

@@ -11,7 +11,8 @@ from jaxtyping import Array, Bool, Float, Int
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.expand import Children, expand
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.rules import Rules, find_rules
+from uamcts.mcts.rules import find_rules
+from uamcts.mcts.select import first_of
 from uamcts.mcts.simulate import nan_if_invalid
 from uamcts.randomness import CHILD, Seed, draw, pick
 from uamcts.types import PyTree
@@ -73,7 +74,7 @@ def grow(
     below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
     children, cache = expand(seed, block, leaf.state, problem, below, cache=cache, wanted=ripe)
     grows = ripe & jnp.any(children.exists)
-    first = _first(seed, index, children, rules)
+    first = _first(seed, index, children, config)
     place = _first_place(children, first)
     child = jax.tree.map(lambda row: row[place], children.state)
     pairs = (child, children.terminal[place]), (leaf.state, leaf.terminal)
@@ -84,11 +85,12 @@ def grow(
     return Growth(children, grows, place.astype(jnp.int32), state, over, below, flags), cache
 
 
-def _first(seed: Seed, index: Int[Array, ""], children: Children, rules: Rules) -> Int[Array, ""]:
+def _first(seed: Seed, index: Int[Array, ""], children: Children, config: SearchConfig) -> Int[Array, ""]:
     """Which of the new children is rolled out."""
+    rules = find_rules(config.rules)
     if rules.picks_at_random:
         return pick(draw(seed, CHILD, index), children.exists)
-    return jnp.argmax(rules.first_choice(children.exists, children.bias))
+    return first_of(rules.first_choice(children.exists, children.bias), config)
 
 
 def _first_place(children: Children, first: Int[Array, ""]) -> Int[Array, ""]:

@@ -58,6 +58,10 @@ class SearchResult(NamedTuple):
     """0, or a sum of BAD_UNCERTAINTY, BAD_REWARD, NO_ACTION and BAD_PROBABILITY: see `raise_flags`."""
     cache: PyTree = None
     """The prediction cache of a `BatchedUncertainty`; pass it on to the next search."""
+    ends: Int[Array, " iterations"] | None = None
+    """The place of the tree at which each iteration ended its path (see `Tree`); None for a graph."""
+    worst: Number | None = None
+    """V_min of the trust rules on a tree, found out if the settings leave it out."""
 
     @property
     def memory(self) -> PyTree:
@@ -103,6 +107,8 @@ def tree_search(
     masked = problem.legal is not None or problem.prior is not None
     longest = longest_path(replace(config, iterations=grown), problem.num_actions, masked)
     config, cache = fill_in(seed, state, problem, config, longest, cache)
+    if config.first is not None:
+        config = replace(config, first=config.first % problem.num_actions)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
     first = first_block(rules) + grown - config.iterations
     steps = _Iterations(seed, problem, config, horizon, longest, limit, first)
@@ -112,12 +118,12 @@ def tree_search(
         kernels = tree_kernel.find(start[0], config, lambda *leaf: steps.grow(*leaf)[0], longest, limit, problem)
     numbers = jnp.arange(config.iterations, dtype=jnp.int32)
     if kernels is None:
-        (tree, flags, cache), _ = jax.lax.scan(steps.take, start, numbers)
+        (tree, flags, cache), ends = jax.lax.scan(steps.take, start, numbers)
     else:
         begin = (tree_kernel.store(start[0]), *start[1:])
-        (tree, flags, cache), _ = jax.lax.scan(functools.partial(steps.take_by_kernels, kernels), begin, numbers)
+        (tree, flags, cache), ends = jax.lax.scan(functools.partial(steps.take_by_kernels, kernels), begin, numbers)
         tree = tree_kernel.restore(tree, start[0])
-    return _result(seed, tree, flags, config)._replace(cache=cache)
+    return _result(seed, tree, flags, config)._replace(cache=cache, ends=ends, worst=config.worst)
 
 
 class _Iterations(NamedTuple):
@@ -134,8 +140,8 @@ class _Iterations(NamedTuple):
     first: int
     """The block that the first iteration writes to."""
 
-    def take(self, carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
-        """One iteration: selection, expansion, simulation and backpropagation."""
+    def take(self, carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, Int[Array, ""]]:
+        """One iteration: selection, expansion, simulation and backpropagation. It also returns where its path ended."""
         tree, flags, cache = carry
         block = index + self.first
         path = select(tree, self.config, self.longest, self.horizon)
@@ -146,17 +152,17 @@ class _Iterations(NamedTuple):
         path = _extend(path, block * tree.children.shape[1] + growth.place, growth.grows)
         found = self._estimate(index, path, growth, cache)
         tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~growth.grows, self.config)
-        return (tree, flags | growth.flags | _found_flags(found), found.cache), None
+        return (tree, flags | growth.flags | _found_flags(found), found.cache), path.leaf
 
     def take_by_kernels(
         self, kernels: tree_kernel.TreeKernels, carry: PyTree, index: Int[Array, ""]
-    ) -> tuple[PyTree, None]:
+    ) -> tuple[PyTree, Int[Array, ""]]:
         """The same, with everything but the simulation in two kernels."""
         tree, flags, cache = carry
         tree, grown = kernels.grow_tree(tree, index, index + self.first)
         found = self._estimate(index, grown.path, grown, cache)
         tree = kernels.backpropagate(tree, grown.path, found.value, grown.revisited)
-        return (tree, flags | grown.flags | _found_flags(found), cache), None
+        return (tree, flags | grown.flags | _found_flags(found), cache), grown.path.leaf
 
     def grow(
         self, index: Int[Array, ""], block: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], cache: PyTree = None

@@ -76,12 +76,23 @@ def choose_child(family: Family, parent_visits: Float[Array, ""], config: Search
     values = child_values(stats, reward, keep, config)
     visits = stats[:, VISITS]
     score = scores(Siblings(exists, parent_visits, visits, values, bias, prior), config)
-    allowed = exists
-    if prior is None:
-        unvisited = rules.first_choice(exists & (visits == 0), bias)
-        allowed = unvisited | rules.candidates(exists, values, bias)
-        score = jnp.where(unvisited, jnp.inf, score)
-    return argmax_actions(jnp.where(allowed, score, -jnp.inf))
+    if prior is not None:
+        return argmax_actions(jnp.where(exists, score, -jnp.inf))
+    unvisited = rules.first_choice(exists & (visits == 0), bias)
+    allowed = unvisited | rules.candidates(exists, values, bias)
+    best = argmax_actions(jnp.where(allowed, jnp.where(unvisited, jnp.inf, score), -jnp.inf))
+    if config.first is None:
+        return best
+    return jnp.where(reduce_actions(jnp.logical_or, unvisited), first_of(unvisited, config), best)
+
+
+def first_of(children: Bool[Array, " actions"], config: SearchConfig) -> Int[Array, ""]:
+    """Which of these children is tried first."""
+    if config.first is None:
+        return jnp.argmax(children).astype(jnp.int32)
+    actions = jnp.arange(children.size, dtype=jnp.int32)
+    order = actions - config.first + jnp.where(actions < config.first, children.size, 0)
+    return argmax_actions(jnp.where(children, -order.astype(float), -jnp.inf))
 
 
 def visits_of(tree: Tree, place: Int[Array, ""]) -> Float[Array, ""]:

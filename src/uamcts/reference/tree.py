@@ -74,6 +74,8 @@ class Result(NamedTuple):
     expanded: Sequence[tuple[int, Node]] = ()
     """On a tree: the nodes that this search gave children to, and in which iteration, from 1 on; 0 is before the
     first. Nodes with children that are not among them come from the search before."""
+    ended: Sequence[Node] = ()
+    """On a tree: the node at which each iteration ended its path, and from which its rollouts started."""
 
     def explain(self, action_names: Sequence[str] = ()) -> str:
         """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""

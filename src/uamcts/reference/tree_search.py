@@ -26,6 +26,7 @@ class TreeSearch:
         self.rules, self.draws, self.dynamics = setup.rules, setup.draws, setup.dynamics
         self.config = setup.config
         self.expanded: list[tuple[int, Node]] = []
+        self.ended: list[Node] = []
         self.deletion_chance = 0.0
         if self.rules.deletion_scale is not None:
             scale = self.rules.deletion_scale if self.config.deletion_scale is None else self.config.deletion_scale
@@ -47,6 +48,7 @@ class TreeSearch:
                 elif grown:
                     self.extend(path, places, self.first(place.children))
             leaf.weight += leaf.visits > 0 and not grown  # a visit for itself: there is nothing below
+            self.ended.append(places[-1])
             self.backpropagate(path, places, self.simulate(places[-1], iteration, len(path) - 1))
             iteration += 1
         return self.result(root, iteration)
@@ -104,8 +106,12 @@ class TreeSearch:
         return outcomes[0] if len(outcomes) == 1 else max(outcomes, key=lambda one: one.probability / (one.visits + 1))
 
     def first(self, children: list[Node]) -> Node:
-        """The child to try first, in action order."""
-        return children[self.rules.plain_first_choice([child.bias for child in children])[0]]
+        """The child to try first: in action order, beginning with `config.first`."""
+        places = self.rules.plain_first_choice([child.bias for child in children])
+        first, actions = self.config.first, self.dynamics.num_actions
+        if first is None or self.dynamics.continuous:
+            return children[places[0]]
+        return children[min(places, key=lambda place: (children[place].action - first) % actions)]
 
     def best(self, node: Node) -> Node:
         """argmax of the score of x_i + c sqrt(ln N(v) / N(v_i)); ties: the first action."""
@@ -268,6 +274,7 @@ class TreeSearch:
             iterations=iterations,
             config=self.config,
             expanded=self.expanded,
+            ended=self.ended,
         )
 
 

@@ -128,7 +128,7 @@ class WideningSearch(TreeSearch):
         for outcome in child.outcomes or ():
             outcome.doubted = child.doubted
         node.children.append(child)
-        self.expanded.append((len(self.expanded) + 1, node))
+        self.expanded.append((len(self.ended) + 1, node))
         return child
 
     def result(self, root: Node, iterations: int) -> Result:
@@ -144,4 +144,5 @@ class WideningSearch(TreeSearch):
             config=self.config,
             actions=[child.action for child in children],
             expanded=self.expanded,
+            ended=self.ended,
         )

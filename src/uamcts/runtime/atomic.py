@@ -21,7 +21,11 @@ def write_whole(path: Path, content: bytes) -> None:
     Temporary files that killed processes left behind for the same name are removed first.
     """
     remove_leftovers(path.parent, path.name)
-    file, name = _temporary(path)
+    try:
+        file, name = _temporary(path)
+    except OSError as problem:
+        there = f"cannot write into {path.parent}" if path.parent.is_dir() else f"there is no folder {path.parent}"
+        raise OSError(problem.errno, f"{there} ({problem.strerror})", str(path)) from problem
     try:
         with file:
             file.write(content)

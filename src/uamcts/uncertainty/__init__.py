@@ -5,6 +5,7 @@ An estimator is one file with a subclass of `Estimator`, and one entry in `ESTIM
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -39,8 +40,8 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
 """Estimators by name: functions `(key, domain, **options)` that return an untrained estimator.
 
 All of them accept the options `capacity` (samples to make room for), `minibatches` (of a round of training) and
-`most_copies` (how often a sample may count), and ignore those that mean nothing to them. `docs/estimators.md` compares
-them and lists the options that each one has of its own.
+`most_copies` (how often a sample may count), and ignore those that mean nothing to them. `docs/concepts/estimators.md`
+compares them and lists the options that each one has of its own.
 
 Example:
     ```python
@@ -86,12 +87,14 @@ def make_estimator(name: str, key: jax.Array, domain: Space, **options: Any) -> 
         if "unexpected keyword argument" not in str(error):
             raise
         option = str(error).rsplit("argument ", 1)[-1]
-        raise TypeError(f"the estimator {name!r} has no option {option}; see docs/estimators.md") from None
+        raise TypeError(f"the estimator {name!r} has no option {option}; see docs/concepts/estimators.md") from None
 
 
 def check_name(name: str) -> None:
-    """Refuses a name that no estimator has."""
+    """Refuses a name that no estimator has, and an estimator whose package is not installed."""
     known = (*ESTIMATORS, *GATED)
     if name not in known:
         hint = suggestion(name, known)
         raise ValueError(f"unknown estimator {name!r}; {hint}there are {', '.join(ESTIMATORS)}, and each with {GATE}")
+    if name.removesuffix(GATE) == "trees" and importlib.util.find_spec("sklearn") is None:
+        raise ImportError("the estimator `trees` needs scikit-learn: pip install scikit-learn")

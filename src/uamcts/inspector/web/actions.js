@@ -1,6 +1,6 @@
 // The actions of a plan: visits, value, U and what is kept, with the words of `explain`.
 function actionsPart(trace, plan) {
-  if (!plan) return html("p", { class: "soft" }, "acts at random: there is no plan to show");
+  if (!plan) return html("p", { class: "soft" }, "no plan here: it moves at random, or plans only where it acts itself");
   const names = plan.labels.length ? plan.labels : trace.actions;
   const most = Math.max(1, ...plan.visits);
   const order = plan.visits.map((_, action) => action);

@@ -53,7 +53,7 @@ function drawFrame(trace, frame, other, options) {
   if (!frame) return html("div", { class: "board none" }, options.missing);
   if (frame.cells) return drawBoard(trace.board, frame.cells, { ...options, other: other && other.cells });
   if (frame.text !== undefined) return drawText(frame.text, other && other.text);
-  return html("div", { class: "board picture" }, picture(frame.image, options.label), other && other.image ? picture(other.image, "") : null);
+  return html("div", { class: "board picture" }, picture(trace.images[frame.image], options.label), other && other.image !== undefined ? picture(trace.images[other.image], "") : null);
 }
 
 function outcomeWords(reward, terminal) {

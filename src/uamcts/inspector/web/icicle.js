@@ -10,6 +10,7 @@ class Icicle {
     this.children = nodes.parent.map(() => []);
     nodes.parent.forEach((parent, node) => { if (parent >= 0) this.children[parent].push(node); });
     this.graph = plan.kind === "graph";
+    this.noun = this.graph ? "expansion" : "iteration";
     const seen = nodes.value.filter((value, node) => value !== null && this.shows(node));
     this.low = Math.min(...seen);
     this.high = Math.max(...seen);
@@ -65,21 +66,23 @@ class Icicle {
     return html("ul", { class: "legend" }, items);
   }
 
-  // How wide each node is: its visits, or how often the replay has expanded something below it so far.
+  // How wide each node is: its visits, or how many iterations of the replay have passed it so far.
   weights() {
     const nodes = this.plan.nodes, count = nodes.parent.length;
     if (this.step === null) return nodes.visits.map((visits, node) => (this.flag(node, DELETED) ? 0 : Math.max(visits, node ? 0.3 : 1)));
     const found = new Array(count).fill(0), first = new Array(count).fill(Infinity);
-    this.plan.expansions.forEach((node, place) => {
-      if (node < 0) return;
-      first[node] = Math.min(first[node], place);
-      if (place < this.step) for (let one = node; one >= 0; one = nodes.parent[one]) found[one] += 1;
+    const passed = new Array(count).fill(false);
+    this.plan.expansions.forEach((node, place) => { if (node >= 0) first[node] = Math.min(first[node], place); });
+    this.plan.ends.forEach((node, place) => {
+      for (let one = node; one >= 0; one = nodes.parent[one]) {
+        passed[one] = true;
+        if (place < this.step) found[one] += 1;
+      }
     });
+    // The children of a node are made together, continuous actions one by one.
+    const made = (node, parent) => (this.plan.labels.length ? found[node] > 0 || !passed[node] : first[parent] === Infinity || first[parent] < this.step);
     const there = new Array(count).fill(true);
-    for (let node = 1; node < count; node += 1) {
-      const parent = nodes.parent[node];
-      there[node] = there[parent] && (first[parent] === Infinity || first[parent] < this.step);
-    }
+    for (let node = 1; node < count; node += 1) there[node] = there[nodes.parent[node]] && made(node, nodes.parent[node]);
     return found.map((number, node) => (!there[node] || this.flag(node, DELETED) ? 0 : number + 0.4));
   }
 
@@ -110,6 +113,7 @@ class Icicle {
       }
       if (note && level + 1 < LEVELS) groups.push(svg("text", { class: "more", x: left + 5, y: (level + 1) * ROW + 17 }, `+${more} more`));
     };
+    this.walked = new Set(this.step > 0 && this.end() >= 0 ? this.path(this.end()) : []);
     place(this.zoom, 0, width, 0);
     const height = (Math.min(LEVELS, Math.max(deepest + 1, this.tall || 0))) * ROW + 1;
     this.tall = Math.max(this.tall || 0, deepest + 1);
@@ -122,7 +126,7 @@ class Icicle {
     const gone = this.flag(node, DELETED), known = value !== null && this.shows(node) && !gone;
     const look = known ? colour(this.high > this.low ? (value - this.low) / (this.high - this.low) : 0.5) : null;
     const chosen = nodes.parent[node] === 0 && nodes.action[node] === this.plan.action && nodes.chance[node] === null;
-    const kind = ["box", !known && "hidden", gone && "deleted", nodes.chance[node] !== null && "chance", chosen && "chosen", node === this.selected && node !== this.zoom && "selected"];
+    const kind = ["box", !known && "hidden", gone && "deleted", nodes.chance[node] !== null && "chance", chosen && "chosen", this.walked.has(node) && "walked", node === this.selected && node !== this.zoom && "selected"];
     const group = svg("g", { class: kind.filter(Boolean).join(" "), "data-node": node });
     group.append(svg("rect", { class: "node", x: x + 0.6, y: y + 0.6, width: Math.max(0.8, wide - 1.2), height: ROW - 1.2, rx: wide > 6 ? 3 : 0, fill: look && look.fill, onclick: () => this.enter(node), onpointerenter: () => this.select(node) }, svg("title", {}, this.sentence(node))));
     if (this.flag(node, DOUBTFUL) && !gone) group.append(svg("rect", { class: "hatch", x: x + 0.6, y: y + ROW - 7.6, width: Math.max(0.8, wide - 1.2), height: 7 }));
@@ -154,15 +158,26 @@ class Icicle {
     return `${this.path(node).slice(1).map((one) => this.name(one)).join(" › ")}: ${said.join(", ")}`;
   }
 
+  // Where the path of the latest iteration of the replay ended.
+  end() { return this.plan.ends[this.step - 1]; }
+
+  iterationWords() {
+    const { noun } = this, end = this.end(), expanded = this.plan.expansions[this.step - 1] >= 0;
+    if (end < 0) return `${noun} ${this.step}: its path was not recorded`;
+    const way = this.path(end).slice(1).map((one) => this.name(one)).join(" › ") || "now";
+    const what = this.flag(end, ENDS) ? "the episode ends there" : expanded ? "newly expanded" : "visited";
+    return `${noun} ${this.step}: ${way}, ${what}`;
+  }
+
   describe() {
-    this.detail.textContent = this.sentence(this.selected);
+    this.detail.textContent = this.step > 0 ? this.iterationWords() : this.sentence(this.selected);
     const path = this.path(this.zoom);
     this.crumbs.replaceChildren(...path.flatMap((node, place) => [
       place ? html("span", { "aria-hidden": "true" }, "›") : null,
       node === this.zoom ? html("strong", {}, this.name(node)) : html("button", { type: "button", class: "plain", onclick: () => this.enter(node) }, this.name(node)),
     ]).filter(Boolean), this.zoom ? html("button", { type: "button", class: "plain out", onclick: () => this.out() }, "zoom out") : html("span", { class: "small" }, "click a box to zoom in"));
     const last = this.plan.expansions.length;
-    const noun = this.graph || this.plan.labels.length ? "expansion" : "iteration";
+    const { noun } = this;
     this.output.textContent = this.step === null ? `all ${plural(last, noun)}` : `${noun} ${this.step} of ${last}`;
   }
 

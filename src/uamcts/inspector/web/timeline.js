@@ -29,7 +29,7 @@ class Timeline {
     const apart = moves.map((move) => disagree(move));
     const lanes = [this.rewards(), this.planValues(), this.surprises()];
     const marks = apart.some(Boolean) ? [this.disagreements(apart)] : [];
-    const height = lanes.length * (LANE + GAP) + marks.length * GAP + 16;
+    const height = lanes.length * (LANE + GAP) + marks.length * GAP + 22;
     const band = Math.min(26, Math.max(2, this.step()));
     const bands = moves.map((move, place) => move.mistake && svg("rect", {
       class: "band", x: this.x(place) - band / 2, width: band, y: 0, height: height - 16,

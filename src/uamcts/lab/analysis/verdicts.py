@@ -42,9 +42,14 @@ def in_words(claims: Sequence[Mapping[str, Any]]) -> str:
     if not counts["tested"]:
         return ""
     tests = f"{counts['tested']} tests" if counts["tested"] > 1 else "1 test"
+    left = [
+        f"{counts[f'{key}_after_holm']} of the {counts[key]}{{}} that {words}"
+        for key, words in (("hold", "hold still do"), ("do_not_hold", "do not hold still do not"))
+        if counts[key]
+    ]
+    said = ", and ".join(one.format("" if place else " tested claims") for place, one in enumerate(left))
+    adjusted = f" Adjusted for their number (Holm, {LEVEL:.0%} for all together), {said}." if left else ""
     return (
         f"The verdicts rest on {tests} at {LEVEL:.0%} each, so up to {counts['expected_false_alarms']:.1f} of them may "
-        f"be false alarms. Adjusted for their number (Holm, {LEVEL:.0%} for all together), {counts['hold_after_holm']} "
-        f"of the {counts['hold']} tested claims that hold still do, and {counts['do_not_hold_after_holm']} of the "
-        f"{counts['do_not_hold']} that do not hold still do not."
+        f"be false alarms.{adjusted}"
     )

@@ -20,11 +20,17 @@ GAP = 2
 """Empty columns between two panels, and between a board and its plan."""
 DOUBTFUL = "bold yellow"
 LEGEND = f"{MARK}, red: the simulator is wrong; 1-9: U of the worst action there, 9 the largest"
+LEARNED = "; of an agent, as it has learned so far"
 PLAN_HEAD = f"  {'action':6}{'visits':>7}{'value':>8}{'U':>6}"
 
 Lines = list[Text]
 Panel = tuple[Lines, Lines, Lines]
 """A head, a board and a plan."""
+
+
+def legend(domain: Domain, learns: bool) -> str:
+    """What the signs on a board mean; nothing if there are none."""
+    return "" if domain.wrong_cells() is None else LEGEND + LEARNED * learns
 
 
 def plan_lines(domain: Domain, move: Move, uncertainty: Sequence[float]) -> Lines:

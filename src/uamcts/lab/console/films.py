@@ -30,7 +30,7 @@ WIDTH = 264
 SPACE, BAR, SWATCH = 14, 66, 14
 """Pixels between parts, of a title bar's height, and of a swatch in the legend."""
 CARD, BAR_COLOUR = "#0a0d11", "#1b2129"
-BROKEN = "broken: the model is wrong here"
+BROKEN = "{}: the model is wrong here"
 APPROACH = {
     "random": "moves at random",
     "true": "plans in the true world",
@@ -60,6 +60,8 @@ class Film(NamedTuple):
     title: str
     caption: str
     frames: Sequence[Sequence[Scene]]
+    broken: str = "broken"
+    """What a place is called at which the model is wrong."""
 
 
 class Shape(NamedTuple):
@@ -116,7 +118,9 @@ def lay_out_legend(film: Film, width: float, top: float) -> tuple[list[Shape], f
     """The legend, in as many rows as it needs, and where it ends."""
     scenes = [scene for scenes in film.frames for scene in scenes]
     seen = {name.rstrip("0123456789"): colour for scene in scenes for name, colour in scene.board.legend()}
-    entries = [(BROKEN, colours.HATCH)] if any(scene.board.wrong.any() for scene in scenes[:1]) else []
+    entries = (
+        [(BROKEN.format(film.broken), colours.HATCH)] if any(scene.board.wrong.any() for scene in scenes[:1]) else []
+    )
     shapes, x, y = [], float(SPACE), top
     for name, colour in (*entries, *seen.items()):
         wide = SWATCH + 6 + text_width(name, 12) + SPACE
@@ -138,13 +142,12 @@ def _title_bar(scene: Scene, place: tuple[float, float], width: float) -> list[S
         Shape(1, "box", x, y, width, BAR - 6, BAR_COLOUR),
         Shape(2, "box", x, y, 5, BAR - 6, colour),
         Shape(3, "bold", x + 14, y + 18, 0, 14, colours.CHALK, title),
-        Shape(3, "text", x + 14, y + 35, 0, 11.5, colours.SOLID, words),
         Shape(3, "text", x + 14, y + 51, 0, 11.5, colours.CHALK, f"step {scene.step}"),
         Shape(3, "small", x + width - 10, y + 18, 0, 11.5, colours.SOLID, "score"),
         Shape(3, "score", x + width - 10, y + 48, 0, 24 if len(score) < 4 else 15, colours.CHALK, score),
     ]
-    end = Shape(3, "bold", x + 84, y + 51, 0, 11.5, colours.PLAYER, scene.end)
-    return [*shapes, end] if scene.end else shapes
+    said = ("bold", colours.PLAYER, scene.end) if scene.end else ("text", colours.SOLID, words)
+    return [*shapes, Shape(3, said[0], x + 14, y + 35, 0, 11.5, *said[1:])]
 
 
 def _grid(board: Board, place: tuple[float, float], scale: int) -> list[Shape]:

@@ -12,12 +12,12 @@ import jax
 from uamcts.episodes.offline import LONGEST, plan_move
 from uamcts.inspector import Inspection, write_trace
 from uamcts.inspector.domain_scene import DomainScene
-from uamcts.inspector.page import check_page
+from uamcts.inspector.page import check_file, check_page
 from uamcts.inspector.recorder import Recorder, Step, planner_record, record_plan
 from uamcts.inspector.trace import Record
 
 if TYPE_CHECKING:
-    from uamcts.lab.console.play import Player
+    from uamcts.lab.console.player import Player
 
 SHARED_NODES = 150
 """Nodes of a search in a trace of several planners, each of which plans in the states of the others too."""
@@ -32,10 +32,10 @@ class Pages:
 
     def check(self) -> None:
         """Raises a ValueError if one of them cannot be written."""
-        for name in ("html", "trace"):
-            path = getattr(self, name)
-            if path is not None:
-                check_page(path, name)
+        if self.html is not None:
+            check_page(self.html, "html")
+        if self.trace is not None:
+            check_file(self.trace, "trace")
 
     def recorder(
         self, players: Sequence[Player], seed: int, steps: int | None, steps_left: bool
@@ -63,7 +63,9 @@ class EpisodeRecorder:
         self.players, self.limit = players, limit
         self._key = jax.random.split(jax.random.key(seed))[1]
         planned: dict[int, DomainScene] = {}
-        self._scenes = [planned.setdefault(id(one.planned), DomainScene(one.planned)) for one in players]
+        self._scenes = [
+            one.inspected or planned.setdefault(id(one.planned), DomainScene(one.planned)) for one in players
+        ]
         self._nodes = SHARED_NODES if len(players) > 1 else None
         named = [planner_record(player.title, player.config) for player in players]
         self.recorder = Recorder(DomainScene(players[0].domain), named)
@@ -78,9 +80,9 @@ class EpisodeRecorder:
     def _add(self, number: int, player: Player) -> None:
         move, scene = player.move, self._scenes[number]
         plans = [self._plan(other, player) for other in range(len(self.players))]
-        believed = scene.believe(move.state, move.action)
+        believed, heat = player.beliefs(scene)
         label = scene.actions[move.action]
-        step = Step(move.state, move.action, label, believed, move.following, move.reward, move.terminal)
+        step = Step(move.state, move.action, label, believed, move.following, move.reward, move.terminal, heat)
         self.recorder.add(self._episodes[number], plans, step, scene)
 
     def _plan(self, other: int, player: Player) -> Record | None:
@@ -88,7 +90,7 @@ class EpisodeRecorder:
         planner, plan = self.players[other], player.move.plan
         if planner is not player:
             plan = None
-            if planner.config is not None:
+            if planner.config is not None and not planner.learns:  # an agent plans where it acts
                 step = player.steps - 1
                 plan = plan_move(self._key, planner.planned, player.move.state, planner.config, step, self.limit)
         return record_plan(plan, self._scenes[other], planner.config, nodes=self._nodes)

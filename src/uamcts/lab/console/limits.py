@@ -5,10 +5,13 @@ The command line completes words in a shell, so this module imports the validato
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import math
+import os
+import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 LARGEST_SEED = 2**32 - 1
 """JAX reads 32 bits of a seed: a larger or negative one would silently repeat the runs of another seed."""
@@ -90,7 +93,20 @@ def refuse_unread(reader: str, given: Mapping[str, Any], remedy: str = "") -> No
             )
 
 
+def stop(stored: str = "") -> NoReturn:
+    """Ends the process after Ctrl-C, with one line and the usual status.
+
+    It does not wait for what another thread computes or compiles. Python would wait for the one and may crash while the
+    other goes on.
+    """
+    print(f"uamcts: stopped{stored}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(130)
+
+
 def missing_packages(purpose: str) -> str:
     """A sentence that names the packages that are not installed and how to install them."""
     missing = [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
-    return f"{purpose} needs {', '.join(missing)}: pip install {' '.join(missing)}"
+    command = f"pip install {' '.join(missing)}"
+    return f"{purpose} needs {', '.join(missing)}: {command}, or in a checkout pip install '.[lab]'"

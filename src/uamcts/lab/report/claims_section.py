@@ -42,7 +42,7 @@ def claims_section(found: Summary) -> Iterator[Block]:
     counted = [f"{counts[v]} {VERDICT_PHRASES[v][counts[v] > 1]}" for v in VERDICTS if counts[v]]
     claims = f"the {len(found.claims)} claims" if len(found.claims) > 1 else "the one claim"
     yield Paragraph(f"Of {claims} of the paper that were checked here, {join_words(counted)}.")
-    yield Tally([(verdict, look, counts[verdict]) for verdict, (_, look) in VERDICTS.items() if counts[verdict]])
+    yield Tally([(_label(v, counts[v]), look, counts[v]) for v, (_, look) in VERDICTS.items() if counts[v]])
     rows = [estimate for claim in found.claims if (estimate := _estimate(claim, len(_rules(found)) > 1))]
     if rows:
         yield Forest(rows)
@@ -58,6 +58,12 @@ def claims_section(found: Summary) -> Iterator[Block]:
 
 def _rules(found: Summary) -> set[str]:
     return {claim["rules"] for claim in found.claims}
+
+
+def _label(verdict: str, count: int) -> str:
+    """A verdict behind the number of its claims: `26 hold`, `2 do not hold`, `6 too close to call`."""
+    words = VERDICT_PHRASES[verdict][count > 1]
+    return words.split(" ", 1)[1] if words.startswith(("is ", "are ", "was ", "were ")) else words
 
 
 def _estimate(claim: Entry, several_rules: bool) -> Estimate | None:

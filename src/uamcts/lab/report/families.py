@@ -121,8 +121,10 @@ def _gallery(found: Summary, name: str, declared: list[Entry], folder: Path) -> 
     """A file with a panel for each world; on the page a figure for each, which fits a phone, and one legend."""
     family = FAMILIES.get(name, Family(style.title_of(name), "", "level"))
     for suffix, (keys, worlds) in _figures(declared, found).items():
-        if len(worlds) > 1:
-            style.save(plots.against_level(worlds, family.axis, family.logarithmic), folder, style.slug([name, suffix]))
+        whole = plots.against_level(
+            worlds, family.axis, family.logarithmic, heading=plots.heading_of(family.title, worlds)
+        )
+        style.save(whole, folder, style.slug([name, suffix]))
         planners = dict.fromkeys(key for points in worlds.values() for rows in points.values() for key in rows)
         yield Legend([(PLANNERS.get(key, OTHERS[3]), names.planner_title(key, "true")) for key in planners])
         drawn = []

@@ -6,6 +6,7 @@ published. Cart poles have no exact optimum: the planner that is told takes its 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -122,9 +123,7 @@ def score_chart(scores: dict[str, dict[str, float]]) -> Figure:
     for row, column in np.argwhere(np.isfinite(values)):
         ink = "#111111" if 0.1 < values[row, column] < 0.9 else "#fdfdfd"  # the ends of the map are dark
         axes.text(column, row, f"{values[row, column]:.2f}", ha="center", va="center", fontsize=8.5, color=ink)
-    axes.set_xticks(
-        range(len(worlds)), [FIELD[world].title.replace(", ", ",\n") for world in worlds], rotation=30, ha="right"
-    )
+    axes.set_xticks(range(len(worlds)), [textwrap.fill(FIELD[world].title, 12) for world in worlds], fontsize=8)
     axes.set_yticks(range(len(order)), order)
     for tick in axes.get_yticklabels():
         tick.set_fontweight("bold" if tick.get_text() == PLANNERS["agent"].title else "normal")

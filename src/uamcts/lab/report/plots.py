@@ -113,14 +113,27 @@ Levels = dict[float, dict[str, Entry]]
 """The row of each planner, by level and planner."""
 
 
-def against_level(worlds: Mapping[str, Levels], axis: str, logarithmic: bool, legend: bool = True) -> Figure:
-    """Reward against a level, with a panel for each world, by its title, and one legend for all."""
+def heading_of(title: str, worlds: Mapping[str, Levels]) -> str:
+    """The title of a figure, with what its rows were measured under. Trust search always has rules of its own."""
+    rows = [row for points in worlds.values() for found in points.values() for row in found.values()]
+    scenarios = sorted({row["scenario"] for row in rows})
+    rules = [names.rules_title(one) for one in dict.fromkeys(row["rules"] for row in rows) if one != "trust"]
+    return ", ".join([title, " and ".join(scenarios), *rules])
+
+
+def against_level(
+    worlds: Mapping[str, Levels], axis: str, logarithmic: bool, legend: bool = True, heading: str = ""
+) -> Figure:
+    """Reward against a level, with a panel for each world, by its title, a heading and one legend for all."""
     columns = min(len(worlds), 2)
     lines = -(-len(worlds) // columns)
     size = (SIZE[0], 3.9) if columns == 1 else (8.2, 2.9 * lines + 0.5)
+    size = (size[0], size[1] + 0.4 * bool(heading))
     figure = Figure(figsize=size if legend else (size[0], size[1] - 0.5), layout="constrained", facecolor=PAPER)
     if engine := figure.get_layout_engine():
         engine.set(h_pad=0.1, w_pad=0.1)  # type: ignore[call-arg]
+    if heading:
+        figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK, parse_math=False)
     grid = figure.subplots(lines, columns, squeeze=False)
     for place, (title, points) in enumerate(worlds.items()):
         panel = grid[place // columns, place % columns]

@@ -45,7 +45,8 @@ class FieldUnit:
     def identity(self) -> dict[str, Any]:
         """Everything that decides the numbers."""
         kind = "field" if isinstance(self.world, GridWorld) else "cart_pole"
-        versions = {name: FIELD_VERSIONS[name] for name in (kind, self.planner)}
+        planner = "pole_agent" if (kind, self.planner) == ("cart_pole", "agent") else self.planner
+        versions = {name: FIELD_VERSIONS[name] for name in (kind, planner)}
         given = {name: value for name, value in asdict(self).items() if name != "first" or value}
         return {**given, "versions": versions}
 

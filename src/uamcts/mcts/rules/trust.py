@@ -11,7 +11,7 @@ backpropagation  value <- r(v) + gamma P(value, keep(v))
 the move         of the most visited the one with the best value
 Below the first doubtful transition, and everywhere else, this is plain MCTS: no child is deleted, and tau is not used.
 V_min is `worst`, or the worst return of random rollouts from the root (`simulate.worst_return`), at most 0. It is an
-estimate, so P takes the minimum: a transition never gains by being doubtful. docs/trust.md says why.
+estimate, so P takes the minimum: a transition never gains by being doubtful. docs/concepts/trust.md says why.
 """
 
 from __future__ import annotations

@@ -1,0 +1,38 @@
+"""What cannot be a simulator, and why."""
+
+from __future__ import annotations
+
+from uamcts.arguments import short_repr
+
+
+def check_kind(model: object, owner: object | None) -> None:
+    """Refuses what is no simulator."""
+    if owner is not None and isinstance(model, type):
+        raise TypeError(f"model is the class {model.__name__}; give an object of it, such as {model.__name__}()")
+    if (owner is None and not callable(model)) or isinstance(model, type):
+        raise TypeError(
+            f"model is {short_repr(model)}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
+            "num_actions and step(state, action), outcomes(state, action) or sample(state, action, rng), or a "
+            "function step(state, action) and num_actions=..."
+        )
+
+
+def check_continuous(owner: object | None, continuous: bool) -> None:
+    """Refuses a simulator without `num_actions` whose actions are not continuous."""
+    listed = getattr(owner, "actions", None)
+    if isinstance(listed, (list, tuple)):
+        raise ValueError(
+            f"model.actions is {short_repr(listed)}; give the model num_actions = {len(listed)} and, for reports, "
+            "action_names: step takes the number of an action"
+        )
+    if not continuous:
+        raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
+
+
+def not_three(name: str, kind: str, outcome: object) -> str:
+    """What to say about a result that is not (state, reward, terminal)."""
+    hint = ""
+    if isinstance(outcome, tuple) and len(outcome) == 5:
+        hint = " (five things is what a Gymnasium environment returns: give the environment itself)"
+    what = "the outcomes that it lists must be tuples" if kind == "outcomes" else "it must return a tuple"
+    return f"{name}: {kind} returned {short_repr(outcome)}{hint}; {what} (state, reward, terminal)"

@@ -1,0 +1,172 @@
+"""Environments that belong to no known family: their state is a deep copy of their attributes."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uamcts.gym.probe import GENERATORS, Step, fingerprint
+from uamcts.gym.state_access import Saved, StateAccess, current_observation
+
+if TYPE_CHECKING:
+    from uamcts.types import Environment, PyTree
+
+ATOMS = frozenset((bool, int, float, str, type(None)))
+"""What need not be copied."""
+
+
+class DeepCopy(StateAccess):
+    """A deep copy of all attributes, for unknown environments."""
+
+    SKIPPED = ("action_space", "observation_space", "spec", "metadata", "render_mode", "_np_random", "_np_random_seed")
+
+    def __init__(self) -> None:
+        self.how = "a deep copy of its attributes"
+        self.changing: frozenset[str] = frozenset()
+        self.clocks: frozenset[str] = frozenset()
+        """Those of the changing attributes that only count steps."""
+        self.template: Saved | None = None
+        self.shown: list[int] | None = None
+        """Where the numbers of a state stand in an observation; None if it does not show all of them."""
+        self.home: Any = None
+        self.warned = False
+        self.fixed = False
+        """Whether the changing attributes form a vector of fixed length, which then represents the state."""
+
+    def learn(self, home: object, changing: frozenset[str], states: Sequence[Saved]) -> None:
+        """Learns from a trial which attributes change."""
+        self.home, self.changing, self.fixed = home, changing, True
+        vectors = [self.numbers(home, state) for state in states]
+        self.fixed = len({None if vector is None else len(vector) for vector in vectors}) == 1
+
+    def leave_out(self, clocks: frozenset[str]) -> None:
+        """Tells states apart without attributes that only count steps."""
+        if clocks:
+            names = ", ".join(f"`{name}`" for name in sorted(clocks))
+            self.clocks = clocks
+            self.how += f", without {names}, which only {'counts' if len(clocks) == 1 else 'count'} steps"
+
+    def learn_observations(self, steps: Sequence[Step]) -> None:
+        """Learns from a trial whether observations show all numbers of a state, to the precision of 32 bits."""
+        vectors = [self.numbers(self.home, step.after) for step in steps]
+        shown = [observed_numbers(step.observation) for step in steps]
+        if any(one is None for one in (*vectors, *shown)) or len({len(one) for one in shown if one is not None}) != 1:
+            return
+        states, seen = np.array(vectors, np.float32), np.array(shown, np.float32)
+        places = [np.flatnonzero((seen == column[:, None]).all(0)) for column in states.T]
+        if all(len(place) for place in places):
+            self.template, self.shown = steps[0].before, [int(place[0]) for place in places]
+
+    def from_observation(self, observation: object) -> Saved | None:
+        seen = observed_numbers(observation) if self.shown is not None else None
+        if seen is None or self.shown is None or self.template is None or max(self.shown) >= len(seen):
+            return None
+        data, numbers = copy.deepcopy(self.template.data), iter(seen[self.shown].tolist())
+        for name in self._telling():
+            data[name] = refill(data[name], numbers)
+        return Saved(data, observation)
+
+    def _telling(self) -> list[str]:
+        """The attributes that tell a state from others."""
+        return sorted(self.changing - self.clocks)
+
+    def _attributes(self, env: object) -> dict[str, Any]:
+        return {k: v for k, v in vars(env).items() if k not in self.SKIPPED and not isinstance(v, GENERATORS)}
+
+    def save(self, env: Environment, observation: object = None) -> Saved:
+        base = env.unwrapped
+        held = self._attributes(base)
+        if self.home is not None and base is not self.home:
+            held = self._translate(held)
+        observation = current_observation(base) if observation is None else observation
+        return Saved(copy.deepcopy(held, {id(base): self.home or base}), observation)
+
+    def _translate(self, theirs: dict[str, Any]) -> dict[str, Any]:
+        """Another environment's state with our parameters, which are the attributes that no trial step changed."""
+        ours = self._attributes(self.home)
+        other = [n for n in ours if n in theirs and n not in self.changing]
+        other = [name for name in other if fingerprint(ours[name]) != fingerprint(theirs[name])]
+        if other and not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"the environment differs from the simulator in {', '.join(other)}, which no trial step changed: "
+                "it counts as what the simulator is wrong about, for the agent to find out, and is not read; if it is "
+                "state, name all of the state with Simulator(env, attributes=[...])",
+                stacklevel=4,
+            )
+        return ours | {name: theirs[name] for name in self.changing if name in theirs}
+
+    def take(self, env: Environment, observation: object) -> Saved:
+        return Saved(self._attributes(env.unwrapped), observation)
+
+    def restore(self, env: Environment, state: Saved) -> None:
+        base = env.unwrapped
+        held = vars(base)
+        for name in held.keys() - state.data.keys():
+            if name not in self.SKIPPED and not isinstance(held[name], GENERATORS):
+                del held[name]
+        held.update(state.data)
+        parts = {name: value for name, value in state.data.items() if type(value) not in ATOMS}
+        if parts:
+            held.update(copy.deepcopy(parts, {id(base): base}))
+
+    def identity(self, env: Environment, state: Saved) -> Any:
+        numbers = self.numbers(env, state)
+        return {name: state.data.get(name) for name in self._telling()} if numbers is None else numbers
+
+    def numbers(self, env: Environment, state: Saved) -> np.ndarray | None:
+        """All numbers in the attributes that change, by attribute name."""
+        if not self.fixed:
+            return None
+        found: list[float] = []
+        for name in self._telling():
+            if name not in state.data or not collect(state.data[name], found):
+                return None
+        return np.array(found) if found else None
+
+
+def collect(value: object, found: list[float]) -> bool:
+    """Appends all numbers in a value; False if it holds anything else."""
+    if isinstance(value, (bool, int, float, np.generic)):
+        found.append(float(value))
+        return True
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        found.extend(value.ravel().astype(float).tolist())
+        return True
+    if isinstance(value, dict):
+        return all(collect(value[key], found) for key in value)
+    if isinstance(value, (list, tuple)):
+        return all(collect(part, found) for part in value)
+    return value is None
+
+
+def refill(value: PyTree, numbers: Iterator[float]) -> Any:
+    """A value like this one with other numbers, in the order in which `collect` finds them."""
+    if isinstance(value, np.ndarray):
+        drawn = np.array([next(numbers) for _ in range(value.size)])
+        whole = value.dtype.kind in "biu"
+        return (np.rint(drawn) if whole else drawn).astype(value.dtype).reshape(value.shape)
+    if isinstance(value, dict):
+        return {key: refill(held, numbers) for key, held in value.items()}
+    if isinstance(value, (list, tuple)):
+        parts = [refill(part, numbers) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if value is None:
+        return None
+    number = next(numbers)
+    whole = isinstance(value, (bool, int, np.bool_, np.integer))
+    return type(value)(round(number) if whole else number)
+
+
+def observed_numbers(observation: object) -> np.ndarray | None:
+    """The numbers of an observation that is a number or an array; None for any other, or if one is not finite."""
+    try:
+        numbers = np.ravel(np.asarray(observation))
+    except (TypeError, ValueError):
+        return None
+    plain = numbers.dtype.kind in "biuf" and numbers.size and np.isfinite(numbers).all()
+    return numbers.astype(float) if plain else None

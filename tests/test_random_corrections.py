@@ -1,0 +1,223 @@
+"""Corrections of random simulators: probabilities, tables of them, rates of outcomes, and the weight of facts."""
+
+import math
+
+import numpy as np
+import pytest
+
+import uamcts
+from uamcts.corrections.fact_weights import IMPOSSIBLE, LEVELS, NEW, PRIOR, Told, Weigher, log_evidence
+from uamcts.corrections.likelihood_fit import fit_likelihood
+from uamcts.corrections.outcome_rates import OutcomeRates
+from uamcts.corrections.python_facts import OutcomeCount
+
+SETTINGS = {"iterations": 10, "rollouts": 1, "depth": 4, "gamma": 0.9}
+
+
+class Coin:
+    """A step succeeds with probability p; else nothing happens. A state is a place on a ring."""
+
+    num_actions = 2
+
+    def __init__(self, p=0.9):
+        self.p = p
+
+    def outcomes(self, state, action):
+        return [(self.p, ((state + 1 + action) % 5, 1.0, False)), (1 - self.p, (state, 0.0, False))]
+
+
+class Closed:
+    """The same without an attribute that could be fitted."""
+
+    num_actions = 2
+
+    def __init__(self, p=0.9):
+        self.outcomes = Coin(p).outcomes
+
+
+class Shop:
+    """A state is what was sold last; the demand has a table of probabilities."""
+
+    num_actions = 1
+
+    def __init__(self, table=(0.5, 0.3, 0.2, 0.0)):
+        self.table = table
+
+    def outcomes(self, state, action):
+        return [(chance, (sold, float(sold), False)) for sold, chance in enumerate(self.table) if chance > 0]
+
+
+def live(agent, world, steps, seed=1):
+    """Shows an agent what happens in a world; `world(step)` is its simulator at a step."""
+    rng, state = np.random.default_rng(seed), 0
+    for step in range(steps):
+        action = step % agent.backend.planner.num_actions
+        found = world(step).outcomes(state, action)
+        after, reward, over = found[rng.choice(len(found), p=[chance for chance, _ in found])][1]
+        agent.preload([(state, action, after, reward, over)])
+        state = after
+    return agent.backend.corrector
+
+
+def chance_of_success(agent, state=0):
+    """What the agent plans with for a step from a place."""
+    found = agent.backend.planner.patched.outcomes(state, 0)
+    return {outcome[0]: chance for chance, outcome in found}[state + 1]
+
+
+# Parameters
+
+
+def test_an_unnamed_probability_is_fitted_after_a_few_surprises():
+    agent = uamcts.Agent(Coin(), **SETTINGS)
+    agent.preload([(0, 0, 0, 0.0, False)] * 5)
+    assert agent.backend.corrector.in_use == "parameters"
+    assert "p is about 0.4" in str(agent.report(0)), "five failures and a prior of four transitions with 0.9"
+
+
+@pytest.mark.parametrize("model", [Coin, Closed])
+def test_what_is_right_is_left_alone(model):
+    """150 transitions as believed: nothing is corrected, and searches are those of plain MCTS."""
+    agent = uamcts.Agent(model(0.7), **SETTINGS)
+    corrector = live(agent, lambda step: Coin(0.7), 150)
+    assert corrector.in_use == "none"
+    plain = uamcts.Agent(model(0.7), "none", corrections=(), **SETTINGS)
+    assert agent.act(0) == plain.act(0)
+    assert agent.last_plan.values == plain.last_plan.values
+
+
+def test_a_table_of_probabilities_is_fitted_as_a_whole():
+    """All outcomes are seen, so that the answer is known: counts, and four transitions of what is believed, blurred."""
+    agent, seen = uamcts.Agent(Shop(), **SETTINGS), [3, 2, 3, 2, 3, 3, 2, 3, 1, 3] * 4
+    agent.preload([(0, 0, sold, float(sold), False) for sold in seen])
+    trials = agent.backend.planner.trials([], agent.backend.experience, [], agent.backend.measure, 1e-6)
+    corrector = agent.backend.corrector
+    found = fit_likelihood(trials, corrector.choice, len(trials.seen)).values
+    counts = np.array([0.0, 4.0, 12.0, 24.0]) + 4 * (0.9 * np.array(Shop().table) + 0.1 / 4)
+    assert list(found) == [f"table[{place}]" for place in range(4)]
+    assert list(found.values()) == pytest.approx(list(counts / counts.sum()), abs=2e-3)
+    assert corrector.in_use == "parameters"
+    assert corrector.fit.values.keys() == found.keys()
+
+
+def test_rewards_of_one_outcome_are_told_apart():
+    """Both outcomes lead to the same state and differ in what they pay: the fit is that of the frequency."""
+
+    class Bet(Coin):
+        def outcomes(self, state, action):
+            after = (state + 1) % 5
+            return [(self.p, (after, 1.0, False)), (1 - self.p, (after, -1.0, False))]
+
+    corrector = live(uamcts.Agent(Bet(0.9), **SETTINGS), lambda step: Bet(0.3), 120)
+    assert corrector.fit.values == {"p": pytest.approx(0.3, abs=0.1)}
+
+
+# Drift
+
+
+@pytest.mark.parametrize(("first", "last"), [(0.9, 0.4), (0.4, 0.9)])
+@pytest.mark.parametrize("model", [Coin, Closed])
+def test_a_probability_that_drifts_slowly_is_followed(model, first, last):
+    """300 steps of drift and 60 without: what is planned with is near the present probability, not the believed one.
+
+    The latest 80 transitions lag behind by 0.1, and their share of successes has a standard error of 0.05.
+    """
+    agent = uamcts.Agent(model(first), **SETTINGS)
+    live(agent, lambda step: Coin(first + (last - first) * min(step / 300, 1.0)), 360)
+    assert chance_of_success(agent) == pytest.approx(last, abs=0.2)
+
+
+def test_a_table_that_changes_at_once_is_learned_anew():
+    agent = uamcts.Agent(Shop((0.25, 0.25, 0.25, 0.25)), **SETTINGS)
+    one, other = (0.05, 0.05, 0.1, 0.8), (0.8, 0.1, 0.05, 0.05)
+    corrector = live(agent, lambda step: Shop(one if step < 80 else other), 130)
+    assert corrector.in_use == "drift"
+    found = {outcome[0]: chance for chance, outcome in agent.backend.planner.patched.outcomes(0, 0)}
+    assert found[0] > 0.55
+    assert found[3] < 0.3
+
+
+# Rates of outcomes
+
+
+def test_rates_by_hand():
+    """Ten times the second of two outcomes that were listed with 0.8 and 0.2, next to nothing forgotten."""
+    rates = OutcomeRates({})
+    for _ in range(10):
+        rates = rates.add([0.8, 0.2], [False, True], 0)
+    keep = 1 - 1 / 80
+    seen = sum(keep**age for age in range(10))
+    shared = [(4 * 0.8) / (0.8 * seen + 4 * 0.8), (seen + 4 * 0.2) / (0.2 * seen + 4 * 0.2)]
+    assert rates.rates(2, 1) == pytest.approx(shared), "an action that was never taken has the rates of all"
+    own = [20 * 0.8 * shared[0] / (0.8 * seen + 20 * 0.8), (seen + 20 * 0.2 * shared[1]) / (0.2 * seen + 20 * 0.2)]
+    assert rates.rates(2, 0) == pytest.approx(own)
+    weights = [0.8 * own[0], 0.2 * own[1]]
+    assert rates.tilt([0.8, 0.2], 0) == pytest.approx([one / sum(weights) for one in weights])
+    assert rates.tilt([0.5, 0.3, 0.2], 0) == [0.5, 0.3, 0.2], "lists of another length have rates of their own"
+    assert OutcomeRates.of(rates.arrays()) == rates
+
+
+def test_rates_hold_where_nothing_was_seen():
+    """The error is known from other states and holds in all of them; facts alone would know nothing here."""
+    agent = uamcts.Agent(Closed(0.9), **SETTINGS)
+    for number in range(60):
+        place = 2 + number % 3
+        agent.preload([(place, 0, place, 0.0, False) if number % 2 else (place, 0, (place + 1) % 5, 1.0, False)])
+    assert agent.backend.corrector.in_use == "residual"
+    assert chance_of_success(agent, 0) == pytest.approx(0.5, abs=0.08)
+    assert "outcomes have other probabilities: of 2 outcomes 0.5" in str(agent.report(0))
+
+
+# The weight of facts
+
+
+def count(following, times, reward=0.0):
+    return OutcomeCount(following, False, times, reward, False)
+
+
+def test_evidence_by_hand():
+    told, counts = [Told(0.75), Told(0.25)], [count(3, 1), count(2, 2)]
+    found = log_evidence(told, counts)
+    assert list(LEVELS) == [math.inf, 10.0, 2.0]
+    assert math.exp(found[0]) == pytest.approx(0.75 * 0.25**2)
+    assert math.exp(found[1]) == pytest.approx(7.5 * 2.5 * 3.5 / (10 * 11 * 12))
+    assert math.exp(found[2]) == pytest.approx(1.5 * 0.5 * 1.5 / (2 * 3 * 4))
+    new = log_evidence([Told(0.0)], [count(9, 1)])
+    assert [math.exp(one) for one in new] == pytest.approx([IMPOSSIBLE, NEW, NEW])
+    paid = log_evidence([Told(1.0, reward=1.0)], [count(3, 2, reward=0.0)])  # it always pays 1, and has never done so
+    assert [math.exp(one) for one in paid] == pytest.approx([IMPOSSIBLE**2, NEW, NEW])
+
+
+def test_the_share_of_the_model_by_hand():
+    odds = np.array(PRIOR) * [0.1, 0.2, 0.4]
+    share = (odds @ [1.0, 10 / 14, 2 / 6]) / odds.sum()
+    assert Weigher().model_share(np.log([0.1, 0.2, 0.4]), 4, 1.0) == pytest.approx(share)
+    assert Weigher((-9.0, 0.0, -0.6)).weights == (-6.0, 0.0, -0.5), "what holds elsewhere counts up to 6 nats"
+
+
+def test_one_place_that_differs_is_believed_and_others_are_not():
+    """A step from 0 fails seven times out of eight; everywhere else the simulator is right, and planned in as it is."""
+    agent = uamcts.Agent(Closed(0.9), **SETTINGS)
+    for number in range(160):
+        place = number % 5
+        stays = number % 40 > 0 if place == 0 else (number // 5) % 10 == place
+        after, reward = (place, 0.0) if stays else ((place + 1) % 5, 1.0)
+        agent.preload([(place, 0, after, reward, False)])
+    assert chance_of_success(agent, 0) < 0.4
+    elsewhere = {outcome[0]: chance for chance, outcome in agent.backend.planner.patched.outcomes(2, 0)}
+    assert elsewhere[3] > 0.75
+
+
+def test_an_agent_goes_on_alike_after_it_was_saved(tmp_path):
+    agent, path = uamcts.Agent(Closed(0.9), **SETTINGS), tmp_path / "agent.npz"
+    live(agent, lambda step: Coin(0.4), 60)
+    agent.save(path)
+    loaded = uamcts.Agent(Closed(0.9), **SETTINGS)
+    loaded.load(path)
+    for one in (agent, loaded):
+        corrector = live(one, lambda step: Coin(0.4), 30, seed=2)
+        one.act(0)
+    assert loaded.last_plan.values == agent.last_plan.values
+    assert loaded.backend.planner.patched.weigher == agent.backend.planner.patched.weigher
+    assert corrector.rates == agent.backend.corrector.rates
+    assert corrector.in_use == "residual"
