@@ -61,8 +61,7 @@ class Corrector(CorrectorFiles):
         """The step after which the world is as it is now, as far as is known."""
         self.changes: tuple[int, ...] = ()
         """When the world changed in a way that corrections explain."""
-        self._suspected = 0
-        """When it may have changed, as long as nothing explains that."""
+        self._suspected = 0  # when it may have changed, as long as nothing explains that
         self._unexplained, self._bearable = 0, SURPRISES
         """Transitions predicted unusually badly since the last fit, and how many call for one: ever more of them."""
         self._scores: tuple[float, ...] = ()
