@@ -127,8 +127,7 @@ class CorrectorFiles(Follower):
         self._fits = flag("fits", words.get("fits", False))
         self.drift, (self.drifts_since, self.now, self._begun, self._inexact) = drift, drifting
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
-        self.choice, self.allowed = self._full
-        self.refused = (), False
+        (self.choice, self.allowed), self.refused = self._full, ((), False)
         self.refuse(map(str, words["refused"][0]), flag("refused", words["refused"][1]))
         self.feature_names = tuple(map(str, words.get("names", ())))
         self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
