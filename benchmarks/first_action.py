@@ -15,7 +15,7 @@ import functools
 
 import numpy as np
 
-POLES = {"gravity 9.8": {}, "gravity 50": {"gravity": 50.0}, "gains mass": {"gain": 0.1}}
+POLES = {"gravity_9.8": {}, "gravity_50": {"gravity": 50.0}, "gains_mass": {"gain": 0.1}}
 ROWS = {
     "action 0, c 4": {"first": 0, "c": 4.0},
     "drawn, c 4": {"c": 4.0},

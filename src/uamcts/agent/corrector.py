@@ -33,8 +33,7 @@ LONGEST_WAIT, LIFETIMES = 400, 5
 SURPRISES, SURPRISING = 3, 2.5
 """One comes earlier after so many transitions that were predicted worse than usual, by so many nats."""
 LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
-"""A change of the world is suspected if so many of the latest transitions are wrong, unlike those before them, of which
-there must be so many; and confirmed once so many more are explained."""
+"""A change is suspected if so many of the latest are wrong, unlike so many before; confirmed by so many explained."""
 
 
 class Corrector(CorrectorFiles):
@@ -56,13 +55,12 @@ class Corrector(CorrectorFiles):
         self.fit: Fit | None = None
         self.residuals: dict[str, Any] = {}  # replaced, never changed
         """By the candidate that it belongs to."""
-        self.in_use = "none"
+        self.in_use, self._fits = "none", False
         self.since = 0
         """The step after which the world is as it is now, as far as is known."""
         self.changes: tuple[int, ...] = ()
         """When the world changed in a way that corrections explain."""
-        self._suspected = 0
-        """When it may have changed, as long as nothing explains that."""
+        self._suspected = 0  # when it may have changed, as long as nothing explains that
         self._unexplained, self._bearable = 0, SURPRISES
         """Transitions predicted unusually badly since the last fit, and how many call for one: ever more of them."""
         self._scores: tuple[float, ...] = ()
@@ -143,7 +141,7 @@ class Corrector(CorrectorFiles):
         self._variants.pop("drift", None)
         suspected = self._suspects_change(step)
         surprised = self._unexplained >= self._bearable and self.planner.deterministic
-        fits = suspected or ((step >= self._next or surprised) and not self._explained())
+        fits = suspected or ((step >= min(self._next, self._thorough) or surprised) and not self._explained())
         if fits:
             self._unexplained = 0
             self._next = step + self._wait(step - self.since)
@@ -175,8 +173,7 @@ class Corrector(CorrectorFiles):
     def _suspects_change(self, step: int) -> bool:
         """Whether the latest transitions are suddenly predicted much worse than those before.
 
-        That may be a part of the world that was not seen before. Parameters are then fitted to the latest transitions
-        alone; only if they go on to explain everything has the world changed.
+        Parameters are then fitted to these alone; only if they go on to explain everything has the world changed.
         """
         if not self.planner.deterministic or self._suspected or len(self._scores) < LATE + BEFORE:
             return False
@@ -236,25 +233,28 @@ class Corrector(CorrectorFiles):
         wrong = errors[rows] > 0
         if self.planner.deterministic and wrong.sum() < 3 and self.fit is None:
             return
-        if wrong.any():
-            self.floor = max(1e-4 * float(np.median(errors[rows][wrong])), 1e-10)
-        step, exact = experience.steps, False
-        thorough = urgent or step >= self._thorough or not self.planner.deterministic
+        if wrong.any():  # what was exact stays so, in other units
+            before, self.floor = self._exact, max(1e-4 * float(np.median(errors[rows][wrong])), 1e-10)
+            self._scores = tuple(min(one, self._exact) if one <= before else one for one in self._scores)
+        step, thorough = (
+            experience.steps,
+            urgent or experience.steps >= self._thorough or not self.planner.deterministic,
+        )
         if thorough:
             lived = step - self.since
             growth = HOPELESS_GROWTH if self.fit is None and lived > BEFORE else THOROUGH_GROWTH
             wait = max(math.ceil((growth - 1.0) * lived), SHORTEST_WAIT)
             self._thorough = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
-            exact = self._fit_parameters(experience, measure, rows) if self.choice.believed else False
+            self._fits = self._fit_parameters(experience, measure, rows) if self.choice.believed else False
         steady = self.in_use in ("residual", "both") and not urgent  # a drift would have made it worse
-        if thorough and not exact and not steady and self.planner.deterministic:
+        if thorough and not self._fits and not steady and self.planner.deterministic:
             self._propose_drift(experience, measure)
-        if not exact and self.planner.deterministic:
+        if not self._fits and self.planner.deterministic:
             self._fit_residuals(experience)
         self._variants = {}
 
     def _fit_parameters(self, experience: Experience, measure: Measure, rows: np.ndarray) -> bool:
-        """Fits parameters; returns whether they explain nearly everything."""
+        """Fits parameters; returns whether they explain nearly everything, or have done so until a moment ago."""
         places = rows.tolist()
         trials = self.planner.trials([experience.raw[row] for row in places], experience, places, measure, self.floor)
         if trials is None:
@@ -263,8 +263,8 @@ class Corrector(CorrectorFiles):
         if self.fit is None or trials.random:
             return False
         vector = np.array([list(self.fit.values.values())])
-        losses = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen)))
-        return bool(np.mean(losses <= math.log(10 * self.floor)) > 0.9)
+        wrong = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen))) > self._exact
+        return bool(wrong.mean() < 0.1 or (self.in_use == "parameters" and wrong.sum() < LATE))  # else see what comes
 
     def _fit_residuals(self, experience: Experience) -> None:
         """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""

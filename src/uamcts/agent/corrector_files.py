@@ -43,6 +43,8 @@ class CorrectorFiles(Follower):
     _scores: tuple[float, ...]
     _next: int
     _thorough: int
+    _fits: bool
+    """Whether parameters explained nearly everything when they were fitted."""
     _variants: dict[str, Any]
 
     @property
@@ -65,6 +67,7 @@ class CorrectorFiles(Follower):
             "fit": None if self.fit is None else [self.fit.values, self.fit.ranges, list(self.fit.instead)],
             "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
             "next": self._next, "thorough": self._thorough, "patient": self._patient, "floor": self.floor,
+            "fits": self._fits,
             "residuals": list(self.residuals),
             "names": list(self.feature_names), "suspected": self._suspected, "unexplained": self._unexplained,
             "bearable": self._bearable, "refused": [list(self.refused[0]), self.refused[1]],
@@ -121,10 +124,10 @@ class CorrectorFiles(Follower):
         self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
         self._likelihoods, self.rates, self._thorough, self._patient = likely, rates, thorough, patient
+        self._fits = flag("fits", words.get("fits", False))
         self.drift, (self.drifts_since, self.now, self._begun, self._inexact) = drift, drifting
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
-        self.choice, self.allowed = self._full
-        self.refused = (), False
+        (self.choice, self.allowed), self.refused = self._full, ((), False)
         self.refuse(map(str, words["refused"][0]), flag("refused", words["refused"][1]))
         self.feature_names = tuple(map(str, words.get("names", ())))
         self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +19,7 @@ from uamcts.mcts.problem import Problem
 from uamcts.mcts.simulate import Start, leaf_value, simulate
 from uamcts.presets import search_config
 from uamcts.randomness import seed_of
-from uamcts.types import PyTree
+from uamcts.types import Model, PyTree, Transition
 from uamcts.uncertainty.true import true_uncertainty
 
 Program = Callable[[jax.Array, PyTree], Any]
@@ -136,16 +138,56 @@ def measure_rollouts(names: list[str], batch: int, seconds: float) -> dict[str, 
 
 
 def measure_growth(seconds: float) -> dict[str, Any]:
-    """Milliseconds per Breakout move against the number of iterations, and the bytes of the tree."""
-    domain = make("breakout")
-    rows = []
-    for iterations in (10, 30, 100, 300, 1000, 3000, 10000):
-        config = search_config(domain, "combined", iterations=iterations)
-        program = our_move(domain, config, 1, False)
-        tree = jax.eval_shape(
-            lambda key, state, config=config: search(key, state, domain.model, None, config).tree, *starts(domain, 1)
-        )
-        size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
-        each, _ = time_program(program, *starts(domain, 1), seconds)
-        rows.append({"iterations": iterations, "ms_per_move": 1e3 * each, "tree_bytes": size})
+    """Milliseconds per move and the bytes of the tree against iterations, actions and the bytes of a state.
+
+    Iterations in Breakout, with plain MCTS and with all four phases; actions and bytes in a walk through numbers, with
+    plain MCTS of 1,000 iterations.
+    """
+    domain, rows = make("breakout"), []
+    for iterations in (10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000):
+        for name in ("corrupted", "combined"):
+            config = search_config(domain, name, iterations=iterations)
+            program = our_move(domain, config, 1, name == "corrupted")
+            cost = _cost(program, domain.model, domain.num_actions, config, *starts(domain, 1), seconds)
+            rows.append({"search": "plain" if name == "corrupted" else name, "iterations": iterations, **cost})
+    config = search_config(domain, "corrupted", iterations=1000)
+    for actions, size in ((10, 1), (100, 1), (1000, 1), (10, 32), (10, 256)):
+
+        def program(key: jax.Array, state: PyTree, actions: int = actions) -> tuple:
+            result = search(key, state, _walk, None, config, num_actions=actions)
+            return result.action, result.visits
+
+        start = (jax.random.key(0), jnp.arange(size, dtype=jnp.int32))
+        cost = _cost(jax.jit(program), _walk, actions, config, *start, seconds)
+        rows.append({"search": "walk", "iterations": 1000, "actions": actions, "state_bytes": 4 * size, **cost})
     return {"benchmark": "growth", "rows": rows}
+
+
+def _walk(state: jax.Array, action: jax.Array) -> Transition:
+    """A step in a world of any number of actions, with states of any size."""
+    state = (state * 31 + action * 7 + 1) % 10007
+    return Transition(state, jnp.where(state[0] % 13 == 0, 1.0, 0.0), state[0] % 97 == 0)
+
+
+def _call(program: Program, key: jax.Array, state: PyTree, number: int) -> None:
+    del number
+    jax.block_until_ready(program(key, state))
+
+
+def _cost(
+    program: Program,
+    model: Model,
+    actions: int,
+    config: SearchConfig,
+    key: jax.Array,
+    state: PyTree,
+    seconds: float,
+) -> dict[str, float]:
+    """What a search costs: milliseconds, the seconds of its first call and the bytes of its tree."""
+    tree = jax.eval_shape(
+        lambda key, state: search(key, state, model, None, config, num_actions=actions).tree, key, state
+    )
+    call = functools.partial(_call, program, key, state)
+    each, first = time_calls(call, seconds, time.process_time)
+    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+    return {"ms_per_move": 1e3 * each, "first_call_seconds": first, "tree_bytes": size}
