@@ -8,7 +8,6 @@ from tiny_runs import same
 
 import uamcts
 from uamcts import names
-from uamcts.lab.console.play import Player
 from uamcts.lab.console.run_options import RunOptions
 from uamcts.lab.run.agents import AgentRuns
 from uamcts.lab.run.compute import compute_unit
@@ -84,8 +83,6 @@ def test_it_stands_beside_other_planners_in_one_grid(tmp_path):
 def test_where_there_is_no_agent_it_is_refused():
     with pytest.raises(ValueError, match="algorithm is agent, which learns while it acts; give --scenario online"):
         offline_grid(["two_way"], ["agent"], [], [0.1], [], 2)
-    with pytest.raises(ValueError, match="algorithm is agent"):
-        Player("two_way", "agent", 0, None, {})
     given = {"domains": ["two_way"], "scenario": "online", "algorithms": ["agent"], "runs": 1, "steps": 5,
              "exploration": [], "taus": [], "iterations": [], "interval": None, "options": []}  # fmt: skip
     with pytest.raises(ValueError, match="learner is linear, which --algorithm agent does not read"):

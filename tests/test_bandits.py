@@ -473,7 +473,8 @@ def test_the_example_in_a_reduced_form():
     command = [sys.executable, str(Path(__file__).parents[1] / "examples" / "bandits.py"), "--runs", "40"]
     output = subprocess.run([*command, "--steps", "200"], capture_output=True, text=True, check=True).stdout
     assert output.count("bound") == 5
-    assert output.count("\n") == 8 + 22 + 1 + 72
+    assert output.count("; U = |o - x|") == 2
+    assert output.count("\n") == 8 + 22 + 1 + 72 + (1 + 10) + (1 + 3), "two drawings, of ten arms and of three"
 
 
 def test_bandits_is_a_public_name():

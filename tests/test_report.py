@@ -662,4 +662,5 @@ def test_without_jinja2_the_report_command_says_what_is_missing(tmp_path, no_jin
     made_up_results.own_grid(tmp_path)
     result = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert result.exit_code == 1
-    assert result.stderr.strip() == "uamcts: this command needs jinja2: pip install jinja2"
+    remedy = "pip install jinja2, or in a checkout pip install '.[lab]'"
+    assert result.stderr.strip() == f"uamcts: this command needs jinja2: {remedy}"

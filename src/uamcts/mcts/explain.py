@@ -53,7 +53,9 @@ def explain_choice(result: Found, action_names: Sequence[str] = ()) -> Explanati
             notes.append("deleted: the model is doubtful here" if doubts[action] > 0 else "not legal here")
         else:
             notes.append("doubtful" if doubts[action] > 0 else "")
-    head = f"{_names(visits.size, action_names)[chosen]}: {visits[chosen]} of {visits.sum()} visits"
+    known = "known from earlier searches, which left nothing to visit"
+    share = f"{visits[chosen]} of {visits.sum()} visits" if visits.sum() else known
+    head = f"{_names(visits.size, action_names)[chosen]}: {share}"
     if not np.isnan(values[chosen]):
         head += f", worth {values[chosen]:.4g}"
     if doubts.max() > 0:
