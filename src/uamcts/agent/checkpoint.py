@@ -22,7 +22,7 @@ from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 
 FilePath: TypeAlias = str | os.PathLike[str]
-FORMAT = 7
+FORMAT = 8
 HEAD = "uamcts.json"
 LARGEST = 2**30
 """Bytes that are read from a file at most, packed or unpacked: a small file may unpack to anything."""

@@ -66,6 +66,8 @@ class Comparing:
                 own = own[0], self.measure.own_error(following, corrected)
             except SimulatorError:
                 self._withdraw_corrections()
+        if (effect := self.planner.predict_effect(state, given, actual)) is not None:
+            used, own = effect[1], (own[0], self.measure.own_error(following, effect[0]))
         complete = paid is not None and over is not None
         real_outcome = Outcome(self.planner.features(following), paid, over)
         row = Row(

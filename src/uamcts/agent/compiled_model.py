@@ -18,6 +18,7 @@ from uamcts.agent.compiled_parameters import ParameterTree, Variant
 from uamcts.agent.compiled_programs import Programs, Seen, programs
 from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.compiled_trials import ROWS, padded_rows, unstack
+from uamcts.agent.effects import NoEffects
 from uamcts.agent.feature_names import leaf_names
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure, Outcome
@@ -62,7 +63,7 @@ class Prepared:
     answers: dict[tuple[bytes, int], Answer] = field(default_factory=dict)
 
 
-class CompiledModel:
+class CompiledModel(NoEffects):
     """What a JAX simulator and its variants predict."""
 
     def __init__(self, simulator: JaxSimulator, guides: Guides):

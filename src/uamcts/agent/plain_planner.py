@@ -20,6 +20,7 @@ from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.arguments import real, refuse_beyond_memory, short_repr
 from uamcts.corrections.doubt import Doubt
+from uamcts.corrections.effective_actions import EffectiveActions
 from uamcts.corrections.fact_weights import Weigher
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
@@ -101,6 +102,7 @@ class PlainPlanner(PlainVariants):
             self.state_recurrence = self._saved_recurrence or found
             self._probed, self._sizes = True, self._sizes_of(state)
             self._shifts = self.simulator.rebuild(state, self.simulator.features(state)) is not None
+            self._learn_effects()
 
     @property
     def remembers(self) -> bool:
@@ -148,15 +150,17 @@ class PlainPlanner(PlainVariants):
     def facts(self) -> dict[str, np.ndarray]:
         """The facts, to be saved."""
         if self.patched is None:
-            return pack({"rows": [], "clock": [0] * (3 + len(Weigher().scores))})
+            return pack({"rows": [], "clock": [0] * (3 + len(Weigher().scores)), "effects": None})
         patched = self.patched
         clock = [patched.clock, patched.repeats, patched.contradictions, *(-score for score in patched.weigher.scores)]
-        return pack({"rows": fact_rows(patched, self.name, self._waiting), "clock": clock})
+        effects = None if patched.effective is None else patched.effective.as_json()
+        return pack({"rows": fact_rows(patched, self.name, self._waiting), "clock": clock, "effects": effects})
 
     def load_facts(self, arrays: dict[str, np.ndarray]) -> None:
         """Restores what `facts` returned. Facts about states of classes not met yet wait until they are."""
         found = unpack(arrays, "facts")
-        if not isinstance(found, dict) or found.keys() != {"rows", "clock"} or not isinstance(found["rows"], list):
+        names = {"rows", "clock", "effects"}
+        if not isinstance(found, dict) or found.keys() != names or not isinstance(found["rows"], list):
             raise ValueError("facts are not a list")
         if self.patched is None:
             if found["rows"]:
@@ -170,6 +174,8 @@ class PlainPlanner(PlainVariants):
         self.patched.weigher = Weigher(tuple(-float(score) for score in clock[3:]))
         self.patched.clock, self.patched.repeats = int(clock[0]), int(clock[1])
         self.patched.contradictions = float(clock[2])
+        if found["effects"] is not None:
+            self.patched.learn_effects(EffectiveActions.from_json(found["effects"], self.num_actions))
         self._waiting, self._answers, self._loaded = [], {}, True
         self._waiting = [row for row in found["rows"] if not self._restore_fact(row)]
 
@@ -177,6 +183,7 @@ class PlainPlanner(PlainVariants):
         """Plans in this variant of the simulator from now on; facts are compared with it."""
         if self._loaded and self.patched is not None:
             self.patched.model, self.patched.drifting, self._variant = variant, drifting, variant
+            self.patched.learn_effects(self.patched.effective)
         else:
             super().use(variant, drifting)
         self._loaded = False

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from uamcts.agent.chance import RealOutcome, matching_outcome
+from uamcts.agent.effects import Effects
 from uamcts.agent.experience import Experience
 from uamcts.agent.feature_names import number_names
 from uamcts.agent.measure import Measure, Outcome
@@ -30,7 +31,7 @@ COUNTED, DRAWN = 200, 48
 """Facts, the latest ones, that parameters of a random simulator are fitted to; fewer, if every one takes many draws."""
 
 
-class PlainVariants:
+class PlainVariants(Effects):
     """A Python simulator and its variants: with other parameters, with a residual, and with facts on top."""
 
     def __init__(self, simulator: PythonSimulator, patched: PatchedModel | None):
@@ -171,7 +172,8 @@ class PlainVariants:
                 found.append(None)
                 continue
             state, action, following = one
-            after, outcome = self.predict(state, action, RealOutcome(following, None, None), variant)
+            real = RealOutcome(following, None, None)
+            after, outcome = self.predict_effect(state, action, real) or self.predict(state, action, real, variant)
             found.append((outcome, np.nan if measure.own is None else float(measure.own(following, after))))
         return found
 

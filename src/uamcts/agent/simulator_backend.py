@@ -131,7 +131,7 @@ class SimulatorBackend(Comparing):
     @property
     def note(self) -> str:
         """What was corrected in the model of the last search, and whether that was on a graph if the agent decides."""
-        said = self.corrector.sentences()
+        said = [*self.corrector.sentences(), *self.planner.describe_effects()]
         if self._way_out is not None:
             said.append("nothing that is known leads on: this leads to an action that was never tried")
         if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
@@ -154,7 +154,7 @@ class SimulatorBackend(Comparing):
     @property
     def changes(self) -> tuple[Change, ...]:
         """Transitions of the real world that are no longer what they were, the latest ones."""
-        return () if self.planner.patched is None else self.planner.patched.changes
+        return () if self.planner.patched is None or self.planner.plans_effects else self.planner.patched.changes
 
     def _keep(self, sample: Compared) -> None:
         """Judges the corrections by a transition, keeps it to learn from, and as a fact if all of it is known."""
@@ -169,10 +169,11 @@ class SimulatorBackend(Comparing):
         self.corrector.judge(row, sample.actual, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
         self.paced = min(self.paced + 1, PACED) if known or self.paced >= PACED else 0  # once paced, always suspected
-        renewals = getattr(facts, "renewals", 0)
+        renewals, effects = getattr(facts, "renewals", 0), self.planner.plans_effects
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state, getattr(facts, "renewals", 0) != renewals)
-        if (changed := self.corrector.update(self.experience, self.measure)) or self.corrector.in_use == "drift":
+        changed = self.corrector.update(self.experience, self.measure) or self.planner.plans_effects != effects
+        if changed or self.corrector.in_use == "drift":
             self._use_corrections()
             self.stale_doubt |= changed
 
@@ -232,8 +233,8 @@ class SimulatorBackend(Comparing):
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
         since, facts, corrected = self.corrector.known_since, self.planner.patched, self.corrector.in_use != "none"
-        if facts is not None and facts.changes:  # by the steps of this agent
-            since = max(since, rows.steps - (facts.clock - facts.changes[-1].when) - 1)
+        if facts is not None and self.changes:  # by the steps of this agent
+            since = max(since, rows.steps - (facts.clock - self.changes[-1].when) - 1)
         if self.chosen is None:
             self.doubt = fit_doubt(rows, self.measure, since, corrected)
             self.uncertainty = self.doubt.doubt
@@ -261,6 +262,7 @@ class SimulatorBackend(Comparing):
     def report(self, most: int) -> Report:
         known = self.steps, self.action_names, self.planner.recurrence()
         said = [*describe_changes(self.changes, self.action_names), *self.corrector.sentences()]
+        said += self.planner.describe_effects()
         since = self.corrector.known_since
         return build_report(self.experience, self.measure, self._predict, most, *known, said, since)
 

@@ -45,7 +45,8 @@ class Surroundings(Protocol):
 
 def is_denied(facts: PatchedModel) -> bool:
     """Whether a way may exist that the model denies: it is deterministic and known to be wrong, in a certain world."""
-    return facts.kind == "step" and not facts.noisy and facts.planned_model() is not facts.model
+    random = facts.kind != "step" or facts.noisy or facts.plans_effects
+    return not random and facts.planned_model() is not facts.model
 
 
 def is_hopeless(plan: Any, spread: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from uamcts.corrections.effective_actions import EffectiveActions, EffectiveModel
 from uamcts.corrections.fact_weights import Question, Weigher
 from uamcts.corrections.mixture import Mixture, mix, predicted_outcomes
 from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact
@@ -26,7 +27,53 @@ class MixedFacts:
     varied_rewards: int
     renewals: int
     """How often what is planned with has changed in several places at once."""
+    num_actions: int
+    effective: EffectiveActions | None = None
+    """Which action each action acts as; None where that is not learned."""
+    effects: EffectiveModel | None = None
+    """The model in which actions act as others; None while the model itself is believed."""
     _planned: dict[Any, Any]
+
+    @property
+    def plans_effects(self) -> bool:
+        """Whether actions are planned with that may act as others."""
+        return self.effects is not None
+
+    def believe(self, state: Any, action: int) -> list[tuple[float, Any]]:
+        """What is predicted without facts: all outcomes with their probabilities."""
+        return predicted_outcomes(self.model if self.effects is None else self.effects, state, action)
+
+    def learn_effects(self, effective: EffectiveActions | None) -> None:
+        """Learns which action each action acts as from now on, beginning with what is known."""
+        self.effective = effective
+        self._plan_effects()
+
+    def _plan_effects(self) -> None:
+        """Plans with the present model, in which actions act as others if that is known."""
+        planned = None if self.effective is None else self.effective.planned
+        legal = getattr(self, "legal_actions", None)
+        self.effects = None if planned is None else EffectiveModel(self.model, planned, self.key, legal)
+
+    def _count_effect(
+        self, state: Any, action: int, kind: tuple[Hashable, bool], before: Fact | None, agrees: bool
+    ) -> None:
+        """Counts which action the one taken has acted as."""
+        if self.effective is None:
+            return
+        matches = [action] if agrees else []
+        if not agrees or self.effective.wrong:  # as long as nothing was wrong, other actions are not asked
+            allowed = getattr(self, "legal_actions", None)
+            legal = range(self.num_actions) if allowed is None else allowed(state)
+            for other in {*legal, action} - set(matches):
+                after, _, over = self.model.step(state, other)
+                matches += [other] if (self.key(after), bool(over)) == kind else []
+        outcomes = {} if before is None else before.outcomes
+        times, same = sum(one.times for one in outcomes.values()), outcomes[kind].times if kind in outcomes else 0
+        planned = self.effective.planned
+        self.effective = self.effective.add(action, matches, (times, same), self.key(state) != kind[0])
+        if self.effective.planned is not planned:
+            self._plan_effects()
+            self._renew()
 
     @property
     def chance(self) -> float:
@@ -39,13 +86,18 @@ class MixedFacts:
         return self.kind == "step" and self.contradictions >= NOISY
 
     @property
+    def _is_random(self) -> bool:
+        """Whether what is planned with has chance."""
+        return self.kind != "step" or self.noisy or self.plans_effects
+
+    @property
     def pays_by_chance(self) -> bool:
         """Whether rewards vary in most transitions that were seen again."""
         return self.varied_rewards >= max(NOISY, 0.5 * self.repeats)
 
     def _weigh(self, before: Fact | None, after: Fact, action: int) -> None:
         """Judges how much counts should weigh by a transition that is seen again."""
-        if before is None or before.stale or not self.learns_weight or (self.kind == "step" and not self.noisy):
+        if before is None or before.stale or not self.learns_weight or not self._is_random:
             return
         weights, question = self.weigher.weights, self._question(after, action)
         self.weigher = self.weigher.add(question, list(before.outcomes.values()), list(after.outcomes.values()))
@@ -53,10 +105,12 @@ class MixedFacts:
             self._renew()
 
     def _question(self, fact: Fact, action: int) -> Question:
-        return Question(predicted_outcomes(self.model, fact.state, action), self.key, self.kind, self._slips)
+        return Question(self.believe(fact.state, action), self.key, self.kind, self._slips)
 
     @property
     def _slips(self) -> float:
+        if self.effective is not None and self.effects is not None:
+            return self.effective.missed
         return min(self.chance, 0.5) if self.kind == "step" else 0.0
 
     def _renew(self) -> None:
@@ -65,9 +119,9 @@ class MixedFacts:
 
     def _mixture(self, fact: Fact, action: int) -> Mixture | None:
         """What the model predicts and what was seen; None if the latter is no reason to plan with anything else."""
-        believed, counts = predicted_outcomes(self.model, fact.state, action), list(fact.outcomes.values())
+        believed, counts = self.believe(fact.state, action), list(fact.outcomes.values())
         more = DRIFTING if self.drifting else 1.0
-        if self.learns_weight and (self.kind != "step" or self.noisy):
+        if self.learns_weight and self._is_random:
             question = Question(believed, self.key, "outcomes" if self.kind == "step" else self.kind, self._slips)
             return self.weigher.mix(question, counts, more)
         if self.kind != "step":

@@ -128,10 +128,10 @@ def mix_by_share(
     """Mixes what a model predicts, with this share, and what was seen."""
     total = sum(count.times for count in counts)
     seen = [(count.times / total, (count.following, count.reward, count.terminal)) for count in counts]
-    return Mixture(share, _merge([(share, believed), (1.0 - share, seen)], key) if kind == "outcomes" else [], seen)
+    return Mixture(share, merge([(share, believed), (1.0 - share, seen)], key) if kind == "outcomes" else [], seen)
 
 
-def _merge(
+def merge(
     parts: Sequence[tuple[float, Sequence[tuple[float, Outcome]]]], key: Callable[[Any], Hashable]
 ) -> list[tuple[float, Outcome]]:
     """Weighted distributions as one; equal outcomes count as one with their mean reward."""

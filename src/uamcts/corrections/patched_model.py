@@ -136,6 +136,7 @@ class PatchedModel(MixedFacts):
             self.contradictions = max(self.contradictions - 1.0, 0.0)  # it was a change, not chance
             fact = replace(fact, outcomes={kind: outcomes[kind]._replace(times=streak.length)}, confirmed=0)
             self._try_again([one for one in self._contradicting if one != place and self.facts[one].last < self.clock])
+        self._count_effect(state, number, kind, before, agrees)
         self._weigh(before, fact, number)
         self._store(place, fact)
         if self.clock % (64 << (len(self._contradicting) // 5000).bit_length()) == 0:
@@ -191,6 +192,7 @@ class PatchedModel(MixedFacts):
         """Corrects another model from now on, which is of the same kind; `drifting` if it changes at every step."""
         self.model, self._planned, self.drifting = model, {}, drifting
         self.weigher = self.weigher.for_other_model()
+        self._plan_effects()
         if self.kind == "step" and not drifting:
             for place, fact in list(self.facts.items())[-CHECKED:]:
                 kind: Any = fact.most_frequent_kind
@@ -203,7 +205,7 @@ class PatchedModel(MixedFacts):
         fact = self.facts.get(place)
         if fact is None or fact.stale:
             return None
-        certain = self.kind == "step" and not self.noisy and len(fact.outcomes) == 1 and fact.agrees
+        certain = not self._is_random and len(fact.outcomes) == 1 and fact.agrees
         planned = self._planned[place] = fact.most_frequent() if certain else self._mixture(fact, place[1])
         return planned
 
@@ -239,7 +241,8 @@ class PatchedModel(MixedFacts):
 
         Where no fact says anything else than the model, that is the model itself, which need not look facts up.
         """
-        if self.kind == "step" and (self.contradictions or (self._contradicting and self.repeats > self.clock // 200)):
+        differs = self.contradictions or (self._contradicting and self.repeats > self.clock // 200)
+        if self.plans_effects or (self.kind == "step" and differs):
             return RandomModel(self)
         return self if self.kind != "step" or self._contradicting else self.model
 

@@ -161,6 +161,7 @@ class RandomModel:
 
     def __init__(self, patched: Any):
         self.num_actions, self._step = patched.num_actions, patched.model.step
+        self._effects = patched.effects
         self._plans_with, glance = patched.plans_with, patched.glance
         self._own_keys, self._firsts = glance.tells, glance.firsts
         self._kept: dict[tuple[Any, int], Mixture | Outcome | None] = {}
@@ -172,13 +173,16 @@ class RandomModel:
         """All outcomes, the model's and those seen, with their probabilities."""
         planned = self._find(state, action)
         if planned is None:
-            return [(1.0, self._step(state, action))]
+            effects = self._effects
+            return [(1.0, self._step(state, action))] if effects is None else effects.outcomes(state, action)
         return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
 
     def outcome_at(self, state: State, action: int, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) of these probabilities: rollouts spend most of their time here."""
         planned = self._find(state, action)
         if planned is None:
+            if self._effects is not None:
+                return self._effects.outcome_at(state, action, place)  # type: ignore[no-any-return]
             return self._step(state, action)  # type: ignore[no-any-return]
         return planned.draw(place) if type(planned) is Mixture else planned  # type: ignore[return-value]
 
@@ -198,7 +202,7 @@ class RandomModel:
     def _look_up(self, state: State, action: int) -> Mixture | Outcome | None:
         planned: Mixture | Outcome | None = self._plans_with(state, action)
         parts: set[type] = {type(part) for part in (state if type(state) is tuple else (state,))}
-        if planned is None and parts <= WHOLE:
+        if planned is None and parts <= WHOLE and self._effects is None:
             planned = self._step(state, action)
         if parts <= WHOLE | {float}:
             if len(self._kept) >= MOST_KEPT:
@@ -210,11 +214,12 @@ class RandomModel:
 def describe_changes(changes: Sequence[Change], action_names: Sequence[str]) -> list[str]:
     """A sentence about each of the latest changes."""
     return [
-        f"the world changed at about step {change.when}: {_name(change.action, action_names)} in "
+        f"the world changed at about step {change.when}: {name_action(change.action, action_names)} in "
         f"{short_repr(change.state)} leads elsewhere now"
         for change in changes[-3:]
     ]
 
 
-def _name(action: int, names: Sequence[str]) -> str:
+def name_action(action: int, names: Sequence[str]) -> str:
+    """What an action is called in a sentence."""
     return repr(names[action]) if names else f"action {action}"

@@ -1,0 +1,224 @@
+"""Actions that do something else than the simulator believes: a slip, a swapped pair, a motor that often fails.
+
+Where a deterministic simulator is wrong, the world may have done what the simulator believes of another action. For
+every action, this counts how often each action was the effective one. If this predicts what was not yet counted better
+than the simulator does, facts included, then planning in the simulator becomes planning with chance: an action leads to
+what each action would lead to, with these probabilities.
+
+Three levels share what is seen. How often action a acts as b is estimated from a itself; until a was taken often, from
+all actions that lie as far from each other as a and b, since simulators often number directions in a circle; and until
+then from all actions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from uamcts.arguments import real
+from uamcts.corrections.mixture import Outcome, merge
+from uamcts.corrections.python_facts import name_action
+
+MOST_ACTIONS = 32
+"""Simulators with more actions are left alone: every transition would take as many steps."""
+MEMORY = 200.0
+"""Transitions that counts and scores remember, about."""
+BELIEVED, LIKE, OWN = 2.0, 4.0, 8.0
+"""Transitions that each level is worth to the next: the simulator to all actions, these to those that are as far
+apart, and these to a single action."""
+FACTS = 2.0
+"""Transitions that a prediction is worth beside what was seen of the same (state, action)."""
+OTHERS = 2.0
+"""What happens where the simulator is wrong is one of so many outcomes for every action, if nothing explains it."""
+MARGIN, FEWEST, VARIED, PURE = 4.0, 3, 2.0, 0.8
+"""Nats by which it must be ahead of the simulator; transitions that other actions must have explained, and that must
+have come out in several ways, unless this share of every action's are explained by one and the same."""
+NEGLIGIBLE = 0.02
+"""Less probable actions are not planned with."""
+CHANGE = 0.05
+"""By how much a probability must change before searches plan with another one."""
+
+
+class EffectiveActions(NamedTuple):
+    """Discounted counts of which action each action acted as. Replaced, never changed."""
+
+    counts: np.ndarray
+    """[taken, effective]; what several actions explain is shared between them."""
+    unexplained: float = 0.0
+    """Transitions that no action explains."""
+    wrong: float = 0.0
+    """Transitions that the simulator has predicted wrongly."""
+    explained: float = 0.0
+    """Those of them that led to another state, as another action would. If nothing happens, this may be a wall."""
+    varied: float = 0.0
+    """Those of which an earlier one from the same state, with the same action, had another outcome."""
+    ahead: float = 0.0
+    """By how many nats these counts have predicted better than the simulator."""
+    planned: np.ndarray | None = None
+    """The probabilities that searches plan with, [taken, effective]; None while the simulator is believed."""
+
+    @classmethod
+    def for_actions(cls, count: int) -> Self:
+        """Those of a simulator of which nothing was seen."""
+        return cls(np.zeros((count, count)))
+
+    def add(self, action: int, matches: Sequence[int], seen: tuple[int, int], moved: bool = True) -> Self:
+        """The counts after a transition.
+
+        Args:
+            action: The action taken.
+            matches: The actions that the simulator believes to do what happened.
+            seen: How often this transition was seen before, and how often with this outcome.
+            moved: Whether it led to another state.
+        """
+        keep, count = 1.0 - 1.0 / MEMORY, len(self.counts)
+        row, right = self.probabilities()[action], action in matches
+        share = row[list(matches)] if matches else np.zeros(0)
+        weight = keep * self.counts
+        if matches:
+            weight[action, list(matches)] += share / share.sum()
+        slips, missed = (self.wrong + 0.5) / (self._total + 1.0), self.missed
+        others = OTHERS * count
+        simulator = 1.0 - slips if right else slips / others
+        ours = (1.0 - missed) * float(share.sum()) if matches else missed / others
+        nats = math.log(_with_facts(ours, *seen) / _with_facts(simulator, *seen))
+        varied = keep * self.varied + (seen[1] < seen[0])
+        found = self._replace(
+            counts=weight, varied=varied, unexplained=keep * self.unexplained + (not matches),
+            wrong=keep * self.wrong + (not right),
+            explained=keep * self.explained + (moved and not right and bool(matches)), ahead=keep * self.ahead + nats,
+        )  # fmt: skip
+        return found._decide()
+
+    @property
+    def _total(self) -> float:
+        return float(self.counts.sum()) + self.unexplained
+
+    @property
+    def missed(self) -> float:
+        """The share of transitions that no action explains."""
+        return (self.unexplained + 0.5) / (self._total + 1.0)
+
+    def _decide(self) -> Self:
+        """Plans with the counts where they are credibly ahead, and with the simulator where they are behind again."""
+        behind = self.ahead <= 0.0 or (self.planned is None and (self.ahead < MARGIN or self.explained < FEWEST))
+        if behind or not (self.varied >= VARIED or self._is_pure):
+            return self._replace(planned=None)
+        new = self.probabilities()
+        new[new < NEGLIGIBLE] = 0.0
+        new /= new.sum(axis=1, keepdims=True)
+        if np.array_equal(new, np.eye(len(new))):
+            return self._replace(planned=None)
+        same = self.planned is not None and np.abs(new - self.planned).max() < CHANGE
+        return self if same else self._replace(planned=new)
+
+    @property
+    def _is_pure(self) -> bool:
+        """Whether every action has acted as one and the same, nearly always: then there need not be chance.
+
+        A wall that the simulator does not know of makes an action fail beside it, and nowhere else.
+        """
+        totals = self.counts.sum(axis=1)
+        return bool(np.all(self.counts.max(axis=1) >= PURE * totals))
+
+    def probabilities(self) -> np.ndarray:
+        """How probably each action acts as each, [taken, effective]."""
+        count = len(self.counts)
+        stays = float(np.trace(self.counts)) + BELIEVED
+        slips = float(self.counts.sum()) - stays + BELIEVED + 0.5
+        base = np.full((count, count), slips / max(count - 1, 1))
+        np.fill_diagonal(base, stays)
+        base /= base.sum(axis=1, keepdims=True)
+        apart = (np.arange(count) - np.arange(count)[:, None]) % count
+        alike = np.bincount(apart.ravel(), self.counts.ravel(), count)[apart]
+        like = (alike + LIKE * base) / (alike.sum(axis=1, keepdims=True) + LIKE)
+        return np.asarray((self.counts + OWN * like) / (self.counts.sum(axis=1, keepdims=True) + OWN))
+
+    def describe(self, names: Sequence[str]) -> list[str]:
+        """What is planned with, in plain words."""
+        if self.planned is None:
+            return []
+        taken = np.flatnonzero(self.counts.sum(axis=1) > 0.5)
+        said = []
+        for action in taken.tolist()[:4]:
+            row = self.planned[action]
+            order = [other for other in np.argsort(-row, kind="stable").tolist() if row[other] > 0.0]
+            parts = ", ".join(f"{row[other]:.0%} as {name_action(other, names)}" for other in order[:4])
+            said.append(f"{name_action(action, names)} acts {parts}")
+        return [f"actions have other effects than believed: {'; '.join(said)}: corrected"] if said else []
+
+    def as_json(self) -> list[Any]:
+        """All of it, to be saved."""
+        planned = None if self.planned is None else self.planned.tolist()
+        return [self.counts.tolist(), *self[1:-1], planned]
+
+    @classmethod
+    def from_json(cls, found: object, count: int) -> Self:
+        """What `as_json` returned, for so many actions; raises a ValueError if it does not fit."""
+        if not isinstance(found, list) or len(found) != len(cls._fields):
+            raise ValueError("the effective actions are missing or do not fit")
+        counts, *numbers, planned = found
+        tables = [None if one is None else np.array(one, float) for one in (counts, planned)]
+        if tables[0] is None or any(
+            one is not None and (one.shape != (count, count) or not np.isfinite(one).all() or (one < 0).any())
+            for one in tables
+        ):
+            raise ValueError("the effective actions are of another simulator")
+        unexplained, wrong, explained, varied, ahead = (real("effective actions", one) for one in numbers)
+        return cls(tables[0], unexplained, wrong, explained, varied, ahead, tables[1])
+
+
+class EffectiveModel:
+    """A deterministic model in which actions may act as others.
+
+    Args:
+        model: The model, with `step`.
+        planned: How probably each action acts as each, [taken, effective].
+        key: Makes a hashable key of a state.
+        legal: The legal actions of a state; None if all are. Others are nobody's effect.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        planned: np.ndarray,
+        key: Callable[[Any], Hashable],
+        legal: Callable[[Any], Sequence[int]] | None = None,
+    ):
+        self._step, self._key, self._legal = model.step, key, legal
+        order = np.argsort(-planned, axis=1, kind="stable")
+        self._chances = [
+            [(float(row[other]), int(other)) for other in places if row[other] > 0.0]
+            for row, places in zip(planned, order, strict=True)
+        ]
+        """The effective actions of each action with their probabilities, the most probable first."""
+
+    def outcomes(self, state: Any, action: int) -> list[tuple[float, Outcome]]:
+        """All outcomes of an action."""
+        found = self._effects(state, action)
+        return merge([(1.0, [(chance, self._step(state, other)) for chance, other in found])], self._key)
+
+    def outcome_at(self, state: Any, action: int, place: float) -> Outcome:
+        """The outcome at `place` in [0, 1) of these probabilities, which takes a single step."""
+        for chance, other in (found := self._effects(state, action)):
+            place -= chance
+            if place < 0.0:
+                return self._step(state, other)  # type: ignore[no-any-return]
+        return self._step(state, found[0][1])  # type: ignore[no-any-return]
+
+    def _effects(self, state: Any, action: int) -> list[tuple[float, int]]:
+        found = self._chances[action]
+        if self._legal is None:
+            return found
+        legal = set(self._legal(state))
+        allowed = [(chance, other) for chance, other in found if other in legal]
+        total = sum(chance for chance, _ in allowed)
+        return [(chance / total, other) for chance, other in allowed] if allowed else [(1.0, action)]
+
+
+def _with_facts(chance: float, times: int, same: int) -> float:
+    """The probability of an outcome that was seen `same` of so many times."""
+    return (FACTS * chance + same) / (FACTS + times)
