@@ -14,6 +14,7 @@ from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.searching import Compared
 from uamcts.arguments import action_number, flag, real, short_repr
+from uamcts.corrections.python_facts import Change
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
 
@@ -27,6 +28,11 @@ class Comparing:
     measure: Measure
     config: SearchConfig
     name: str
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Transitions of the real world that are no longer what they were, the latest ones."""
+        return () if self.planner.patched is None or self.planner.plans_effects else self.planner.patched.changes
 
     def _withdraw_corrections(self) -> bool:
         """Plans in the simulator alone from now on."""

@@ -30,7 +30,7 @@ from uamcts.agent.way_out import PACED, find_way_out, is_denied, is_hopeless
 from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.python_facts import Change, describe_changes
+from uamcts.corrections.python_facts import describe_changes
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
@@ -73,7 +73,7 @@ class SimulatorBackend(Comparing):
 
     @property
     def _doubts_nothing(self) -> bool:
-        """Whether U is 0 whatever is seen, so that searches need not ask for it."""
+        """Whether U is 0 whatever is seen."""
         return self.chosen == "none" if isinstance(self.chosen, str) else isinstance(self.chosen, ZeroUncertainty)
 
     @property
@@ -150,11 +150,6 @@ class SimulatorBackend(Comparing):
         self.returns.add(self.planner.key(sample.row.state), self.planner.key(sample.row.following), *sample.paid)
         self.steps += 1
         return self._learn() if self.schedule is None or self.schedule.due(self.steps) else False
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """Transitions of the real world that are no longer what they were, the latest ones."""
-        return () if self.planner.patched is None or self.planner.plans_effects else self.planner.patched.changes
 
     def _keep(self, sample: Compared) -> None:
         """Judges the corrections by a transition, keeps it to learn from, and as a fact if all of it is known."""

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from uamcts.arguments import real
 from uamcts.corrections.mixture import Outcome, merge
-from uamcts.corrections.python_facts import name_action
+from uamcts.corrections.python_facts import State, name_action
 
 MOST_ACTIONS = 32
 """Simulators with more actions are left alone: every transition would take as many steps."""
@@ -171,6 +171,14 @@ class EffectiveActions(NamedTuple):
         return cls(tables[0], unexplained, wrong, explained, varied, ahead, tables[1])
 
 
+class Steps(Protocol):
+    """A deterministic model."""
+
+    def step(self, state: State, action: int) -> Outcome:
+        """What an action leads to."""
+        ...
+
+
 class EffectiveModel:
     """A deterministic model in which actions may act as others.
 
@@ -183,10 +191,10 @@ class EffectiveModel:
 
     def __init__(
         self,
-        model: Any,
+        model: Steps,
         planned: np.ndarray,
-        key: Callable[[Any], Hashable],
-        legal: Callable[[Any], Sequence[int]] | None = None,
+        key: Callable[[State], Hashable],
+        legal: Callable[[State], Sequence[int]] | None = None,
     ):
         self._step, self._key, self._legal = model.step, key, legal
         order = np.argsort(-planned, axis=1, kind="stable")
@@ -196,20 +204,20 @@ class EffectiveModel:
         ]
         """The effective actions of each action with their probabilities, the most probable first."""
 
-    def outcomes(self, state: Any, action: int) -> list[tuple[float, Outcome]]:
+    def outcomes(self, state: State, action: int) -> list[tuple[float, Outcome]]:
         """All outcomes of an action."""
         found = self._effects(state, action)
         return merge([(1.0, [(chance, self._step(state, other)) for chance, other in found])], self._key)
 
-    def outcome_at(self, state: Any, action: int, place: float) -> Outcome:
+    def outcome_at(self, state: State, action: int, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) of these probabilities, which takes a single step."""
         for chance, other in (found := self._effects(state, action)):
             place -= chance
             if place < 0.0:
-                return self._step(state, other)  # type: ignore[no-any-return]
-        return self._step(state, found[0][1])  # type: ignore[no-any-return]
+                return self._step(state, other)
+        return self._step(state, found[0][1])
 
-    def _effects(self, state: Any, action: int) -> list[tuple[float, int]]:
+    def _effects(self, state: State, action: int) -> list[tuple[float, int]]:
         found = self._chances[action]
         if self._legal is None:
             return found

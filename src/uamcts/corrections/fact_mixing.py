@@ -8,7 +8,7 @@ from typing import Any
 from uamcts.corrections.effective_actions import EffectiveActions, EffectiveModel
 from uamcts.corrections.fact_weights import Question, Weigher
 from uamcts.corrections.mixture import Mixture, mix, predicted_outcomes
-from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact
+from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact, State
 
 
 class MixedFacts:
@@ -39,7 +39,7 @@ class MixedFacts:
         """Whether actions are planned with that may act as others."""
         return self.effects is not None
 
-    def believe(self, state: Any, action: int) -> list[tuple[float, Any]]:
+    def believe(self, state: State, action: int) -> list[tuple[float, Any]]:
         """What is predicted without facts: all outcomes with their probabilities."""
         return predicted_outcomes(self.model if self.effects is None else self.effects, state, action)
 
@@ -55,7 +55,7 @@ class MixedFacts:
         self.effects = None if planned is None else EffectiveModel(self.model, planned, self.key, legal)
 
     def _count_effect(
-        self, state: Any, action: int, kind: tuple[Hashable, bool], before: Fact | None, agrees: bool
+        self, state: State, action: int, kind: tuple[Hashable, bool], before: Fact | None, agrees: bool
     ) -> None:
         """Counts which action the one taken has acted as."""
         if self.effective is None:
