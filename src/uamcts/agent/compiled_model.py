@@ -118,7 +118,7 @@ class CompiledModel:
         """Whether the simulator says itself what a corrected next state pays."""
         return self.simulator.reward is not None
 
-    def predict_next(self, raw: Sequence[Any], variant: Prepared, shifts: None = None) -> list[np.ndarray]:
+    def predict_next(self, raw: Sequence[Any], variant: Prepared, shifts: np.ndarray | None = None) -> list[np.ndarray]:
         """The features of the next states, rewards and ends that a variant predicts."""
         del shifts
         found = self._chunks(raw, variant)

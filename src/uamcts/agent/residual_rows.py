@@ -111,8 +111,7 @@ def _shifts_before(
     """By how much to shift states so that the simulator leads to what was seen, and what it predicts then.
 
     Rows that it does not lead to are NaN; None if these are many. The difference itself is the first guess, and what is
-    left of it is added: in most simulators a state that is moved by a little is followed by one that is moved by about as
-    much.
+    left of it is added: a state that is moved by a little is mostly followed by one that is moved by about as much.
     """
     first = np.abs(shifts).max(axis=0)
     allowed = np.maximum(REACHED * np.abs(shifts), 1e-6 * np.maximum(first, np.abs(seen.real[0]).max(axis=0)))
