@@ -14,8 +14,8 @@ from uamcts.types import PyTree
 State: TypeAlias = PyTree
 """A state of the user's own simulator: any object."""
 MOST_FACTS, MOST_UNMET = 100_000, 10_000
-"""Facts that are kept at most, and as long as no transition was ever met again: those not seen for the longest time go
-first. A fact takes about 1 kB."""
+"""Facts that are kept at most, and as long as hardly any transition is met again; those not seen for the longest time
+go first. A fact takes about 1 kB."""
 PATIENCE = 1000
 """After how many transitions a fact that contradicts the model is tried again; twice as many every time it holds."""
 CHANGE = 0.02
