@@ -10,6 +10,7 @@ import numpy as np
 from uamcts.agent.corrected_planner import CorrectedPlanner
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Scales
+from uamcts.corrections.referee import LARGEST
 from uamcts.corrections.residual import Residual, wrap_differences
 from uamcts.errors import SimulatorError
 
@@ -18,6 +19,10 @@ COMPARED = 300
 CORRECTIONS, REACHED, MOST_MISSED = 4, 0.02, 0.1
 """How often a shift before the step is corrected to lead to what was seen; the share of a difference that may be left
 of it; and the share of transitions that need not get there, because there is a wall in the way."""
+
+
+CLEARLY = 0.5
+"""Nats per transition by which one must be ahead of the other in spite of more large errors, such as wrong ends."""
 
 
 class Rows(NamedTuple):
@@ -101,8 +106,10 @@ def _better_residual(
         before = planner.predict_next(latest.raw, planner.variant(values, early))
     except (SimulatorError, TypeError):  # there may be no such state
         return late
-    nats = [np.mean(np.log(latest.errors(list(one), scales) + floor)) for one in (after, before)]
-    return early if nats[1] < nats[0] else late
+    errors = [latest.errors(list(one), scales) for one in (after, before)]
+    ahead = np.mean(np.log(errors[0] + floor)) - np.mean(np.log(errors[1] + floor))
+    fewer = np.minimum(errors[1], LARGEST).mean() < np.minimum(errors[0], LARGEST).mean()
+    return early if ahead > (-CLEARLY if fewer else CLEARLY) else late
 
 
 def _shifts_before(
