@@ -1,5 +1,6 @@
 """The residual: what is learned about worlds whose errors are known, and where it stays silent."""
 
+import dataclasses
 import re
 
 import jax
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import uamcts
 from uamcts.agent.compiled_residual import PackedResidual
+from uamcts.agent.state_vectors import flatten
 from uamcts.corrections.residual import NO_SPLIT, Residual, find_angles, wrap_differences
 from uamcts.corrections.residual_border import fit_border
 
@@ -435,3 +438,81 @@ def test_three_equal_differences_beyond_a_border_are_enough():
     assert 0.5 < fit.threshold[0] < 0.7
     assert fit.low.min() == -0.2
     assert fit_border(inputs, outputs * (1 + inputs)) is None
+
+
+class Ledge:
+    """(x, v) on a ledge that ends at 1 and -1. What a step pays, and whether it ends, only `step` knows."""
+
+    num_actions = 2
+
+    def __init__(self, shape=tuple):
+        self._shape = shape
+
+    def push(self, action):
+        return 0.2 * action - 0.1
+
+    def step(self, state, action):
+        x, v = (state.x, state.v) if isinstance(state, Spot) else state
+        v = v + self.push(action)
+        x = x + v
+        over = abs(x) > 1.0
+        return (Spot(x, v) if self._shape is Spot else (x, v)), -5.0 if over else -abs(x), over
+
+
+class WindyLedge(Ledge):
+    def push(self, action):
+        return super().push(action) + 0.07
+
+
+@dataclasses.dataclass(frozen=True)
+class Spot:
+    x: float
+    v: float
+
+
+@pytest.mark.parametrize("shape", [tuple, Spot])
+def test_a_shift_before_the_step_is_judged_by_the_simulator(shape, tmp_path):
+    real, agent = WindyLedge(shape), uamcts.Agent(Ledge(shape), iterations=5, rollouts=1, depth=3)
+    rng = np.random.default_rng(0)
+
+    def draw():
+        x, v = rng.uniform(-1, 1), rng.uniform(-0.4, 0.4)
+        return Spot(float(x), float(v)) if shape is Spot else (float(x), float(v))
+
+    def log(count):
+        states = [(draw(), int(rng.integers(2))) for _ in range(count)]
+        return [(state, action, *real.step(state, action)) for state, action in states]
+
+    agent.preload(log(120))
+    path = tmp_path / "agent.npz"
+    agent.save(path)
+    loaded = uamcts.Agent(Ledge(shape), iterations=5, rollouts=1, depth=3)
+    loaded.load(path)
+    seen, ends = log(200), 0
+    for corrector in (agent.backend.corrector, loaded.backend.corrector):
+        assert corrector.in_use == "residual"
+        assert "before every action" in corrector.sentences()[0]
+        for state, action, after, reward, over in seen:
+            found, paid, ended = corrector.variant().step(state, action)
+            assert (flatten(found), paid) == (pytest.approx(flatten(after)), pytest.approx(reward))
+            assert ended == over
+            ends += over != Ledge(shape).step(state, action)[2]
+    assert ends >= 10  # so many would be wrong without
+
+
+def test_a_simulator_that_forgets_its_state_is_not_shifted_before_the_step():
+    """Where it starts from changes nothing, so that no shift of that leads to what was seen."""
+
+    class Throw:
+        num_actions = 2
+
+        def step(self, state, action):
+            return (0.5 * action,), 0.5 * action, False
+
+    agent, rng = uamcts.Agent(Throw(), iterations=5, rollouts=1, depth=3), np.random.default_rng(0)
+    for _ in range(40):
+        state, action = (float(rng.uniform(-1, 1)),), int(rng.integers(2))
+        agent.observe(state, action, (0.5 * action + 0.3,), reward=0.5 * action + 0.3, terminal=False)
+    assert agent.backend.corrector.in_use == "residual"
+    assert not agent.backend.corrector.residuals["residual"].early
+    assert agent.backend.corrector.variant().step((0.2,), 1)[:2] == (pytest.approx((0.8,)), pytest.approx(0.8))

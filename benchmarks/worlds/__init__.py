@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))  # some worlds are those of the examples
 
-from worlds import chance, drift, examples, grids, kinds, machines, odds, pendulums, points, poles, slips
+from worlds import chance, drift, examples, grids, kinds, machines, odds, pendulums, points, poles, slips, vehicles
 from worlds.zoo import ZOO, Entry, Setting
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "points",
     "poles",
     "slips",
+    "vehicles",
 ]

@@ -92,6 +92,8 @@ class CompiledModel(NoEffects):
         """Whether next states can be shifted by a residual."""
         return self.deterministic and self._compiled.shift.possible
 
+    can_shift_early = False
+    """A compiled search shifts next states alone."""
     lists_outcomes = False
     """The rates of outcomes are not corrected here."""
 
@@ -117,10 +119,11 @@ class CompiledModel(NoEffects):
         """Whether the simulator says itself what a corrected next state pays."""
         return self.simulator.reward is not None
 
-    def predict_next(self, raw: Sequence[Any], variant: Prepared) -> tuple[np.ndarray, np.ndarray]:
-        """The features of the next states and the rewards that a variant predicts."""
+    def predict_next(self, raw: Sequence[Any], variant: Prepared, shifts: np.ndarray | None = None) -> list[np.ndarray]:
+        """The features of the next states, rewards and ends that a variant predicts."""
+        del shifts
         found = self._chunks(raw, variant)
-        return np.concatenate([one[1] for one in found]), np.concatenate([one[2] for one in found]).astype(np.float64)
+        return [np.concatenate([one[part] for one in found]).astype(np.float64) for part in (1, 2, 3)]
 
     def choices(self, state: PyTree) -> Iterable[int]:
         """The legal actions of a state."""

@@ -38,6 +38,11 @@ class CorrectedPlanner(Protocol):
         ...
 
     @property
+    def can_shift_early(self) -> bool:
+        """Whether states can be shifted before the step, so that the simulator judges it."""
+        ...
+
+    @property
     def lists_outcomes(self) -> bool:
         """Whether the simulator lists outcomes, so that one can tell which of them has happened."""
         ...
@@ -81,8 +86,10 @@ class CorrectedPlanner(Protocol):
         """Mean and variance of the surprise, in nats, that a variant that lists outcomes expects."""
         ...
 
-    def predict_next(self, raw: Sequence[tuple[PyTree, Any, PyTree]], variant: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The features of the next states and the rewards that a variant predicts."""
+    def predict_next(
+        self, raw: Sequence[tuple[PyTree, Any, PyTree]], variant: Any, shifts: np.ndarray | None = None
+    ) -> Sequence[np.ndarray]:
+        """The features of the next states, rewards and ends that a variant predicts, from states that are shifted."""
         ...
 
     def score(

@@ -275,7 +275,8 @@ class Corrector(CorrectorFiles):
         if "residual" not in self.allowed or len(rows) < 3 or not self.planner.can_shift:
             return
         self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
-        found = fit_residuals(self.planner, experience, rows, None if self.fit is None else self.fit.values)
+        values = None if self.fit is None else self.fit.values
+        found = fit_residuals(self.planner, experience, rows, values, self.floor)
         self.residuals = {**self.residuals, **found}  # without a new one, the one before stays, if the referee likes it
 
     def sentences(self) -> list[str]:
@@ -293,6 +294,7 @@ class Corrector(CorrectorFiles):
             residual = self.residuals[self.in_use]
             words = residual.describe(self.feature_names)
             what = " and rewards" if residual.changes_rewards else ""
-            shifted = f"next states{what} are shifted by what was learned"
+            which = "states" if getattr(residual, "early", False) else "next states"
+            shifted = f"{which}{what} are shifted by what was learned"
             said.append(f"{'outcomes have other probabilities' if self.keeps_outcomes else shifted}: {words}")
         return said

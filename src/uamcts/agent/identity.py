@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import enum
+import functools
 import random
 import types
 from collections.abc import Hashable
@@ -82,8 +83,8 @@ class Identity:
         if isinstance(thing, enum.Enum):
             return kind, thing.name
         if hasattr(kind, "__dataclass_fields__"):
-            compared = [field.name for field in kind.__dataclass_fields__.values() if field.compare]
-            return kind, tuple(self._key(getattr(thing, name)) for name in compared)
+            parts = [getattr(thing, name) for name in _compared(kind)]
+            return kind, tuple([part if type(part) in PLAIN and part == part else self._key(part) for part in parts])
         own_hash: Any = kind.__hash__
         if own_hash not in (None, object.__hash__):
             if new:
@@ -91,6 +92,12 @@ class Identity:
                     self._key(attributes(thing))  # for the classes inside
             return kind, thing
         return kind, self._key(attributes(thing))
+
+
+@functools.cache
+def _compared(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass that tell its objects apart."""
+    return tuple(field.name for field in kind.__dataclass_fields__.values() if field.compare)
 
 
 def attributes(thing: Any) -> dict[str, Any]:

@@ -1,11 +1,10 @@
-"""Python simulators with other parameters or a residual, and how well each predicts what was seen."""
+"""Python simulators with other parameters, and how well each predicts what was seen."""
 
 from __future__ import annotations
 
 import math
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +13,9 @@ from uamcts.agent.chance import RealOutcome
 from uamcts.agent.measure import Measure, Outcome, Scales
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import place_of
-from uamcts.agent.state_vectors import FLOATS, numbers_of, refill
 from uamcts.corrections.links import resolve
 from uamcts.corrections.mixture import model_kind
 from uamcts.corrections.parameters import set_values
-from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
 
 DRAWS = 32
@@ -31,48 +28,6 @@ MOST_SURPRISES = 5000
 """Rows of surprises that are kept, some 2.5 MB."""
 WORST = 1e4
 """The squared error of a prediction that could not be made."""
-
-
-class ResidualSimulator:
-    """A deterministic simulator whose next states and rewards are shifted by a residual."""
-
-    kind = "step"
-
-    def __init__(self, simulator: PythonSimulator, residual: Residual):
-        self.simulator, self.residual, self._shift = simulator, residual, residual.shift
-        self.num_actions, self.name = simulator.num_actions, simulator.name
-        self.identity = self.key = simulator.key
-        self._call, self._all_numbers, self._judges = simulator.call, simulator.all_numbers, simulator.judges
-        self._pays = residual.num_outputs > residual.num_features
-        if hasattr(simulator, "legal_actions"):
-            self.legal_actions = simulator.legal_actions
-
-    def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
-        """One step: what the simulator predicts, shifted."""
-        simulator = self.simulator
-        try:
-            following, reward, over = self._call(state, action)
-        except Exception:  # the simulator says what is wrong
-            following, reward, over = simulator.step(state, action)
-        if not self._all_numbers:
-            shift = self.residual.shift(simulator.features(state).tolist(), action)
-            if shift is None or not any(shift):
-                return following, reward, over
-            features = simulator.features(following)
-            shifted: Any = simulator.rebuild(following, features + shift[: features.size])
-        elif type(state) is type(following) is tuple and FLOATS.issuperset(map(type, following)):
-            shift = self._shift(state, action)  # the usual case, without arrays
-            if shift is None:
-                return following, reward, over
-            shifted = tuple(map(add, following, shift))
-        else:
-            shift = self.residual.shift(numbers_of(state), action)
-            if shift is None or not any(shift):
-                return following, reward, over
-            shifted = refill(following, map(add, numbers_of(following), shift))
-        if self._judges:
-            reward, over = simulator.judge(state, action, shifted, reward, over)
-        return shifted, reward + (shift[-1] if self._pays else 0.0), over
 
 
 class Sighting(NamedTuple):

@@ -13,7 +13,8 @@ from uamcts.agent.effects import Effects
 from uamcts.agent.experience import Experience
 from uamcts.agent.feature_names import number_names
 from uamcts.agent.measure import Measure, Outcome
-from uamcts.agent.plain_trials import WORST, PlainTrials, ResidualSimulator, Sighting, is_same, surprise
+from uamcts.agent.plain_residual import EarlyResidualSimulator, ResidualSimulator
+from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting, is_same, surprise
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.corrections.journal import Journal
@@ -59,6 +60,11 @@ class PlainVariants(Effects):
         return self.deterministic and not self.simulator.continuous and self._shifts
 
     @property
+    def can_shift_early(self) -> bool:
+        """Whether states can be shifted before the step, so that the simulator judges it; it may do so anyway."""
+        return self.can_shift and not self.simulator.judges
+
+    @property
     def lists_outcomes(self) -> bool:
         """Whether the simulator lists outcomes, so that one can tell which of them has happened."""
         return self.simulator.kind == "outcomes" and not self.simulator.continuous
@@ -68,7 +74,9 @@ class PlainVariants(Effects):
         simulator = self.simulator.with_parameters(values)
         if isinstance(residual, OutcomeRates):
             return RatedSimulator(simulator, residual)
-        return simulator if residual is None else ResidualSimulator(simulator, residual)
+        if residual is None:
+            return simulator
+        return (EarlyResidualSimulator if residual.early else ResidualSimulator)(simulator, residual)
 
     def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
         """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
@@ -139,12 +147,15 @@ class PlainVariants(Effects):
         """Whether the simulator says itself what a corrected next state pays."""
         return callable(getattr(self.simulator.owner, "reward", None))
 
-    def predict_next(self, raw: Sequence[Any], variant: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The features of the next states and the rewards that a variant predicts."""
-        found = [variant.step(one[0], one[1]) for one in raw]
-        return np.stack([self.features(after) for after, _, _ in found]), np.array(
-            [float(paid) for _, paid, _ in found]
-        )
+    def predict_next(self, raw: Sequence[Any], variant: Any, shifts: np.ndarray | None = None) -> list[np.ndarray]:
+        """The features of the next states, rewards and ends that a variant predicts, from states that are shifted."""
+        states = [one[0] for one in raw]
+        if shifts is not None:
+            pairs = zip(states, shifts, strict=True)
+            states = [self.simulator.rebuild(state, self.features(state) + shift) for state, shift in pairs]
+        found = [variant.step(state, one[1]) for state, one in zip(states, raw, strict=True)]
+        rewards, ends = (np.array([one[part] for one in found], float) for part in (1, 2))
+        return [np.stack([self.features(after) for after, _, _ in found]), rewards, ends]
 
     def choices(self, state: Any) -> Iterable[int]:
         """The legal actions of a state."""

@@ -3,39 +3,132 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from uamcts.agent.corrected_planner import CorrectedPlanner
 from uamcts.agent.experience import Experience
+from uamcts.agent.measure import Scales
+from uamcts.corrections.referee import LARGEST
 from uamcts.corrections.residual import Residual, wrap_differences
 from uamcts.errors import SimulatorError
 
+COMPARED = 300
+"""Transitions, the latest ones, by which the two kinds of residuals are compared."""
+CORRECTIONS, REACHED, MOST_MISSED = 4, 0.02, 0.1
+"""How often a shift before the step is corrected to lead to what was seen; the share of a difference that may be left
+of it; and the share of transitions that need not get there, because there is a wall in the way."""
+
+
+CLEARLY = 0.5
+"""Nats per transition by which one must be ahead of the other in spite of more large errors, such as wrong ends."""
+
+
+class Rows(NamedTuple):
+    """Real transitions, in the order of time."""
+
+    raw: list[Any]
+    features: np.ndarray
+    actions: np.ndarray
+    real: list[np.ndarray]
+    """Features of the next state, rewards and ends; NaN where one is not known."""
+
+    def differences(self, said: list[np.ndarray]) -> np.ndarray:
+        """Real - predicted features, angles wrapped."""
+        return wrap_differences(self.real[0] - said[0], self.features, self.real[0])
+
+    def unpaid(self, said: list[np.ndarray]) -> np.ndarray:
+        """Real - predicted rewards. What is paid for an end that does not come says nothing: later it may come."""
+        paid = np.nan_to_num(self.real[1] - said[1])
+        return np.where((np.abs(paid) <= 1e-6 * np.abs(said[1])) | ((said[2] == 1) & (self.real[2] == 0)), 0.0, paid)
+
+    def errors(self, said: list[np.ndarray], scales: Scales) -> np.ndarray:
+        """Squared errors of predictions, as `Measure` has them."""
+        missed = np.nan_to_num((self.real[1] - said[1]) / scales.reward) ** 2
+        ends = np.isfinite(self.real[2]) & (said[2] != self.real[2])
+        return np.asarray(np.mean((self.differences(said) / scales.features) ** 2, axis=1) + missed + ends)
+
 
 def fit_residuals(
-    planner: CorrectedPlanner, experience: Experience, rows: np.ndarray, values: dict[str, float] | None
+    planner: CorrectedPlanner, experience: Experience, rows: np.ndarray, values: dict[str, float] | None, floor: float
 ) -> dict[str, Residual]:
     """Residuals of the simulator, and of the simulator with these parameters, by the candidates that they belong to.
 
-    A candidate whose residual would explain nothing is left out.
+    A candidate whose residual would explain nothing is left out. `floor`: an error up to this is as good as none.
     """
-    columns = {name: experience.column(name)[rows] for name in ("features", "action", "real_features")}
-    believed = {"residual": [experience.column(f"believed_{name}")[rows] for name in ("features", "reward")]}
+    column = {name: experience.column(name)[rows] for name in ("features", "action")}
+    real, believed = (
+        [experience.column(f"{kind}_{part}")[rows].astype(float) for part in ("features", "reward", "terminal")]
+        for kind in ("real", "believed")
+    )
+    real[2][real[2] < 0] = np.nan
+    seen = Rows([experience.raw[row] for row in rows], column["features"], column["action"], real)
+    predicted: dict[str, tuple[dict[str, float], list[np.ndarray]]] = {"residual": ({}, believed)}
     if values is not None:
-        raw = [experience.raw[row] for row in rows]
         with contextlib.suppress(SimulatorError):  # it may fail with these values
-            believed["both"] = list(planner.predict_next(raw, planner.variant(values, None)))
-    real_rewards, found = experience.column("real_reward")[rows], {}
-    # What is paid for an end that does not come says nothing about rewards: a little later it may come.
-    early = (experience.column("believed_terminal")[rows] == 1) & (experience.column("real_terminal")[rows] == 0)
-    for name, (predicted, rewards) in believed.items():
-        apart = wrap_differences(columns["real_features"] - predicted, columns["features"], columns["real_features"])
-        paid = np.zeros(len(rows))
-        if not planner.judges_rewards:
-            paid = np.nan_to_num(real_rewards - rewards)
-            paid[(np.abs(paid) <= 1e-6 * np.abs(rewards)) | early] = 0.0  # rounding
-        differences = np.column_stack([apart, paid])
-        fit = Residual.fit(columns["features"], columns["action"], differences, planner.num_actions)
+            predicted["both"] = values, list(planner.predict_next(seen.raw, planner.variant(values, None)))
+    found = {}
+    for name, (chosen, said) in predicted.items():
+        fit = _fit(planner, seen, seen.differences(said), said)
+        if fit is not None and planner.can_shift_early:
+            fit = _better_residual(planner, seen, fit, chosen, said, experience.scales, floor)
         if fit is not None:
             found[name] = fit
     return found
+
+
+def _fit(planner: CorrectedPlanner, seen: Rows, shifts: np.ndarray, said: list[np.ndarray]) -> Residual | None:
+    paid = np.zeros(len(shifts)) if planner.judges_rewards else seen.unpaid(said)
+    return Residual.fit(seen.features, seen.actions, np.column_stack([shifts, paid]), planner.num_actions)
+
+
+def _better_residual(
+    planner: CorrectedPlanner, seen: Rows, late: Residual, values: dict[str, float], said: list[np.ndarray],
+    scales: Scales, floor: float,
+) -> Residual:  # fmt: skip
+    """The residual of next states, or one of states before the step, whichever explains the latest transitions better.
+
+    Where a shifted next state is paid otherwise, or an end, only the second one can know: the simulator judges it.
+    """
+    latest = Rows(seen.raw[-COMPARED:], seen.features[-COMPARED:], seen.actions[-COMPARED:],
+                  [part[-COMPARED:] for part in seen.real])  # fmt: skip
+    try:
+        after = planner.predict_next(latest.raw, planner.variant(values, late))
+        judged_wrong = late.changes_rewards or np.any(np.isfinite(latest.real[2]) & (after[2] != latest.real[2]))
+        if not judged_wrong:
+            return late
+        reached = _shifts_before(planner, seen, planner.variant(values, None), seen.differences(said))
+        early = None if reached is None else _fit(planner, seen, *reached)
+        if early is None:
+            return late
+        early = early.before_the_step()
+        before = planner.predict_next(latest.raw, planner.variant(values, early))
+    except (SimulatorError, TypeError):  # there may be no such state
+        return late
+    errors = [latest.errors(list(one), scales) for one in (after, before)]
+    ahead = np.mean(np.log(errors[0] + floor)) - np.mean(np.log(errors[1] + floor))
+    fewer = np.minimum(errors[1], LARGEST).mean() < np.minimum(errors[0], LARGEST).mean()
+    return early if ahead > (-CLEARLY if fewer else CLEARLY) else late
+
+
+def _shifts_before(
+    planner: CorrectedPlanner, seen: Rows, variant: Any, shifts: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]] | None:
+    """By how much to shift states so that the simulator leads to what was seen, and what it predicts then.
+
+    Rows that it does not lead to are NaN; None if these are many. The difference itself is the first guess, and what is
+    left of it is added: a state that is moved by a little is mostly followed by one that is moved by about as much.
+    """
+    first = np.abs(shifts).max(axis=0)
+    allowed = np.maximum(REACHED * np.abs(shifts), 1e-6 * np.maximum(first, np.abs(seen.real[0]).max(axis=0)))
+    for _ in range(CORRECTIONS):
+        said = list(planner.predict_next(seen.raw, variant, shifts))
+        left = seen.differences(said)
+        missed = np.any(np.abs(left) > allowed, axis=1)
+        if not missed.any():
+            break
+        shifts = shifts + left
+    if missed.mean() > MOST_MISSED:
+        return None
+    return np.where(missed[:, None], np.nan, shifts), said

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeAlias
 
 import jax
@@ -46,8 +48,10 @@ def numbers_of(state: State) -> list[float]:
     if isinstance(state, dict):
         return [number for key in sorted(state) for number in numbers_of(state[key])]
     if hasattr(state, "__dataclass_fields__"):
-        return [number for name in state.__dataclass_fields__ for number in numbers_of(getattr(state, name))]
+        state = [getattr(state, name) for name in state.__dataclass_fields__]
     if isinstance(state, (list, tuple)):
+        if NUMBERS.issuperset(map(type, state)):
+            return list(state)  # the usual case
         return [number for part in state for number in numbers_of(part)]
     numbers: list[float] = flatten(state).tolist()
     return numbers
@@ -82,11 +86,21 @@ def _refill(state: State, numbers: Iterator[float]) -> State:
     if isinstance(state, dict):
         return {**state, **{key: _refill(state[key], numbers) for key in sorted(state)}}
     if hasattr(state, "__dataclass_fields__"):
-        return replace(state, **{name: _refill(getattr(state, name), numbers) for name in state.__dataclass_fields__})
+        parts = [getattr(state, name) for name in state.__dataclass_fields__]
+        if FLOATS.issuperset(map(type, parts)) and _takes_all(type(state)):  # type: ignore[arg-type]
+            return type(state)(*islice(numbers, len(parts)))
+        renewed = [_refill(part, numbers) for part in parts]
+        return replace(state, **dict(zip(state.__dataclass_fields__, renewed, strict=True)))
     if isinstance(state, (list, tuple)):
         parts = [_refill(part, numbers) for part in state]
         return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
     raise TypeError(f"a {type(state).__name__} is not made of numbers")
+
+
+@functools.cache
+def _takes_all(kind: Any) -> bool:
+    """Whether a dataclass is made of all of its fields, in their order."""
+    return all(field.init and not field.kw_only for field in kind.__dataclass_fields__.values())
 
 
 def flatten_jax(state: PyTree) -> jax.Array:

@@ -14,8 +14,8 @@ FACTOR, DEVIATIONS = 12.0, 3.0
 NEIGHBOURS, REACH = 5, 1.0
 """How many of the nearest transitions, and how far away, must agree that one is doubtful."""
 SCATTERED, AROUND = 0.5, 16
-"""Errors are scattered if fewer of their nearest neighbours are wrong as well. One then counts where more of so many
-around it are wrong than chance explains."""
+"""Errors are scattered if fewer of their nearest neighbours are wrong as well; 0 is the share that is wrong anyway, and
+1 is all of them. An error then counts where more of so many around it are wrong than chance explains."""
 FEWEST, FEWEST_SCATTERED = 6, 3
 """Transitions from which one can tell what is usual, and errors from which one can tell whether they are scattered."""
 MOST_DOUBTFUL = 0.5
@@ -116,18 +116,20 @@ def _is_concentrated(seen: Evidence, points: np.ndarray, found: np.ndarray, once
 
 
 def _is_scattered(seen: Evidence, points: np.ndarray, found: np.ndarray, once: np.ndarray) -> bool:
-    """Whether most wrong transitions that were seen once have one as their nearest that is right: that is chance.
+    """Whether the nearest to wrong transitions that were seen once are wrong hardly more often than others.
 
-    Transitions that were seen again and were wrong again are a matter of place, whatever is near them.
+    That is chance, or something that no state shows: where half of all transitions are wrong, half of the nearest ones
+    are. Transitions that were seen again and were wrong again are a matter of place, whatever is near them.
     """
-    latest, wrong = np.flatnonzero(once)[-COMPARED:], np.zeros(0, bool)
+    latest, wrong, anyway = np.flatnonzero(once)[-COMPARED:], np.zeros(0, bool), np.zeros(0)
     for action in np.unique(seen.actions[latest]):
         same, rows = np.flatnonzero(seen.actions == action), latest[seen.actions[latest] == action]
         if same.size > 1:
             apart = _squares(points, rows, same)
             apart[same == rows[:, None]] = np.inf
             wrong = np.append(wrong, found[same[np.argmin(apart, axis=1)]])
-    return len(wrong) >= FEWEST_SCATTERED and float(np.mean(wrong)) < SCATTERED
+            anyway = np.append(anyway, np.full(len(rows), (found[same].sum() - 1) / (same.size - 1)))
+    return len(wrong) >= FEWEST_SCATTERED and float(np.mean(wrong - anyway)) < SCATTERED * float(np.mean(1 - anyway))
 
 
 def _exceeds(hits: np.ndarray, times: np.ndarray, rate: float, level: float) -> np.ndarray:

@@ -166,11 +166,16 @@ class PatchedModel(MixedFacts):
     def _age(self) -> None:
         """Has old facts that contradict the model tried again, and drops what was not seen for the longest time."""
         self._try_again([place for place, due in self._contradicting.items() if due <= self.clock])
-        most = self.most if self.repeats else min(self.most, MOST_UNMET)
+        most = self.most if self._recurs else min(self.most, MOST_UNMET)
         for _, place in list(zip(range(len(self.facts) - most), self.facts, strict=False)):
             for table in (self.facts, self._contradicting, self._planned):
                 self.journal.drop(table, place)
         self.glance.renew((key for key, _ in self.facts), 2 * most)
+
+    @property
+    def _recurs(self) -> bool:
+        """Whether more than a few transitions were met again."""
+        return self.repeats > self.clock // 200
 
     def place(self, state: State, action: int, outcomes: dict[Hashable, OutcomeCount], **known: Any) -> None:
         """Stores all that was seen of one transition."""
@@ -241,7 +246,7 @@ class PatchedModel(MixedFacts):
 
         Where no fact says anything else than the model, that is the model itself, which need not look facts up.
         """
-        differs = self.contradictions or (self._contradicting and self.repeats > self.clock // 200)
+        differs = self.contradictions or (self._contradicting and self._recurs)
         if self.plans_effects or (self.kind == "step" and differs):
             return RandomModel(self)
         return self if self.kind != "step" or self._contradicting else self.model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -13,8 +14,8 @@ from uamcts.types import PyTree
 State: TypeAlias = PyTree
 """A state of the user's own simulator: any object."""
 MOST_FACTS, MOST_UNMET = 100_000, 10_000
-"""Facts that are kept at most, and as long as no transition was ever met again: those not seen for the longest time go
-first. A fact takes about 1 kB."""
+"""Facts that are kept at most, and as long as hardly any transition is met again; those not seen for the longest time
+go first. A fact takes about 1 kB."""
 PATIENCE = 1000
 """After how many transitions a fact that contradicts the model is tried again; twice as many every time it holds."""
 CHANGE = 0.02
@@ -114,10 +115,18 @@ class Fact:
         return max(reversed(self.outcomes), key=lambda kind: self.outcomes[kind].times)
 
 
+@functools.cache
+def _first_field(kind: Any) -> str | None:
+    """The first field of a dataclass that tells its objects apart; None if there is none."""
+    fields = getattr(kind, "__dataclass_fields__", {}).values()
+    return next((field.name for field in fields if field.compare), None)
+
+
 class Glance:
     """Tells without a key that there is no fact about a state: by the first numbers of all states that have one.
 
-    For tuples of floats that are their own keys. Numbers of facts that were dropped may remain.
+    For tuples of floats that are their own keys, and dataclasses of floats. Numbers of facts that were dropped may
+    remain.
     """
 
     def __init__(self, tells: bool) -> None:
@@ -127,13 +136,20 @@ class Glance:
     def add(self, key: Hashable) -> None:
         """Adds the key of a state that has a fact."""
         if self.tells and type(key) is tuple and key:
-            self.firsts.add(key[0])
+            of_object = isinstance(key[0], type) and len(key) == 2 and type(key[1]) is tuple and key[1]
+            self.firsts.add(key[1][0] if of_object else key[0])
 
     def excludes(self, state: State) -> bool:
         """Whether there is no fact about a state; False if a glance does not tell."""
-        if not self.tells or type(state) is not tuple or not state or type(state[0]) is not float:
+        if not self.tells:
             return False
-        return state[0] == state[0] and state[0] not in self.firsts  # NaN has another key
+        if type(state) is tuple and state:
+            first = state[0]
+        elif (name := _first_field(type(state))) is not None:  # type: ignore[arg-type]
+            first = getattr(state, name)
+        else:
+            return False
+        return type(first) is float and first == first and first not in self.firsts  # NaN has another key
 
     def renew(self, keys: Iterable[Hashable], most: int) -> None:
         """Forgets all but these, once there are more than so many."""

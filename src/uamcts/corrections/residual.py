@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import jax
@@ -60,6 +60,8 @@ class Residual:
     low: Float[np.ndarray, "actions leaves outputs"]
     """Predictions stay between `low` and `high`, the range of predictions for states that were seen."""
     high: Float[np.ndarray, "actions leaves outputs"]
+    early: Float[np.ndarray, ""]
+    """1 if it is added to the state before the step, 0 if to the next state."""
 
     @classmethod
     def zero(cls, num_actions: int, num_features: int, num_outputs: int | None = None) -> Self:
@@ -185,6 +187,10 @@ class Residual:
         within = jnp.all(outside < jnp.asarray(self.reach))  # never so for what is not a number
         return jnp.where(within, weight * bounded, 0)
 
+    def before_the_step(self) -> Self:
+        """The same shift, of states before the step."""
+        return replace(self, early=np.ones(()))
+
     def arrays(self) -> dict[str, np.ndarray]:
         """By name, to be saved."""
         return {name: np.asarray(getattr(self, name)) for name in _shapes(0, 0, 0)}
@@ -268,6 +274,7 @@ def _shapes(num_actions: int, num_features: int, num_outputs: int) -> dict[str, 
         "slope": (*leaves, num_features),
         "low": leaves,
         "high": leaves,
+        "early": (),
     }
 
 

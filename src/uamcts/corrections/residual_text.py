@@ -33,7 +33,7 @@ def describe(residual: Residual, names: Sequence[str] = ()) -> str:
     for (text, place), after in actions.items():
         every = len(after) == residual.num_actions > 1
         which = "every action" if every else f"action {', '.join(map(str, after))}"
-        lines.append(f"{text} after {which}{place}")
+        lines.append(f"{text} {'before' if residual.early else 'after'} {which}{place}")
     if len(lines) > MOST + 1:
         lines = [*lines[:MOST], f"and {len(lines) - MOST} more of this kind"]
     return "; ".join(lines)
