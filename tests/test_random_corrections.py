@@ -7,7 +7,7 @@ import pytest
 
 import uamcts
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.corrections.fact_weights import IMPOSSIBLE, LEVELS, NEW, PRIOR, Told, Weigher, log_evidence
+from uamcts.corrections.fact_weights import IMPOSSIBLE, LEVELS, NEW, PRIOR, Question, Told, Weigher, log_evidence
 from uamcts.corrections.likelihood_fit import fit_likelihood
 from uamcts.corrections.outcome_rates import OutcomeRates, RatedSimulator
 from uamcts.corrections.patched_model import PatchedModel
@@ -234,6 +234,18 @@ def test_evidence_by_hand():
     assert [math.exp(one) for one in new] == pytest.approx([IMPOSSIBLE, NEW, NEW])
     paid = log_evidence([Told(1.0, reward=1.0)], [count(3, 2, reward=0.0)])  # it always pays 1, and has never done so
     assert [math.exp(one) for one in paid] == pytest.approx([IMPOSSIBLE**2, NEW, NEW])
+
+
+def test_what_a_simulator_never_draws_is_believed_when_it_happens():
+    """Known from 64 draws, of which `singles` came once, a model makes something new as probable as singles + 0.5."""
+    for singles in (0, 30):
+        drawn = [(1 / 64, (number if number < singles else -1, 0.0, False)) for number in range(64)]
+        question = Question(drawn, lambda state: state, "sample")
+        assert question.undrawn == (singles + 0.5) / 64
+        odds = [0.8 * question.undrawn, 0.15 * NEW, 0.05 * NEW]
+        share = Weigher().model_share(question.evidence([count(99, 1)]), 1, 0.0)
+        assert share == pytest.approx(odds[0] / sum(odds))
+        assert share == pytest.approx(0.385 if singles == 0 else 0.974, abs=1e-3)
 
 
 def test_the_share_of_the_model_by_hand():
