@@ -433,6 +433,23 @@ def test_nothing_learned_is_lost_whenever_it_fails(fault, when, steps):
     agent.report()
 
 
+@pytest.mark.parametrize(("end", "graph"), [(2, True), (1, False)])
+def test_states_of_a_world_that_seems_tiny_recur(end, graph):
+    """Three cells, of which the last ends: 6 of 7 steps lead to known states. With two, 3 of 3 do, and one is left."""
+
+    class Row:
+        num_actions = 4
+
+        def step(self, state, action):
+            after = max(state + (0, 1, 0, -1)[action], 0)
+            return after, -0.1, after >= end
+
+    agent = uamcts.Agent(Row(), iterations=5, rollouts=1, depth=5)
+    agent.act(0)
+    assert agent.backend.planner.state_recurrence == ((6, 7) if graph else (3, 3))
+    assert agent.backend.planner.state_recurrence.recurs == graph
+
+
 def test_slow_ones_are_told_of(monkeypatch):
     monkeypatch.setattr(simulator_probe, "SLOW", 0.01)
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import uamcts
-from uamcts.corrections.fact_weights import IMPOSSIBLE, LEVELS, NEW, PRIOR, Told, Weigher, log_evidence
+from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.corrections.fact_weights import IMPOSSIBLE, LEVELS, NEW, PRIOR, Question, Told, Weigher, log_evidence
 from uamcts.corrections.likelihood_fit import fit_likelihood
-from uamcts.corrections.outcome_rates import OutcomeRates
+from uamcts.corrections.outcome_rates import OutcomeRates, RatedSimulator
+from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.python_facts import OutcomeCount
 
 SETTINGS = {"iterations": 10, "rollouts": 1, "depth": 4, "gamma": 0.9}
@@ -168,6 +170,52 @@ def test_rates_hold_where_nothing_was_seen():
     assert "outcomes have other probabilities: of 2 outcomes 0.5" in str(agent.report(0))
 
 
+def test_what_is_listed_with_no_probability_may_happen():
+    """The second of two outcomes, listed with 1 and 0, where the latter counts as 0.01."""
+    rates = OutcomeRates({}).add([1.0, 0.0], [False, True], 0)
+    shared = [4 / (1 + 4), (1 + 4 * 0.01) / (0.01 + 4 * 0.01)]
+    own = [20 * shared[0] / (1 + 20), (1 + 0.2 * shared[1]) / (0.01 + 0.2)]
+    weights = [own[0], 0.01 * own[1]]
+    assert rates.tilt([1.0, 0.0], 0) == pytest.approx([one / sum(weights) for one in weights])
+    agent = uamcts.Agent(Closed(1.0), **SETTINGS)
+    agent.preload([(0, 0, 0, 0.0, False)] * 3)
+    assert chance_of_success(agent, 0) < 0.5
+
+
+def test_rates_without_a_transition_are_those_of_the_others():
+    together, others = OutcomeRates({}), OutcomeRates({})
+    for number in range(40):
+        place, matches = number % 3, [number % 5 == 0, number % 5 > 0]
+        together = together.add([0.7, 0.3], matches, 0, place)
+        # what is left out lets time pass all the same
+        others = others.add([0.7, 0.3], matches, 0, place) if place else OutcomeRates(others.sums, others.now + 1)
+    assert together.without(2, 0, 0).rates(2, 0) == pytest.approx(others.rates(2, 0))
+    assert together.without(2, 0, 0).rates(2, 1) == pytest.approx(others.rates(2, 1))
+    assert together.without(2, 0, 7) is together
+
+
+def test_one_transition_that_is_seen_often_says_nothing_about_others():
+    """Rates would gain log 2 = 0.69 nats each time, shared by all states; a fact knows it just as well."""
+    agent = uamcts.Agent(Closed(0.5), **SETTINGS)
+    for _ in range(60):
+        agent.preload([(0, 0, 0, 0.0, False)])
+    assert agent.backend.corrector.in_use == "none"
+    assert chance_of_success(agent, 0) < 0.05
+    assert chance_of_success(agent, 3) == 0.5
+
+
+def test_rates_that_change_a_little_keep_what_facts_have_earned():
+    model, rates = PythonSimulator(Closed(0.9)), OutcomeRates({}).add([0.9, 0.1], [False, True], 0)
+    patched = PatchedModel(model, prior_weight=None)
+    patched.weigher = Weigher((-8.0, 0.0, -2.0))
+    patched.set_model(RatedSimulator(model, rates))
+    assert patched.weigher.scores == (-4.0, 0.0, -1.0), "the first rates make another model"
+    patched.set_model(RatedSimulator(model, rates.add([0.9, 0.1], [True, False], 0)))
+    assert patched.weigher.scores == (-4.0, 0.0, -1.0)
+    patched.set_model(model)
+    assert patched.weigher.scores == (-2.0, 0.0, -0.5)
+
+
 # The weight of facts
 
 
@@ -186,6 +234,18 @@ def test_evidence_by_hand():
     assert [math.exp(one) for one in new] == pytest.approx([IMPOSSIBLE, NEW, NEW])
     paid = log_evidence([Told(1.0, reward=1.0)], [count(3, 2, reward=0.0)])  # it always pays 1, and has never done so
     assert [math.exp(one) for one in paid] == pytest.approx([IMPOSSIBLE**2, NEW, NEW])
+
+
+def test_what_a_simulator_never_draws_is_believed_when_it_happens():
+    """Known from 64 draws, of which `singles` came once, a model makes something new as probable as singles + 0.5."""
+    for singles in (0, 30):
+        drawn = [(1 / 64, (number if number < singles else -1, 0.0, False)) for number in range(64)]
+        question = Question(drawn, lambda state: state, "sample")
+        assert question.undrawn == (singles + 0.5) / 64
+        odds = [0.8 * question.undrawn, 0.15 * NEW, 0.05 * NEW]
+        share = Weigher().model_share(question.evidence([count(99, 1)]), 1, 0.0)
+        assert share == pytest.approx(odds[0] / sum(odds))
+        assert share == pytest.approx(0.385 if singles == 0 else 0.974, abs=1e-3)
 
 
 def test_the_share_of_the_model_by_hand():

@@ -5,7 +5,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))  # some worlds are those of the examples
 
-from worlds import chance, drift, examples, grids, kinds, machines, odds, pendulums, points, poles, slips, vehicles
+from worlds import (
+    chance,
+    drift,
+    examples,
+    gambles,
+    grids,
+    kinds,
+    machines,
+    odds,
+    pendulums,
+    points,
+    poles,
+    slips,
+    vehicles,
+)
 from worlds.zoo import ZOO, Entry, Setting
 
 __all__ = [
@@ -15,6 +29,7 @@ __all__ = [
     "chance",
     "drift",
     "examples",
+    "gambles",
     "grids",
     "kinds",
     "machines",

@@ -124,7 +124,8 @@ class Corrector(CorrectorFiles):
                 scores[name], errors[name] = self.planner.score(
                     row.state, row.action, real, row.real, self.variant(name), measure, scales, self.floor
                 )
-        self.referee.add(scores, errors)
+        others = self._score_rates(row, real, measure, scales) if self.planner.lists_outcomes else ({}, {})
+        self.referee.add({**scores, **others[0]}, {**errors, **others[1]})
         if self.planner.lists_outcomes and "residual" in self.allowed:
             self._count(row, real, self.variant(), scores[self.in_use])
         self._drift_score = scores.get("drift")

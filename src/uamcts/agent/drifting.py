@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -105,12 +106,23 @@ class Follower:
         listed = self.planner.listed(row.state, row.action, real)
         if listed is None:
             return
-        self.rates = self.rates.add(*listed, row.number)
+        self.rates = self.rates.add(*listed, row.number, place_number(row))
         before = self.residuals.get("residual")
         if before is None or self.rates.differs(before):
             self.residuals = {"residual": self.rates}
             self._variants.pop("residual", None)
             self._renewed = self.in_use == "residual"
+
+    def _score_rates(self, row: Row, real: RealOutcome, measure: Measure, scales: Any) -> tuple[Any, Any]:
+        """What rates that were counted on all other transitions score on one, if there are any: nats and errors."""
+        rates, listed = self.residuals.get("residual"), self.planner.listed(row.state, row.action, real)
+        if not isinstance(rates, OutcomeRates) or listed is None:
+            return {}, {}
+        variant = self.planner.variant({}, rates.without(len(listed[0]), row.number, place_number(row)))
+        nats, error = self.planner.score(
+            row.state, row.action, real, row.real, variant, measure, scales, self.floor
+        )  # fmt: skip
+        return {"residual": nats}, {"residual": error}
 
     def _latest_trials(self, experience: Experience, measure: Measure) -> tuple[Trials | None, np.ndarray]:
         """The latest transitions, and their steps."""
@@ -239,6 +251,11 @@ class Follower:
                     f"{name} is drifting: about {value:.3g} now, {believed} believed, {rate:+.2g} a step: corrected"
                 )
         return said
+
+
+def place_number(row: Row) -> int:
+    """A number that tells the state of a transition from others."""
+    return zlib.crc32(row.here.tobytes())
 
 
 def _deviations(some: Sequence[Recent]) -> float:

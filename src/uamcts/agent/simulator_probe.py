@@ -25,6 +25,8 @@ passes 100 pairs with a probability of 0.82^100, about 2e-9; if only every fifth
 """
 FEWEST_STEPS, RECURRING = 8, 0.25
 """States recur if at least this share of so many different steps or more lead to states that were known already."""
+FEWEST_OF_FEW, MOST_OF_FEW = 4, 0.5
+"""So do those of a world that is too small for so many steps, if a larger share of these does."""
 
 Outcome: TypeAlias = tuple[Any, float, bool]
 """The next state, the reward and whether the episode is over."""
@@ -41,7 +43,9 @@ class Recurrence(NamedTuple):
     @property
     def recurs(self) -> bool:
         """Whether it pays to let equal states share a node."""
-        return self.steps >= FEWEST_STEPS and self.known >= RECURRING * self.steps
+        if self.steps < FEWEST_STEPS:
+            return self.steps >= FEWEST_OF_FEW and self.known > MOST_OF_FEW * self.steps
+        return self.known >= RECURRING * self.steps
 
 
 class StateCounter:

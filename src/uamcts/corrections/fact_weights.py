@@ -11,6 +11,7 @@ places of one world. So several k are weighed for every transition, by
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -65,12 +66,17 @@ def told_about(
     return answer
 
 
-def log_evidence(told: Sequence[Told], counts: Sequence[Any], draws: float = math.inf) -> tuple[float, ...]:
-    """How probable each level makes what was seen, in nats; the model is known from so many draws."""
-    return tuple(_log_evidence(told, counts, min(level, draws)) for level in LEVELS)
+def log_evidence(
+    told: Sequence[Told], counts: Sequence[Any], draws: float = math.inf, undrawn: float = NEW
+) -> tuple[float, ...]:
+    """How probable each level makes what was seen, in nats.
+
+    The model is known from so many draws; something else than was drawn then has the probability `undrawn`.
+    """
+    return tuple(_log_evidence(told, counts, min(level, draws), undrawn if level > draws else NEW) for level in LEVELS)
 
 
-def _log_evidence(told: Sequence[Told], counts: Sequence[Any], level: float) -> float:
+def _log_evidence(told: Sequence[Told], counts: Sequence[Any], level: float, new: float) -> float:
     nats, total, log, lgamma = 0.0, 0, math.log, math.lgamma
     for (chance, reward, variance), count in zip(told, counts, strict=True):
         times = count.times
@@ -78,7 +84,7 @@ def _log_evidence(told: Sequence[Told], counts: Sequence[Any], level: float) -> 
         if level == math.inf:
             nats += times * log(max(chance, IMPOSSIBLE))
         else:
-            worth = level * max(chance, NEW)
+            worth = level * max(chance, new)
             nats += lgamma(worth + times) - lgamma(worth)
         if chance <= 0.0:
             continue
@@ -108,7 +114,15 @@ class Question(NamedTuple):
     def evidence(self, counts: Sequence[Any]) -> tuple[float, ...]:
         """What speaks for each level, in nats."""
         told = told_about(self.believed, counts, self.key, self.slips)
-        return log_evidence(told, counts, DRAWS if self.kind == "sample" else math.inf)
+        if self.kind != "sample":
+            return log_evidence(told, counts)
+        return log_evidence(told, counts, DRAWS, self.undrawn)
+
+    @property
+    def undrawn(self) -> float:
+        """How probable it is that a further draw is none of those before (Good and Turing): as many as came once."""
+        drawn = Counter((self.key(state), bool(over)) for _, (state, _, over) in self.believed)
+        return (list(drawn.values()).count(1) + 0.5) / DRAWS
 
 
 class Weigher(NamedTuple):

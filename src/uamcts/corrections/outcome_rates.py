@@ -5,6 +5,10 @@ right. So the place in the list tells the kind of outcome. For lists of each len
 has happened, relative to how often the simulator says it should. Probabilities are multiplied by these rates. Each
 action has rates of its own, which stay close to those of all actions until it was seen often. Older transitions count
 less and less, so that rates follow a world that drifts.
+
+That rates hold in all states alike is a claim of its own. It is judged by how well rates predict a transition that were
+counted on all others (`without`): one that is seen again and again would otherwise speak for itself, where facts know
+as much.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -24,6 +28,8 @@ MEMORY = 80.0
 """Transitions that rates remember, about."""
 PRIOR, SHARED = 4.0, 20.0
 """Transitions that the simulator is worth, and for the rates of an action those of all actions."""
+FORGOTTEN = 5
+"""After so many times that memory, it is forgotten which transition something was counted on."""
 LEAST = 0.01
 """What an outcome with a listed probability of 0 counts as."""
 CHANGE = 0.1
@@ -51,24 +57,45 @@ class OutcomeRates:
     """By the number of listed outcomes ("3"), and by this and the action ("3 0"). Replaced, never changed."""
     now: int = 0
     """How many transitions were added."""
+    own: dict[str, Sums] = field(default_factory=dict)
+    """What of this was counted on each transition, by the number of outcomes, the action and the place."""
 
     changes_rewards: ClassVar[bool] = False
 
-    def add(self, chances: Sequence[float], matches: Sequence[bool], action: int) -> Self:
-        """The rates after a transition: what was listed, and which of the outcomes are what happened."""
+    def add(self, chances: Sequence[float], matches: Sequence[bool], action: int, place: int = 0) -> Self:
+        """The rates after a transition: what was listed, and which of the outcomes are what happened.
+
+        The `place` is a number that tells the state from others.
+        """
         count = len(chances)
         if count < 2 or not any(matches):
             return self
         tilted = self.tilt(chances, action)
-        found = [chance if match else 0.0 for chance, match in zip(tilted, matches, strict=True)]
-        total, now, sums = sum(found), self.now + 1, dict(self.sums)
-        for key in (f"{count}", f"{count} {action}"):
-            happened, listed = sums.get(key, Sums((0.0,) * count, (0.0,) * count, now)).later(now)
-            sums[key] = Sums(
+        # what is listed with a probability of 0 may happen all the same
+        found = [max(chance, 1e-9) if match else 0.0 for chance, match in zip(tilted, matches, strict=True)]
+        total, now, sums, none = sum(found), self.now + 1, dict(self.sums), Sums((0.0,) * count, (0.0,) * count, 0)
+        own = {key: one for key, one in self.own.items() if one.at > now - FORGOTTEN * MEMORY}
+        for table, key in ((sums, f"{count}"), (sums, f"{count} {action}"), (own, f"{count} {action} {place}")):
+            happened, listed = table.get(key, none).later(now)
+            table[key] = Sums(
                 tuple(old + new / total for old, new in zip(happened, found, strict=True)),
                 tuple(old + new for old, new in zip(listed, chances, strict=True)), now,
             )  # fmt: skip
-        return type(self)(sums, now)
+        return type(self)(sums, now, own)
+
+    def without(self, count: int, action: int, place: int) -> Self:
+        """The rates of so many outcomes that were counted on all other transitions."""
+        counted, sums = self.own.get(f"{count} {action} {place}"), dict(self.sums)
+        if counted is None:
+            return self
+        less = counted.later(self.now)
+        for key in (f"{count}", f"{count} {action}"):
+            rest = [
+                tuple(max(all_ - one, 0.0) for all_, one in zip(*parts, strict=True))
+                for parts in zip(sums[key].later(self.now), less, strict=True)
+            ]
+            sums[key] = Sums(rest[0], rest[1], self.now)
+        return type(self)(sums, self.now)
 
     def rates(self, count: int, action: int) -> list[float]:
         """The rate of each of so many outcomes."""
@@ -114,22 +141,25 @@ class OutcomeRates:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All sums, to be saved."""
-        return {"rates": np.frombuffer(json.dumps([self.sums, self.now]).encode(), np.uint8)}
+        return {"rates": np.frombuffer(json.dumps([self.sums, self.now, self.own]).encode(), np.uint8)}
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray]) -> Self:
         """Restores what `arrays` returned; raises a ValueError if it does not fit."""
         if arrays.keys() != {"rates"} or arrays["rates"].dtype != np.uint8 or arrays["rates"].ndim != 1:
             raise ValueError("the rates of outcomes are missing or do not fit")
-        (found, now), sums = json.loads(arrays["rates"].tobytes().decode()), {}
-        for key, (*pair, at) in found.items():
-            count = int(key.partition(" ")[0])
-            happened, listed = (tuple(float(one) for one in part) for part in pair)
-            good = len(happened) == len(listed) == count and all(0 <= one < 1e9 for one in happened + listed)
-            if not good or not 0 <= whole("at", at, 0) <= whole("now", now, 0):
-                raise ValueError(f"the rates of {key} outcomes do not fit")
-            sums[key] = Sums(happened, listed, at)
-        return cls(sums, now)
+        (*found, own), tables = json.loads(arrays["rates"].tobytes().decode()), []
+        for table in (found[0], own):
+            sums: dict[str, Sums] = {}
+            for key, (*pair, at) in table.items():
+                count = int(key.partition(" ")[0])
+                happened, listed = (tuple(float(one) for one in part) for part in pair)
+                good = len(happened) == len(listed) == count and all(0 <= one < 1e9 for one in happened + listed)
+                if not good or not 0 <= whole("at", at, 0) <= whole("now", found[1], 0):
+                    raise ValueError(f"the rates of {key} outcomes do not fit")
+                sums[key] = Sums(happened, listed, at)
+            tables.append(sums)
+        return cls(tables[0], found[1], tables[1])
 
 
 ListsOutcomes: TypeAlias = Any

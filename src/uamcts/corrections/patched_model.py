@@ -16,6 +16,7 @@ from uamcts.corrections.fact_weights import Weigher
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, model_kind
+from uamcts.corrections.outcome_rates import RatedSimulator
 from uamcts.corrections.python_facts import (
     MOST_FACTS,
     MOST_UNMET,
@@ -195,8 +196,9 @@ class PatchedModel(MixedFacts):
 
     def set_model(self, model: Any, drifting: bool = False) -> None:
         """Corrects another model from now on, which is of the same kind; `drifting` if it changes at every step."""
+        if not (isinstance(model, RatedSimulator) and isinstance(self.model, RatedSimulator)):  # they differ a little
+            self.weigher = self.weigher.for_other_model()
         self.model, self._planned, self.drifting = model, {}, drifting
-        self.weigher = self.weigher.for_other_model()
         self._plan_effects()
         if self.kind == "step" and not drifting:
             for place, fact in list(self.facts.items())[-CHECKED:]:
