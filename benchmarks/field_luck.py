@@ -1,10 +1,10 @@
-"""What planners of lake and cliff get of the optimal reward, with the luck of the world taken out; prints Markdown.
+"""What the agent gets on lake and cliff of the optimal reward, with the luck of the world taken out; prints Markdown.
 
-    python benchmarks/field_luck.py --episodes 100
+    python benchmarks/field_luck.py
 
-The reward of one episode is mostly luck: a single slip decides between 1 and -1. But the optimum is known exactly, and
-so is what every action costs: V(state) - Q(state, action), with the steps that are left. The mean reward of a planner
-is the optimum minus the mean of the discounted costs along its episodes, which vary far less.
+The reward of one episode is mostly luck: a single slip decides between 1 and -1. But what every action costs is known
+exactly: V(state) - Q(state, action), with the steps that are left. The mean reward of a planner is the optimum minus
+the mean of the discounted costs along its episodes, which vary far less. The episodes are those of `uamcts field`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import argparse
 
 import numpy as np
 
-from uamcts import Agent
 from uamcts.domains.exact import Table
-from uamcts.field.worlds import GridSimulator, make_grid
+from uamcts.field.agent import play_agent
+from uamcts.field.worlds import make_grid
 from uamcts.lab.experiments.field import FIELD
 from uamcts.lab.experiments.field_worlds import GridWorld
-
-PARAMETERS = np.linspace(0.0, 1.0, 101)
+from uamcts.lab.run.field_units import FRESH
 
 
 def action_values(table: Table, gamma: float, steps: int) -> np.ndarray:
@@ -30,59 +29,28 @@ def action_values(table: Table, gamma: float, steps: int) -> np.ndarray:
     return np.array(values)
 
 
-class ExactLearner:
-    """Takes the best action for the posterior mean of p, after a uniform prior; rounded to hundredths."""
+class Costs:
+    """The discounted costs of the actions of each episode."""
 
-    def __init__(self, tables: list[np.ndarray], models: list[GridSimulator]):
-        self.tables, self.models, self.nats = tables, models, np.zeros(len(models))
+    def __init__(self, values: np.ndarray, gamma: float):
+        self.values, self.gamma, self.steps, self.each = values, gamma, len(values) - 1, []
 
-    def act(self, state: int, steps_left: int) -> int:
-        weights = np.exp(self.nats - self.nats.max())
-        mean = PARAMETERS @ weights / weights.sum()
-        return int(self.tables[round(100 * mean)][steps_left, state].argmax())
-
-    def observe(self, state: int, action: int, following: int, reward: float, terminal: bool) -> None:
-        for place, model in enumerate(self.models):
-            found = [chance for chance, (after, _, over) in model.outcomes(state, action) if after == following]
-            self.nats[place] += np.log(max(sum(found), 1e-9))
+    def watch(self, cell: int, action: int, left: int) -> None:
+        """Takes note of an action; an episode begins with all steps left."""
+        if left == self.steps:
+            self.each.append(0.0)
+        worth = self.values[left, cell]
+        self.each[-1] += self.gamma ** (self.steps - left) * float(worth.max() - worth[action])
 
 
-def cost(planner, world: GridSimulator, values: np.ndarray, start: int, gamma: float, rng: np.random.Generator):
-    """The discounted costs of the actions of one episode, and its reward."""
-    state, over, left, total, paid = start, False, len(values) - 1, 0.0, 0.0
-    while not over and left:
-        action = planner.act(state, steps_left=left)
-        discount = gamma ** (len(values) - 1 - left)
-        total += discount * (values[left, state].max() - values[left, state, action])
-        chances, outcomes = zip(*world.outcomes(state, action), strict=True)
-        following, reward, over = outcomes[rng.choice(len(chances), p=np.array(chances) / sum(chances))]
-        planner.observe(state, action, following, reward=reward, terminal=over)
-        state, left, paid = following, left - 1, paid + discount * reward
-    return total, paid
-
-
-def measure(cell: GridWorld, episodes: int, seed: int, iterations: int) -> tuple[float, dict[str, np.ndarray]]:
-    """The optimum, and costs and rewards [episodes, 2] of each planner."""
-    grid = make_grid(cell.map, cell.slips, cell.rewards, cell.teleport)
-    start, world = int(grid.start), GridSimulator(grid, cell.parameter)
-    values = action_values(grid.table(cell.parameter), cell.gamma, cell.steps)
-    tables = [action_values(grid.table(one), cell.gamma, cell.steps) for one in PARAMETERS]
-    models = [GridSimulator(grid, one) for one in PARAMETERS]
-
-    def agent(own: int) -> Agent:
-        return Agent(
-            GridSimulator(grid, cell.believed), parameters={"p": (0.0, 1.0)}, seed=own, iterations=iterations,
-            gamma=cell.gamma, rollouts=1, depth=cell.steps,
-        )  # fmt: skip
-
-    makers = {"uamcts.Agent": agent, "exact plan, parameter learned": lambda own: ExactLearner(tables, models)}
-    found = {}
-    for name, make in makers.items():
-        rows = []
-        for own in range(seed, seed + (episodes if cell.parameter < 1 else 4)):  # p = 1 has no luck
-            rows.append(cost(make(own), world, values, start, cell.gamma, np.random.default_rng(own)))
-        found[name] = np.array(rows)
-    return float(values[-1, start].max()), found
+def measure(world: GridWorld, episodes: int, iterations: int, seed: int) -> tuple[float, np.ndarray]:
+    """The optimum, and the costs of each episode of the agent."""
+    grid = make_grid(world.map, world.slips, world.rewards, world.teleport)
+    costs = Costs(action_values(grid.table(world.parameter), world.gamma, world.steps), world.gamma)
+    play_agent(
+        grid, world.parameter, world.believed, world.gamma, episodes, world.steps, iterations, seed, watch=costs.watch
+    )
+    return float(costs.values[-1, int(grid.start)].max()), np.array(costs.each)
 
 
 def main() -> None:
@@ -90,18 +58,16 @@ def main() -> None:
     parser.add_argument("--families", nargs="+", default=["lake", "cliff"], choices=["lake", "cliff"])
     parser.add_argument("--episodes", type=int, default=100)
     parser.add_argument("--iterations", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=3_000_000)
+    parser.add_argument("--seed", type=int, default=FRESH, help=f"by default that of `uamcts field`, {FRESH}")
     chosen = parser.parse_args()
-    print("| world | optimum | uamcts.Agent | % of the optimum | exact plan, parameter learned | % of the optimum |")
-    print("|" + " --- |" * 6)
+    print("| world | optimum | uamcts.Agent | % of the optimum |")
+    print("|" + " --- |" * 4)
     for family in chosen.families:
         for cell in FIELD[family].experiments:
-            optimum, found = measure(cell.world, chosen.episodes, chosen.seed, chosen.iterations)
-            words = [f"{family}, p {cell.level:g}", f"{optimum:.3f}"]
-            for rows in found.values():
-                reward, error = optimum - rows[:, 0].mean(), rows[:, 0].std(ddof=1) / len(rows) ** 0.5
-                words += [f"{reward:.3f} ± {error:.3f}", f"{100 * reward / optimum:.0f}"]
-            print("| " + " | ".join(words) + " |", flush=True)
+            optimum, costs = measure(cell.world, chosen.episodes, chosen.iterations, chosen.seed)
+            reward, error = optimum - costs.mean(), costs.std(ddof=1) / len(costs) ** 0.5
+            share = f"{100 * reward / optimum:.0f} ± {100 * error / optimum:.0f}"
+            print(f"| {family}, p {cell.level:g} | {optimum:.3f} | {reward:.3f} ± {error:.3f} | {share} |", flush=True)
 
 
 if __name__ == "__main__":

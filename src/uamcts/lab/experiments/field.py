@@ -22,7 +22,7 @@ class FieldExperiment(Experiment):
     """Episodes that choose a planner's setting."""
     learner_episodes: int = 500
     """Episodes of planners that learn, which search at every move."""
-    agent_episodes: int = 200
+    agent_episodes: int = 100
     """Episodes of `uamcts.Agent`, which are played one after the other."""
     agent_block: int = 25
     """How many of them are a unit."""
