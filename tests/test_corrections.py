@@ -100,11 +100,11 @@ def test_bounds():
     assert choice.bounds("gravity") == (1.0, 100.0)
     assert list(choice.believed) == ["gravity"]
     wide = Choice(None, {"gravity": 9.8, "wind": 0.0, "p": 0.7, "sink": -2.0}, "x")
-    assert wide.bounds("gravity") == pytest.approx((0.49, 196.0))
+    assert wide.bounds("gravity") == pytest.approx((0.098, 980.0))
     assert wide.bounds("wind") == (-math.inf, math.inf)
-    assert wide.bounds("p") == pytest.approx((0.035, 14.0))
+    assert wide.bounds("p") == pytest.approx((0.007, 70.0))
     assert Choice(None, {"p": 0.7}, "x", random=True).bounds("p") == (0.0, 1.0)
-    assert wide.bounds("sink") == (-40.0, -0.1)
+    assert wide.bounds("sink") == (-200.0, -0.02)
 
 
 # What fits
@@ -140,6 +140,12 @@ def watch(simulator, real, steps=60, seed=0, noise=0.0, start=lambda rng: tuple(
         agent.observe(state, action, seen, reward=reward, terminal=over)
         state = start(rng) if over else seen
     return agent
+
+
+def test_a_gravity_fifty_times_as_large_is_found_within_six_steps():
+    agent = watch(Pole(), Pole(gravity=500.0), steps=6)
+    assert agent.backend.corrector.in_use == "parameters"
+    assert agent.backend.corrector.fit.values == {"gravity": pytest.approx(500.0, rel=1e-6)}
 
 
 @pytest.mark.parametrize(

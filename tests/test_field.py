@@ -1,5 +1,8 @@
 """The planners of the field, against answers that are known by hand, by exact plans, or by a general solver."""
 
+import runpy
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +21,7 @@ from uamcts.lab.experiments.field import FIELD
 from uamcts.lab.experiments.field_worlds import PLANNERS
 from uamcts.lab.report.field_section import yardsticks
 
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 KEY = jax.random.key(0)
 MEASURES = {name: jax.jit(measure) for name, measure in field.MEASURES.items()}
 LEAST = jax.jit(worst_case)
@@ -252,11 +256,14 @@ def test_simulator_has_the_probabilities_of_the_grid():
 
 def test_agent_learns_the_parameter_on_the_way():
     """At p = 1 the old plan paces for ever; the agent reaches the goal in its first episode."""
-    grid = field.make_grid("4x4")
-    rewards, steps, ended = field.play_agent(grid, 1.0, 0.7, 0.998, 2, 100, 100, seed=1)
+    grid, luck = field.make_grid("4x4"), runpy.run_path(str(BENCHMARKS / "field_luck.py"))
+    costs = luck["Costs"](luck["action_values"](grid.table(1.0), 0.998, 100), 0.998)
+    rewards, steps, ended = field.play_agent(grid, 1.0, 0.7, 0.998, 2, 100, 100, seed=1, watch=costs.watch)
     assert ended.all()
     assert (rewards > 0.8).all()
     assert (steps < 100).all()
+    optimum = 0.998**5  # six moves; nothing slips, so that an episode lacks exactly what its actions cost
+    np.testing.assert_allclose(rewards, optimum - np.array(costs.each), atol=1e-12)
 
 
 def test_what_is_wrong_is_said():

@@ -77,6 +77,25 @@ def test_an_unnamed_probability_is_fitted_after_a_few_surprises():
     assert "p is about 0.4" in str(agent.report(0)), "five failures and a prior of four transitions with 0.9"
 
 
+@pytest.mark.parametrize("named", [["p"], {"p": (0.0, 1.0)}])
+@pytest.mark.parametrize(("outcomes", "mean"), [("---", 1 / 5), ("+", 2 / 3), ("++-+", 4 / 6), ("+" * 20, 21 / 22)])
+def test_a_named_probability_has_the_posterior_of_a_uniform_prior(named, outcomes, mean):
+    """Laplace's rule: (successes + 1) / (transitions + 2), from the first transition on, whatever was believed."""
+    agent = uamcts.Agent(Coin(0.9), parameters=named, **SETTINGS)
+    agent.preload([(0, 0, int(one == "+"), float(one == "+"), False) for one in outcomes])
+    trials = agent.backend.planner.trials([], agent.backend.experience, [], agent.backend.measure, 1e-6)
+    found = fit_likelihood(trials, agent.backend.corrector.choice, len(trials.seen))
+    assert found.values["p"] == pytest.approx(mean, abs=2e-3)
+    assert agent.backend.corrector.in_use == "parameters", "and it is in use from the first transition on"
+
+
+def test_without_facts_an_outcome_counts_once():
+    """Nothing but the latest outcome of each of two transitions is known: a success and a failure."""
+    agent = uamcts.Agent(Coin(0.9), parameters=["p"], corrections=["parameters"], **SETTINGS)
+    agent.preload([(0, 0, 1, 1.0, False)] * 5 + [(1, 0, 2, 1.0, False)] * 5 + [(1, 0, 1, 0.0, False)])
+    assert agent.backend.corrector.fit.values["p"] == pytest.approx(0.5, abs=0.01)
+
+
 @pytest.mark.parametrize("model", [Coin, Closed])
 def test_what_is_right_is_left_alone(model):
     """150 transitions as believed: nothing is corrected, and searches are those of plain MCTS."""

@@ -237,10 +237,8 @@ class Corrector(CorrectorFiles):
         if wrong.any():  # what was exact stays so, in other units
             before, self.floor = self._exact, max(1e-4 * float(np.median(errors[rows][wrong])), 1e-10)
             self._scores = tuple(min(one, self._exact) if one <= before else one for one in self._scores)
-        step, thorough = (
-            experience.steps,
-            urgent or experience.steps >= self._thorough or not self.planner.deterministic,
-        )
+        step = experience.steps
+        thorough = urgent or step >= self._thorough or not self.planner.deterministic
         if thorough:
             lived = step - self.since
             growth = HOPELESS_GROWTH if self.fit is None and lived > BEFORE else THOROUGH_GROWTH

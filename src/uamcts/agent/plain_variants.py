@@ -98,9 +98,8 @@ class PlainVariants(Effects):
     ) -> PlainTrials:  # fmt: skip
         """What was seen, for fits of parameters; `latest`: of random outcomes only the latest one of each row."""
         if self.deterministic or latest or self.patched is None:
-            times, sure = experience.column("times"), self.deterministic or latest
-            seen = [
-                Sighting(one[0], one[1], one[2], experience.outcome("real", row), 1 if sure else int(times[row]))
+            seen = [  # without facts, nothing but the latest outcome of a row is known: it counts once
+                Sighting(one[0], one[1], one[2], experience.outcome("real", row))
                 for one, row in zip(raw, rows, strict=True)
                 if one
             ]

@@ -1,9 +1,10 @@
 """Fits the fewest parameters of a random simulator that explain how often things happened, by likelihood.
 
-A single number is estimated by its posterior mean, with the believed value worth a few transitions. A table of
-probabilities, a vector of numbers that sum to 1, is fitted as a whole: the probability of an outcome is linear in it,
-so that expectation maximisation finds the best one. Further single numbers are added one by one. A larger set must
-gain more nats than its numbers do by chance.
+A single number is estimated by its posterior mean, with the believed value worth a few transitions; a probability that
+the user has named may have any value, all equally likely at first. A table of probabilities, a vector of numbers that
+sum to 1, is fitted as a whole: the probability of an outcome is linear in it, so that expectation maximisation finds
+the best one. Further single numbers are added one by one. A larger set must gain more nats than its numbers do by
+chance.
 """
 
 from __future__ import annotations
@@ -174,6 +175,7 @@ class _LikelihoodFit:
                 self.choice, name, grid
             )
             weights = np.where(np.isfinite(losses), np.exp(np.min(losses) - losses), 0.0)
+            weights[[0, -1]] *= 0.5  # the trapezoidal rule: each end stands for half as wide a piece
             weights /= max(weights.sum(), 1e-300)
             total = np.cumsum(weights)
             ends = (

@@ -24,6 +24,8 @@ LONGEST_VECTOR = 6
 """Numbers in a vector whose elements count as parameters at most."""
 MOST = 40
 """Parameters that are looked at at most, in the order in which an object holds them."""
+WIDEST = 100.0
+"""How many times as large or as small as believed a parameter may be, unless the user gives bounds."""
 NOT_PARAMETERS = frozenset({
     "num_actions", "reward_range", "np_random_seed", "_np_random_seed", "seed", "_seed", "render_fps",
     "screen_width", "screen_height", "screen_dim", "state", "last_u", "s", "lastaction"})  # fmt: skip
@@ -179,7 +181,7 @@ class Choice:
         value = self.believed[name]
         if value == 0.0:
             return -np.inf, np.inf
-        ends = (value / 20.0, value * 20.0) if value > 0 else (value * 20.0, value / 20.0)
+        ends = (value / WIDEST, value * WIDEST) if value > 0 else (value * WIDEST, value / WIDEST)
         return (0.0, 1.0) if self.random and 0.0 < value < 1.0 else ends
 
     def bounds_around(self, name: str, value: float) -> Bounds:
@@ -187,7 +189,7 @@ class Choice:
         low, high = self.bounds(name)
         if name in self._bounds or (low, high) == (0.0, 1.0) or self.believed[name] == 0.0:
             return low, high
-        return min(low, value / 20.0, value * 20.0), max(high, value / 20.0, value * 20.0)
+        return min(low, value / WIDEST, value * WIDEST), max(high, value / WIDEST, value * WIDEST)
 
     def grid(self, name: str) -> np.ndarray:
         """Values from which a fit starts, the believed one left out."""

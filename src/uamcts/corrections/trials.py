@@ -74,9 +74,14 @@ def credible(count: int, gain: float) -> bool:
 
 
 def log_prior(choice: Choice, name: str, grid: np.ndarray) -> np.ndarray:
-    """What is believed counts like a few transitions, so that the first ones do not rule a plan."""
+    """What is believed counts like a few transitions, so that the first ones do not rule a plan.
+
+    Of a probability that the user has named, every value is equally likely at first: it is said to be off.
+    """
     believed = choice.believed[name]
     if 0.0 < believed < 1.0 and choice.bounds(name) == (0.0, 1.0):
+        if choice.named:
+            return np.zeros(len(grid))
         inside = np.clip(grid, 1e-6, 1.0 - 1e-6)
         return np.asarray(PRIOR * (believed * np.log(inside) + (1.0 - believed) * np.log(1.0 - inside)))
     return np.asarray(-0.5 * ((grid - believed) / max(abs(believed), 1.0)) ** 2)

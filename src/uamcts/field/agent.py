@@ -22,6 +22,7 @@ def play_agent(
     seed: int,
     first: int = 0,
     progress: Callable[[float], None] = lambda share: None,
+    watch: Callable[[int, int, int], None] = lambda cell, action, left: None,
 ) -> Score:
     """How episodes of an agent with its defaults go.
 
@@ -38,6 +39,7 @@ def play_agent(
         seed: The seed of episode 0; the next has the next one.
         first: The number of the first episode to play.
         progress: Called with the share that is done.
+        watch: Called before every move with the cell, the action and the steps that are left.
     """
     world = GridSimulator(grid, parameter)
     rewards, lengths, ended = np.zeros(episodes), np.zeros(episodes, int), np.zeros(episodes, bool)
@@ -50,7 +52,9 @@ def play_agent(
         )  # fmt: skip
         cell, over = int(grid.start), False
         while not over and lengths[number] < steps:
-            action = agent.act(cell, steps_left=steps - int(lengths[number]))
+            left = steps - int(lengths[number])
+            action = agent.act(cell, steps_left=left)
+            watch(cell, action, left)
             chances, results = zip(*world.outcomes(cell, action), strict=True)
             following, reward, over = results[int(rng.choice(len(chances), p=np.array(chances) / sum(chances)))]
             agent.observe(cell, action, following, reward=reward, terminal=over)
