@@ -34,6 +34,7 @@ ACT_WORLDS = {
     "pole_gravity": "gravity x 6, corrected",
     "pole_worn": "worn motor: a residual",
     "drag": "drag: a residual",
+    "drone": "drone, a dataclass: a residual",
     "right_grid": "nothing is wrong: grid",
     "reward_cells": "grid: facts",
     "unknown_slip": "grid that slips: facts, doubt",
