@@ -8,6 +8,7 @@ from typing import Any
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.state_vectors import FLOATS, numbers_of, refill
 from uamcts.corrections.residual import Residual
+from uamcts.types import PyTree
 
 
 class ResidualSimulator:
@@ -24,7 +25,7 @@ class ResidualSimulator:
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
-    def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
+    def step(self, state: PyTree, action: int) -> tuple[Any, float, bool]:
         """One step: what the simulator predicts, shifted."""
         try:
             following, reward, over = self._call(state, action)
@@ -44,13 +45,13 @@ class ResidualSimulator:
             reward, over = self.simulator.judge(state, action, shifted, reward, over)
         return shifted, reward + (shift[-1] if self._pays else 0.0), over
 
-    def _shift_of_numbers(self, state: Any, action: int) -> list[float] | None:
+    def _shift_of_numbers(self, state: PyTree, action: int) -> list[float] | None:
         """What the residual adds in a state of any kind; None if that is nothing."""
         numbers = numbers_of(state) if self._all_numbers else self.simulator.features(state).tolist()
         shift = self._shift(numbers, action)
         return shift if shift is not None and any(shift) else None
 
-    def _move(self, state: Any, shift: list[float]) -> Any:
+    def _move(self, state: PyTree, shift: list[float]) -> Any:
         """A state whose features are shifted."""
         if self._all_numbers:
             return refill(state, map(add, numbers_of(state), shift))
@@ -61,7 +62,7 @@ class ResidualSimulator:
 class EarlyResidualSimulator(ResidualSimulator):
     """A deterministic simulator that steps from states that are shifted by a residual, and judges the step itself."""
 
-    def step(self, state: Any, action: int) -> tuple[Any, float, bool]:
+    def step(self, state: PyTree, action: int) -> tuple[Any, float, bool]:
         """One step from a shifted state; its reward is shifted as well."""
         if self._all_numbers and type(state) is tuple and FLOATS.issuperset(map(type, state)):
             shift = self._shift(state, action)

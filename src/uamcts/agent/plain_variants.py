@@ -156,17 +156,17 @@ class PlainVariants(Effects):
         rewards, ends = (np.array([one[part] for one in found], float) for part in (1, 2))
         return [np.stack([self.features(after) for after, _, _ in found]), rewards, ends]
 
-    def choices(self, state: Any) -> Iterable[int]:
+    def choices(self, state: PyTree) -> Iterable[int]:
         """The legal actions of a state."""
         found: Iterable[int] = self.simulator.choices(state)
         return found
 
-    def foresee(self, state: Any, action: int) -> tuple[float, bool]:
+    def foresee(self, state: PyTree, action: int) -> tuple[float, bool]:
         """The reward that the corrected model predicts, and whether the episode ends."""
         _, reward, over = self._variant.step(state, action)
         return float(reward), bool(over)
 
-    def feature_names(self, state: Any) -> list[str]:
+    def feature_names(self, state: PyTree) -> list[str]:
         """What the features of a state are called, by the simulator or by place; nothing if the user computes them."""
         own, features = tuple(getattr(self.simulator.owner, "feature_names", ())), self.features(state)
         if own and len(own) == features.size:
@@ -188,7 +188,7 @@ class PlainVariants(Effects):
         return found
 
     def score(
-        self, state: Any, action: Any, real: RealOutcome, outcome: Outcome, variant: Any, measure: Measure,
+        self, state: PyTree, action: Any, real: RealOutcome, outcome: Outcome, variant: Any, measure: Measure,
         scales: Any, floor: float,
     ) -> tuple[float, float]:  # fmt: skip
         """How badly a variant predicts a transition: in nats, and as a squared error."""
@@ -203,7 +203,7 @@ class PlainVariants(Effects):
             error = WORST
         return math.log(min(error, WORST) + floor), error
 
-    def predict(self, state: Any, action: int, real: RealOutcome, variant: Any = None) -> tuple[Any, Outcome]:
+    def predict(self, state: PyTree, action: int, real: RealOutcome, variant: Any = None) -> tuple[Any, Outcome]:
         """What the simulator predicts for a transition: if it is random, what matches the real outcome best."""
         if variant is not None and variant is not self.simulator:
             found = (
@@ -229,11 +229,11 @@ class PlainVariants(Effects):
             outcome = matching_outcome(real, possible, self.features, self.key, drawn)
         return outcome[0], Outcome(self.simulator.features(outcome[0]), *outcome[1:])
 
-    def key(self, state: Any) -> Hashable:
+    def key(self, state: PyTree) -> Hashable:
         return self.simulator.key(state)
 
-    def features(self, state: Any) -> np.ndarray:
+    def features(self, state: PyTree) -> np.ndarray:
         return self.simulator.features(state)
 
-    def inputs(self, state: Any) -> np.ndarray:
+    def inputs(self, state: PyTree) -> np.ndarray:
         return np.asarray(self.simulator.inputs(state), np.float32)

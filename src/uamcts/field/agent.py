@@ -41,26 +41,35 @@ def play_agent(
         progress: Called with the share that is done.
         watch: Called before every move with the cell, the action and the steps that are left.
     """
-    world = GridSimulator(grid, parameter)
-    rewards, lengths, ended = np.zeros(episodes), np.zeros(episodes, int), np.zeros(episodes, bool)
-    for number in range(episodes):
-        own = seed + first + number
-        rng = np.random.default_rng([seed, first + number])
+    world, lives = GridSimulator(grid, parameter), []
+    for number in range(first, first + episodes):
         agent = Agent(
-            GridSimulator(grid, believed), parameters={"p": (0.0, 1.0)}, seed=own, iterations=iterations,
+            GridSimulator(grid, believed), parameters={"p": (0.0, 1.0)}, seed=seed + number, iterations=iterations,
             gamma=gamma, rollouts=1, depth=steps,
         )  # fmt: skip
-        cell, over = int(grid.start), False
-        while not over and lengths[number] < steps:
-            left = steps - int(lengths[number])
-            action = agent.act(cell, steps_left=left)
-            watch(cell, action, left)
-            chances, results = zip(*world.outcomes(cell, action), strict=True)
-            following, reward, over = results[int(rng.choice(len(chances), p=np.array(chances) / sum(chances)))]
-            agent.observe(cell, action, following, reward=reward, terminal=over)
-            rewards[number] += gamma ** int(lengths[number]) * reward
-            lengths[number] += 1
-            cell = following
-        ended[number] = over
-        progress((number + 1) / episodes)
+        lives.append(_live(agent, world, int(grid.start), steps, gamma, np.random.default_rng([seed, number]), watch))
+        progress((number + 1 - first) / episodes)
+    rewards, lengths, ended = (np.array(part) for part in zip(*lives, strict=True))
     return Score(rewards, lengths, ended)
+
+
+def _live(
+    agent: Agent,
+    world: GridSimulator,
+    cell: int,
+    steps: int,
+    gamma: float,
+    rng: np.random.Generator,
+    watch: Callable[[int, int, int], None],
+) -> tuple[float, int, bool]:
+    """The reward and length of an episode, and whether it ended before the time limit."""
+    total, length, over = 0.0, 0, False
+    while not over and length < steps:
+        left = steps - length
+        action = agent.act(cell, steps_left=left)
+        watch(cell, action, left)
+        chances, results = zip(*world.outcomes(cell, action), strict=True)
+        following, reward, over = results[int(rng.choice(len(chances), p=np.array(chances) / sum(chances)))]
+        agent.observe(cell, action, following, reward=reward, terminal=over)
+        total, length, cell = total + gamma**length * reward, length + 1, following
+    return total, length, over
