@@ -194,7 +194,7 @@ class PatchedModel(MixedFacts):
         else:
             self.journal.put(self._contradicting, place, fact.due)
 
-    def set_model(self, model: PythonModel | Any, drifting: bool = False) -> None:
+    def set_model(self, model: Any, drifting: bool = False) -> None:
         """Corrects another model from now on, which is of the same kind; `drifting` if it changes at every step."""
         if not (isinstance(model, RatedSimulator) and isinstance(self.model, RatedSimulator)):  # they differ a little
             self.weigher = self.weigher.for_other_model()

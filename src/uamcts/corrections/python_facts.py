@@ -116,7 +116,7 @@ class Fact:
 
 
 @functools.cache
-def _first_field(kind: Any) -> str | None:
+def _first_field(kind: type) -> str | None:
     """The first field of a dataclass that tells its objects apart; None if there is none."""
     fields = getattr(kind, "__dataclass_fields__", {}).values()
     return next((field.name for field in fields if field.compare), None)
