@@ -4,6 +4,7 @@ import dataclasses
 import enum
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -43,6 +44,11 @@ class Kept(Line):
         return action, 0.0, False, False, {}
 
 
+class Exact(Line):
+    def step(self, state, action):
+        return state + action, Decimal(1), False
+
+
 class Gymnasium(Line):
     def step(self, state, action):
         return state + action, 0.0, False, False, {}
@@ -57,6 +63,7 @@ class Gymnasium(Line):
             r"Kept: step takes \(action\); it must take \(state, action\) .* derive it from gymnasium\.Env",
         ),
         (Gymnasium(), uamcts.SimulatorError, r"a Gymnasium environment returns five: .* \(state, reward, terminal\)$"),
+        (Exact(), uamcts.SimulatorError, r"the reward is Decimal\('1'\); return float\(reward\)"),
         ("CartPole-v1", TypeError, r"give a simulator, or gymnasium\.make\('CartPole-v1'\)"),
         (Line, TypeError, r"model is the class Line; give an object of it, such as Line\(\)"),
         (Listed(), ValueError, r"model\.actions is \('left', 'right'\); give the model num_actions = 2 and"),
@@ -183,6 +190,8 @@ def test_an_agent_is_saved_into_a_folder_that_exists(tmp_path):
     agent = uamcts.Agent(Line(), iterations=2)
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*missing .*agent\.uamcts"):
         agent.save(tmp_path / "missing" / "agent.uamcts")
+    with pytest.raises(IsADirectoryError, match="this is a folder; give the name of a file"):
+        agent.save(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match=r"there is no folder .*file"):
         agent.save(tmp_path / "file" / "agent.uamcts")
