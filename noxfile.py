@@ -62,7 +62,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(python=MONITORED)
 def coverage(session: nox.Session) -> None:
-    """Which lines the tests reach, or some files of them: `nox -s coverage -- tests/test_search.py`."""
+    """Which lines the tests reach, 22 minutes of one core; some files: `nox -s coverage -- tests/test_search.py`."""
     session.install("--editable", ".[dev]", "coverage[toml]>=7.10")
     session.run("coverage", "erase")
     # Python's own monitoring costs next to nothing; tracing every line takes several times as long as the tests.

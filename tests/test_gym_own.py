@@ -125,3 +125,108 @@ def test_a_counter_with_an_effect_is_part_of_the_state(env, options):
 def test_what_does_not_determine_a_state_is_refused_with_what_to_do():
     with pytest.raises(TypeError, match=r"^7 is not a state of Grid, .* state = simulator\.read\(env\)"):
         uamcts.Agent(Grid()).act(7)
+
+
+class Joint:
+    __slots__ = ("angle", "owner", "speed")
+
+    def __init__(self, owner):
+        self.owner, self.angle, self.speed = owner, 0.0, 0.0
+
+
+class Arm(gymnasium.Env):
+    """Its state lies in objects, which refer back to the environment; an observation is a dictionary."""
+
+    def __init__(self, gain=0.5):
+        angle = spaces.Box(-np.inf, np.inf, (), np.float32)
+        self.observation_space, self.action_space = spaces.Dict({"angle": angle}), spaces.Discrete(2)
+        self.gain = gain
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.joints = [Joint(self), Joint(self)]
+        return {"angle": np.float32(0)}, {}
+
+    def step(self, action):
+        joint = self.joints[action]
+        joint.speed += self.gain
+        joint.angle += joint.speed
+        angle = self.joints[0].angle - self.joints[1].angle
+        return {"angle": np.float32(angle)}, -abs(angle), angle > 9, False, {}
+
+
+def test_a_state_inside_of_objects_is_compared():
+    simulator, real = Simulator(Arm(), trial_steps=40), Arm(0.75)
+    real.reset(seed=0)
+    agent = uamcts.Agent(simulator, iterations=5, rollouts=1, depth=3)
+    with pytest.warns(UserWarning, match="differs from the simulator in gain"):
+        state = simulator.read(real)
+    for number in range(6):
+        _, reward, over, *_ = real.step(number % 2)
+        after = simulator.read(real)
+        agent.observe(state, number % 2, after, reward=reward, terminal=over)
+        state = after
+    assert simulator.features(state).tolist() == [4.5, 2.25, 4.5, 2.25]  # angle and speed of each joint
+    assert "gain is about 0.75, not 0.5: corrected" in str(agent.report())
+
+
+class Hover(Grid):
+    """Observations are nested."""
+
+    def observe(self):
+        return {"place": np.array(self.place), "more": (self.steps,)}
+
+
+def test_a_nested_observation_is_a_state():
+    simulator = Simulator(Hover("pays"))
+    state = simulator.accept({"place": np.array([3, 2]), "more": (17,)})
+    assert (state.data["place"], state.data["steps"]) == ([3, 2], 17)
+
+
+def test_an_environment_that_was_stepped_since_act_is_no_state_from_before():
+    env = Grid()
+    env.reset(seed=0)
+    agent = uamcts.Agent(Grid(), iterations=2)
+    agent.act(env)
+    env.step(1)
+    with pytest.raises(ValueError, match=r"which has changed since act was given it; .* simulator\.read\(env\)"):
+        agent.observe(env, 1, env, reward=-1.0, terminal=False)
+
+
+class Mute(Grid):
+    """Its state is a word."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = "hall"
+        return 0, {}
+
+    def step(self, action):
+        self.place = ("hall", "garden")[action % 2]
+        return 0, 0.0, False, False, {}
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        ({"reset": lambda self: 0}, r"reset\(seed=0\) of Own raised TypeError.*; in Gymnasium, reset\(\*, seed=None"),
+        ({"reset": lambda self, **_: 0}, r"reset of Own returned 0; .* returns a tuple \(observation, info\)"),
+        ({"step": lambda self, _: (0, 0.0, False, {})}, r"step of Own returned .* \(observation, reward, terminated,"),
+        (
+            {"action_space": property(lambda self: None, lambda self, _: None)},
+            r"Own\.action_space is None; give it one",
+        ),
+        ({"reset": lambda self, **_: (vars(self).update(log=(n for n in ())), {})}, r"its attribute `log`: TypeError"),
+    ],
+    ids=["no seed", "no info", "four", "no actions", "a generator"],
+)
+def test_an_environment_that_is_nearly_right(methods, message):
+    with pytest.raises(uamcts.SimulatorError, match=message):
+        Simulator(type("Own", (Grid,), methods)())
+
+
+def test_an_environment_whose_state_has_no_numbers_asks_for_features():
+    env = Mute()
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"hall.* give uamcts\.gym\.Simulator\(env, features=\.\.\.\), a function of"):
+        uamcts.Agent(env, iterations=2).act(env)

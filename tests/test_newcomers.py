@@ -1,11 +1,17 @@
 """What somebody meets who uses the package for the first time: missing extras, and simulators that are nearly right."""
 
+import dataclasses
+import enum
 import subprocess
 import sys
+from decimal import Decimal
 
+import numpy as np
 import pytest
 
 import uamcts
+from uamcts.agent.feature_names import number_names
+from uamcts.agent.state_vectors import flatten, numbers_of, unflatten
 from uamcts.inspector.page import check_page
 
 
@@ -28,9 +34,37 @@ class Listed(Named):
     actions = ("left", "right")
 
 
+class Kept(Line):
+    """It keeps its state, as environments do."""
+
+    def reset(self):
+        return 0
+
+    def step(self, action):
+        return action, 0.0, False, False, {}
+
+
+class Exact(Line):
+    def step(self, state, action):
+        return state + action, Decimal(1), False
+
+
+class Gymnasium(Line):
+    def step(self, state, action):
+        return state + action, 0.0, False, False, {}
+
+
 @pytest.mark.parametrize(
     ("simulator", "error", "message"),
     [
+        (
+            Kept(),
+            TypeError,
+            r"Kept: step takes \(action\); it must take \(state, action\) .* derive it from gymnasium\.Env",
+        ),
+        (Gymnasium(), uamcts.SimulatorError, r"a Gymnasium environment returns five: .* \(state, reward, terminal\)$"),
+        (Exact(), uamcts.SimulatorError, r"the reward is Decimal\('1'\); return float\(reward\)"),
+        ("CartPole-v1", TypeError, r"give a simulator, or gymnasium\.make\('CartPole-v1'\)"),
         (Line, TypeError, r"model is the class Line; give an object of it, such as Line\(\)"),
         (Listed(), ValueError, r"model\.actions is \('left', 'right'\); give the model num_actions = 2 and"),
         (Named(), uamcts.SimulatorError, r"step raised KeyError: 0 .*every action, a number from 0 to 1$"),
@@ -39,6 +73,112 @@ class Listed(Named):
 def test_a_simulator_that_is_nearly_right(simulator, error, message):
     with pytest.raises(error, match=message):
         uamcts.Agent(simulator, iterations=2).act(0)
+
+
+class Phase(enum.Enum):
+    CLOSED = "closed"
+    OPEN = "open"
+
+
+class Valve:
+    """A state as many people write one: an object with attributes, of which one is an object again."""
+
+    def __init__(self, level, phase):
+        self.phase, self.level, self.pump = phase, level, Pump(2.0)
+
+
+class Pump:
+    __slots__ = ("speed",)
+
+    def __init__(self, speed):
+        self.speed = speed
+
+
+class Tank:
+    num_actions, flow = 2, 1.0
+
+    def step(self, state, action):
+        level = state.level + self.flow * (1 if action else -1)
+        return Valve(level, tuple(Phase)[action]), -abs(level - 5), False
+
+
+def test_objects_and_enums_are_states():
+    state = Valve(0.5, Phase.OPEN)
+    assert flatten(state).tolist() == numbers_of(state) == [0.5, 1.0, 2.0]  # level, phase and the speed of the pump
+    assert number_names(state) == ["level", "phase", "pump.speed"]
+    other = unflatten(state, np.array([7.0, 0.0, 3.0]))
+    assert (other.level, other.phase, other.pump.speed) == (7.0, Phase.OPEN, 3.0)  # only floats are shifted
+    assert (state.level, state.pump.speed) == (0.5, 2.0)
+
+
+def test_a_number_is_fitted_where_states_are_objects(tmp_path):
+    agent, state, real = uamcts.Agent(Tank(), iterations=5), Valve(0.0, Phase.OPEN), Tank()
+    real.flow = 2.0
+    for _ in range(8):
+        action = agent.act(state)
+        after, reward, _ = real.step(state, action)
+        agent.observe(state, action, after, reward=reward, terminal=False)
+        state = after
+    assert "flow is about 2, not 1: corrected" in str(agent.report())
+    agent.save(tmp_path / "agent.uamcts")
+    again = uamcts.Agent(Tank(), iterations=5)
+    again.load(tmp_path / "agent.uamcts")
+    assert again.act(state) == agent.act(state)
+
+
+@dataclasses.dataclass(frozen=True)
+class Walker:
+    place: int
+    room: str
+
+
+@pytest.mark.parametrize(
+    ("state", "example"),
+    [
+        ("hall", "[names.index(state)]"),
+        ({"x": 1, "room": "hall"}, "[state['x'], names.index(state['room'])]"),
+        ((1, "hall"), "[state[0], names.index(state[1])]"),
+        (Walker(1, "hall"), "[state.place, names.index(state.room)]"),
+        (frozenset({1}), "[one in state for one in everything]"),
+    ],
+)
+def test_the_remedy_for_states_that_are_not_numbers_is_written_out(state, example):
+    with pytest.raises(ValueError, match="pass features=") as error:
+        uamcts.Agent(Line(), iterations=2).act(state)
+    assert f"for example features=lambda state: {example}" in str(error.value)
+
+
+class Bag(Line):
+    def step(self, state, action):
+        return [state[0] + action], 0.0, False
+
+
+def test_a_state_that_a_step_has_changed_since_act_is_refused():
+    agent, state = uamcts.Agent(Bag(), iterations=2), [0]
+    action = agent.act(state)
+    state[0] = 5
+    with pytest.raises(ValueError, match=r"state is \[5\], which has changed since act was given it; keep the state"):
+        agent.observe(state, action, state, reward=0.0, terminal=False)
+    assert agent.steps == 0
+    state[0] = 0
+    agent.observe(state, 0, state, reward=0.0, terminal=False)  # the same list, and nothing has changed
+    assert agent.steps == 1
+
+
+def test_a_next_state_of_another_length_is_refused():
+    with pytest.raises(ValueError, match=r"next_state is \[1, 2\], which has 2 features; .* have 1"):
+        uamcts.Agent(Bag(), iterations=2).observe([0], 1, [1, 2])
+
+
+class Mutating(Line):
+    def step(self, state, action):
+        state.level += action
+        return state, 0.0, False
+
+
+def test_what_a_step_has_changed_is_shown():
+    with pytest.raises(uamcts.SimulatorError, match=r"Valve\(phase=.*level=0,.* became Valve\(phase=.*level=1,"):
+        uamcts.Agent(Mutating(), iterations=2).act(Valve(0, Phase.OPEN))
 
 
 def test_no_other_name_is_suggested_for_one_that_is_far_from_all():
@@ -50,6 +190,8 @@ def test_an_agent_is_saved_into_a_folder_that_exists(tmp_path):
     agent = uamcts.Agent(Line(), iterations=2)
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*missing .*agent\.uamcts"):
         agent.save(tmp_path / "missing" / "agent.uamcts")
+    with pytest.raises(IsADirectoryError, match="this is a folder; give the name of a file"):
+        agent.save(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match=r"there is no folder .*file"):
         agent.save(tmp_path / "file" / "agent.uamcts")

@@ -395,7 +395,7 @@ SENTENCES = {
     "no state": "are not numbers",
     "text state": "are not numbers",
     "four things": "must return a tuple",
-    "five things": "what a Gymnasium environment returns",
+    "five things": "a Gymnasium environment returns five",
     "nothing": "step returned None",
     "list": "must return a tuple",
     "vague end": "terminal is 'no'",

@@ -22,9 +22,11 @@ MOST_ACTIONS = 100_000
 
 
 def short_repr(thing: object) -> str:
-    """The `repr` of a value for an error message, shortened if it is long."""
+    """The `repr` of a value for an error message, shortened if it is long; attributes of objects without a `repr`."""
     try:
-        words = repr(thing)
+        plain = type(thing).__repr__ is object.__repr__ and getattr(thing, "__dict__", None)
+        held = ", ".join(f"{name}={value!r}" for name, value in vars(thing).items()) if plain else ""
+        words = f"{type(thing).__name__}({held})" if plain else repr(thing)
     except Exception as error:  # somebody's own __repr__
         words = f"a {type(thing).__name__} whose repr raises {type(error).__name__}"
     return shorten(words, 80)

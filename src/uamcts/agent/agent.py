@@ -41,11 +41,11 @@ class Agent(AgentLoop):
 
     Args:
         model: What to plan in: a Python object with `num_actions` and `outcomes(state, action)`, `sample(state, action,
-            rng)` or `step(state, action)`, which is planned in by the first of these that it has; a function
+            rng)` or `step(state, action)`, of which the first that it has is used; a function
             `step(state, action) -> (state, reward, terminal)` with `num_actions=...`; a Gymnasium environment; a
             `JaxSimulator`; or a domain of this package.
         estimator: What learns where the corrected model is wrong: a name out of `uamcts.ESTIMATORS` or an `Estimator`.
-            By default a transition is doubtful that is near one that was wrong, and not near one that was right.
+            By default, a transition is doubtful if it is near one that was wrong, and not near one that was right.
             `"none"` doubts nothing.
         config: How to search. Settings that it leaves out keep the agent's defaults: trust search with gamma 0.99 (in a
             domain, its own gamma, iterations, rollouts and depth), on a graph (`graph=True`) where states recur and on
@@ -66,16 +66,16 @@ class Agent(AgentLoop):
         minibatches: The minibatches of a round of training.
         memory: Whether to remember real transitions as facts; the same as `"facts"` in `corrections`. A whole number is
             how many are kept at most, 100,000 by default; those not seen for the longest time go first.
-        identity: A function of a state that returns what tells it from other states, for example to leave out a clock.
+        identity: A function of a state that returns what distinguishes it from others, for example without a clock.
             By default the whole state.
         policy: What rollouts do instead of random actions: `policy(state, rng)` returns an action or a probability for
             each action. For a `JaxSimulator`, `policy(state, key)`.
         value: The value of a state, `value(state)`, instead of rollouts, or mixed with them by `value_weight`.
         prior: Prior probabilities of the actions, `prior(state)`: selection explores in proportion to them.
-        reuse: Whether a search goes on from the one before. What it found out about states that can still be reached is
-            kept, visits and values, as long as it holds: if an observed transition changes what is planned with,
-            whatever depends on that state is dropped (on a tree: everything), and if doubt or a correction changes,
-            everything is. Saved agents do not keep it. By default True under the trust rules, and False otherwise.
+        reuse: Whether a search continues the previous one. Visits and values of states that can still be reached are
+            kept as long as they hold: if an observed transition changes the model, whatever depends on that state is
+            dropped (on a tree: everything), and if doubt or a correction changes, everything is. It is not saved. By
+            default True under the trust rules, and False otherwise.
         parameters: What may be off in the simulator: names, `["gravity"]`, or bounds, `{"gravity": (1, 100)}`. By
             default all of its numeric attributes are candidates, and the fewest that explain what was seen are fitted.
             Named ones are used until they turn out worse. `()` fits none.

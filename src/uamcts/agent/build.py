@@ -20,6 +20,7 @@ from uamcts.agent.searching import TREE_C, Searching
 from uamcts.agent.simulator_backend import SimulatorBackend
 from uamcts.arguments import function, real, short_repr, switch, whole
 from uamcts.corrections.python_facts import MOST_FACTS
+from uamcts.domains import DOMAINS
 from uamcts.domains.base import Domain
 from uamcts.mcts.config import SETTINGS, SearchConfig
 from uamcts.names import suggestion
@@ -125,7 +126,8 @@ def make_planner(
         refuse_given(own, "a JaxSimulator")
         return CompiledPlanner(model, budget_seconds, most, guides)
     if isinstance(model, str):
-        raise TypeError(f"model is {model!r}; give uamcts.make({model!r}), a simulator or a Gymnasium environment")
+        make = f"uamcts.make({model!r})" if model in DOMAINS else f"a simulator, or gymnasium.make({model!r})"
+        raise TypeError(f"model is {model!r}; give {make}")
     gymnasium = sys.modules.get("gymnasium")  # whoever has an environment has imported it
     if gymnasium is not None and isinstance(model, gymnasium.Env):
         from uamcts import gym

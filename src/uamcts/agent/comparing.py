@@ -28,6 +28,8 @@ class Comparing:
     measure: Measure
     config: SearchConfig
     name: str
+    _asked: tuple[Any, Any] | None = None
+    """What `act` was given last, and the key that it had then, if it may change."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -52,6 +54,20 @@ class Comparing:
                 )
         return state
 
+    def _remember_asked(self, given: Any, state: Any) -> Any:
+        """Remembers what `act` was given; returns the state that it stands for."""
+        lasting = isinstance(given, (int, float, str, tuple, frozenset)) or isinstance(self.planner, CompiledPlanner)
+        self._asked = None if lasting else (given, self.planner.key(state))
+        return state
+
+    def _refuse_changed(self, given: Any, state: Any) -> None:
+        """Refuses a state that has changed since `act` was given it: an environment, or a list that a step changed."""
+        if self._asked is not None and self._asked[0] is given and self._asked[1] != self.planner.key(state):
+            raise ValueError(
+                f"state is {short_repr(given)}, which has changed since act was given it; keep the state from before "
+                "the step: a copy of it, or simulator.read(env) of an environment"
+            )
+
     def _compare(
         self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
     ) -> Compared:
@@ -59,8 +75,10 @@ class Comparing:
         number, part = self._split(action)
         paid = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
-        state, following = self._accept_state(state, "state"), self._accept_state(following, "next_state")
+        given_state, state = state, self._accept_state(state, "state")
+        self._refuse_changed(given_state, state)
         self.planner.probe(state, self.config)
+        following = self._accept_state(following, "next_state")
         given = action if part.size else number
         actual = RealOutcome(following, paid, over)
         after, believed = self.planner.predict(state, given, actual)

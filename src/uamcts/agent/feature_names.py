@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import jax
 import numpy as np
+
+from uamcts.agent.identity import fields
 
 
 def number_names(state: Any) -> list[str]:
@@ -27,13 +30,18 @@ def _names(part: Any, name: str) -> list[str]:
     """Names of the numbers in a part of a state; the whole state has an empty name."""
     if isinstance(part, (bool, int, float, np.ndarray, np.generic, jax.Array)):
         return _elements(name or "state", np.shape(part))
-    fields = getattr(part, "_fields", None) or list(getattr(part, "__dataclass_fields__", ()))
-    if fields:
-        return [one for field in fields for one in _names(getattr(part, field), f"{name}.{field}" if name else field)]
+    named = getattr(part, "_fields", None) or list(getattr(part, "__dataclass_fields__", ()))
+    if named:
+        return [one for field in named for one in _names(getattr(part, field), f"{name}.{field}" if name else field)]
     here = name or "state"
+    if isinstance(part, enum.Enum):
+        return [here]
     if isinstance(part, dict):
         return [one for key in sorted(part) for one in _names(part[key], f"{here}[{key!r}]")]
-    return [one for place, inner in enumerate(part) for one in _names(inner, f"{here}[{place}]")]
+    if isinstance(part, (list, tuple)):
+        return [one for place, inner in enumerate(part) for one in _names(inner, f"{here}[{place}]")]
+    held = fields(part)
+    return [one for field, inner in held.items() for one in _names(inner, f"{name}.{field}" if name else field)]
 
 
 def _elements(name: str, shape: tuple[int, ...]) -> list[str]:

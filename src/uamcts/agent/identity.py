@@ -109,6 +109,20 @@ def attributes(thing: Any) -> dict[str, Any]:
     return held | getattr(thing, "__dict__", {})
 
 
+def fields(thing: Any) -> dict[str, Any]:
+    """What an object of a class of the user's own holds, by name; a TypeError for what is not one."""
+    opaque = (str, bytes, set, frozenset, type, types.ModuleType)
+    held = {} if isinstance(thing, opaque) or callable(thing) or thing is None else attributes(thing)
+    if not held:
+        raise TypeError(f"a {type(thing).__name__} is not a number and holds none")
+    return dict(sorted(held.items()))
+
+
+def place(member: enum.Enum) -> float:
+    """An enum as a number: its place among the members of its class."""
+    return float(list(type(member)).index(member))
+
+
 def _slots(kind: type) -> tuple[str, ...]:
     slots = kind.__dict__.get("__slots__", ())
     names = (slots,) if isinstance(slots, str) else tuple(slots)

@@ -92,7 +92,7 @@ class AgentLoop(Inspecting):
             SimulatorError: The simulator did something that cannot be planned with.
 
         Where the simulator was wrong about the next state, and `reward` or `terminal` is not given, the transition is
-        uncertain from then on, but not remembered as a fact.
+        doubtful from then on, but not remembered as a fact.
         """
         if terminal is None and self._ended is not None and isinstance(action, (int, np.integer)):
             terminal = self._ended(state, int(action), next_state)
@@ -102,7 +102,7 @@ class AgentLoop(Inspecting):
         return learned
 
     def learn(self) -> bool:
-        """Trains now, on everything that was observed.
+        """Trains now on everything that was observed.
 
         Returns:
             Whether it trained; False if the schedule says that there is nothing more to learn.
@@ -150,15 +150,15 @@ class AgentLoop(Inspecting):
         return len(held) - len(kept)
 
     def replace(self, simulator: object, keep: bool = True) -> None:
-        """Takes over another simulator, for example one that was corrected by hand.
+        """Replaces the simulator, for example by one that was corrected by hand.
 
         A `JaxSimulator` with the functions of the last one and other params (`dataclasses.replace(simulator,
         params=...)`) uses the programs that were compiled for that one.
 
         Args:
             simulator: What to plan in from now on. Its states and actions must mean the same.
-            keep: Whether what was seen is kept, compared with the simulator anew, and learned from. Leave it out if the
-                simulator was wrong; give False if the world has changed, and what was seen no longer tells about it.
+            keep: Whether to keep what was seen, compare it with the new simulator, and learn from it. Pass False if the
+                world has changed, so that what was seen no longer holds.
         """
         self._start_anew(simulator, self.experience if switch("keep", keep) else [])
 

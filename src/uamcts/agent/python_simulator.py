@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from uamcts.agent.identity import Identity
-from uamcts.agent.simulator_checks import check_continuous, check_kind, not_three
+from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, check_kind, not_three, suggest_features
 from uamcts.agent.state_vectors import flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
 from uamcts.corrections.links import WITH, resolve
@@ -71,6 +71,7 @@ class PythonSimulator:
         self.num_actions: Any = None if self.continuous else action_count(num_actions)
         name = getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
         self.name = name if isinstance(name, str) else type(model).__name__
+        check_arguments_of(self.name, self.kind, self.call)
         self.action_names: tuple[str, ...] = ()
         if self.continuous:
             self.action_space, self.actions = (getattr(owner, name, None) for name in ("action_space", "actions"))
@@ -249,7 +250,7 @@ class PythonSimulator:
         except Exception as error:
             raise SimulatorError(
                 f"{self.name}: the {what} of state {short_repr(state)} are not numbers ({type(error).__name__}: "
-                f"{error}); pass features=, a function that gives a vector for a state"
+                f"{error}); {suggest_features(state)}"
             ) from error
         if not np.all(np.abs(vector) <= LARGEST):
             raise SimulatorError(

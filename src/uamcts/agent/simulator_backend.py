@@ -93,7 +93,7 @@ class SimulatorBackend(Comparing):
 
     def act(self, state: State, steps_left: int | None = None) -> Plan:
         horizon = None if steps_left is None else whole("steps_left", steps_left)
-        state = self._accept_state(state, "state")
+        state = self._remember_asked(state, self._accept_state(state, "state"))
         self.planner.probe(state, self.config)
         self.alarm = self.alarm.sound(self.name)
         config = self._settings(horizon)

@@ -7,6 +7,7 @@ import random
 import time
 import warnings
 from collections.abc import Hashable
+from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -169,6 +170,8 @@ class Probe:
         """An outcome whose reward, end and next state were checked."""
         following, reward, terminal = outcome
         where = f"(state {short_repr(state)}, action {action})"
+        if isinstance(reward, Decimal):  # which Python does not add to floats
+            raise SimulatorError(f"{self.name}: the reward is {reward!r}; return float(reward) {where}")
         try:
             number = real(f"{self.name}: the reward", reward, f"it must be a finite number {where}")
             over = flag(f"{self.name}: terminal", terminal, f"it must be True or False {where}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import enum
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.agent.identity import fields, place
 from uamcts.types import PyTree
 
 State: TypeAlias = Any
@@ -25,7 +28,7 @@ def is_vector(state: State) -> bool:
 
 
 def flatten(state: State) -> np.ndarray:
-    """All numbers in a state that is made of numbers, arrays, tuples, lists, dictionaries and dataclasses."""
+    """All numbers in a state made of numbers, arrays, enums, tuples, lists, dictionaries, dataclasses and objects."""
     if isinstance(state, (bool, int, float, np.ndarray, np.generic)):
         return np.asarray(state, np.float64).reshape(-1)
     if is_vector(state) and state:
@@ -36,8 +39,10 @@ def flatten(state: State) -> np.ndarray:
         state = [getattr(state, name) for name in state.__dataclass_fields__]
     elif isinstance(state, jax.Array):
         return np.asarray(state, np.float64).reshape(-1)
-    if not isinstance(state, (list, tuple)):
-        raise TypeError(f"a {type(state).__name__} is not a number, an array, a tuple, a list, a dict or a dataclass")
+    elif isinstance(state, enum.Enum):
+        return np.array([place(state)])
+    elif not isinstance(state, (list, tuple)):
+        state = list(fields(state).values())
     return np.concatenate([flatten(part) for part in state]) if state else np.zeros(0)
 
 
@@ -83,6 +88,9 @@ def _refill(state: State, numbers: Iterator[float]) -> State:
         return type(state)(next(numbers))
     if isinstance(state, np.floating):
         return state.dtype.type(next(numbers))
+    if isinstance(state, enum.Enum):
+        next(numbers)
+        return state
     if isinstance(state, dict):
         return {**state, **{key: _refill(state[key], numbers) for key in sorted(state)}}
     if hasattr(state, "__dataclass_fields__"):
@@ -94,7 +102,10 @@ def _refill(state: State, numbers: Iterator[float]) -> State:
     if isinstance(state, (list, tuple)):
         parts = [_refill(part, numbers) for part in state]
         return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
-    raise TypeError(f"a {type(state).__name__} is not made of numbers")
+    filled, held = copy.copy(state), fields(state)
+    for name, part in held.items():
+        object.__setattr__(filled, name, _refill(part, numbers))
+    return filled
 
 
 @functools.cache

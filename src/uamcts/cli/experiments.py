@@ -47,14 +47,14 @@ def reproduce(
 @app.command()
 def beyond(
     names: options.Experiments = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs and small budgets: some minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs and small budgets: a few minutes.")] = False,
     scenario: options.Scenario = "both",
     seed: options.Seed = 0,
     out: options.Out = Path("results/beyond"),
     engine: options.EngineName = "local",
     address: options.Address = None,
 ) -> None:
-    """Run what the paper does not have: planners, estimators, severity, mandatory, shortcut, budget, discount."""
+    """Run experiments beyond the paper: planners, estimators, severity, mandatory, shortcut, budget, discount."""
     with report_errors(out):
         limits.check_seed(seed)
         prepare_jax(device_a_core=True)
@@ -70,15 +70,15 @@ def beyond(
 @app.command()
 def field(
     names: options.Experiments = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few episodes, nothing tuned: some minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Few episodes, no tuning: a few minutes.")] = False,
     iterations: Annotated[int | None, typer.Option(help="Iterations of every search. Default: 100.", min=1)] = None,
-    planner: Annotated[list[str] | None, typer.Option(help="Only this planner; may be repeated.")] = None,
+    planner: Annotated[list[str] | None, typer.Option(help="Run only this planner. Repeat it for several.")] = None,
     seed: options.Seed = 0,
     out: options.Out = Path("results/field"),
     engine: options.EngineName = "local",
     address: options.Address = None,
 ) -> None:
-    """Compare planners of the field in its own worlds.
+    """Compare published planners in the worlds of their papers.
 
     Worlds: lake, cliff, bridge, teleport, slip10, slip30, cartpole_gravity, cartpole_mass.
     """
@@ -131,7 +131,7 @@ def run(
 ) -> None:
     """Run a grid of your own: domains, algorithms, c, tau and budgets offline, or learners online.
 
-    A single online run is watched: it prints what it has learned as it goes.
+    A single online run prints what it learns as it goes.
     """
     with report_errors(out):
         limits.check_seed(seed)

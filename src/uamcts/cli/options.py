@@ -41,7 +41,7 @@ Address = Annotated[str | None, typer.Option(help="The address of the Ray cluste
 # What to run
 Experiments = Annotated[list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="Default: all of them.")]
 Scenario = Annotated[str, typer.Option(help="`offline`, `online` or `both`.")]
-RunScenario = Annotated[str, typer.Option(help="`online`: U is learned on the way. `offline`: U is known.")]
+RunScenario = Annotated[str, typer.Option(help="`online`: U is learned during the run. `offline`: U is known.")]
 Rules = Annotated[str, typer.Option(help="`released` (authors' program), `pseudocode` (as printed) or `both`.")]
 PlayRules = Annotated[str, typer.Option(help="`released` (authors' program) or `pseudocode` (as printed).")]
 Learners = Annotated[
@@ -58,9 +58,11 @@ Steps = Annotated[int | None, typer.Option(help="online: real steps of each run.
 Exploration = Annotated[
     list[float] | None, typer.Option(help="Exploration constant. Repeat it for several. Default: the paper's.")
 ]
-Taus = Annotated[list[float] | None, typer.Option(help="offline: uncertainty factor. Repeat it. Default: 0.1.")]
+Taus = Annotated[
+    list[float] | None, typer.Option(help="offline: uncertainty factor. Repeat it for several. Default: 0.1.")
+]
 Iterations = Annotated[
-    list[int] | None, typer.Option(help="offline: iterations of a search. Repeat it. Default: the paper's.")
+    list[int] | None, typer.Option(help="offline: iterations of a search. Repeat it for several. Default: the paper's.")
 ]
 Graph = Annotated[
     bool, typer.Option("--graph", help="Search on a graph, in which equal states share a node: trust, mcts, mcts-true.")
@@ -70,5 +72,5 @@ Interval = Annotated[int | None, typer.Option(help="online: real steps between t
 Minibatches = Annotated[int | None, typer.Option(help="online: minibatches of a round of training.", min=1)]
 DomainOptions = Annotated[
     list[str] | None,
-    typer.Option(help="An option of the domain, NAME=VALUE, like severity=0.5 or broken=[2,4]. Repeat it."),
+    typer.Option(help="An option of the domain, NAME=VALUE, like severity=0.5 or broken=[2,4]. Repeat it for several."),
 ]

@@ -33,7 +33,9 @@ def play(
     domain: options.DomainName,
     algorithm: options.PlayAlgorithms = ["ua-mcts"],  # noqa: B006 (typer reads it, nobody writes to it)
     seed: options.Seed = 0,
-    steps: Annotated[int | None, typer.Option(help="Cut the episode here. Default: its time limit.", min=1)] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="The most steps. Default: the time limit of the episode.", min=1)
+    ] = None,
     rules: options.PlayRules = "released",
     c: Annotated[float | None, typer.Option(help="Exploration constant. Default: the paper's.")] = None,
     tau: Annotated[float, typer.Option(help="Uncertainty factor.")] = 0.1,
@@ -72,7 +74,7 @@ def inspect(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A file that `agent.record` or `play` wrote.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The page to write. Default: TRACE.html.")] = None,
 ) -> None:
-    """Write the page of a trace: what the planner thought, believed and met, move by move."""
+    """Write a page that shows a trace move by move: what was planned, what was predicted, and what happened."""
     with report_errors():
         from uamcts.inspector import Inspection
 

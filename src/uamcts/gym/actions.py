@@ -39,6 +39,17 @@ class ContinuousActions(list[Any]):
         return np.clip(given, self.space.low, self.space.high)
 
 
+def action_space(env: Any) -> spaces.Space[Any]:
+    """The action space of an environment."""
+    space = getattr(env, "action_space", None)
+    if not isinstance(space, spaces.Space):
+        name = type(env.unwrapped).__name__
+        raise Unfit(
+            "actions", f"{name}.action_space is {short_repr(space)}; give it one, such as gymnasium.spaces.Discrete(4)"
+        )
+    return space
+
+
 def env_actions(space: Any, actions: Sequence[Any] | None) -> list[Any]:
     """The actions to choose from."""
     if actions is not None:

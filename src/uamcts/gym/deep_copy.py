@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import enum
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import gymnasium
 import numpy as np
 
-from uamcts.gym.probe import GENERATORS, Step, fingerprint
+from uamcts.agent.identity import fields, place
+from uamcts.gym.probe import COPYING, GENERATORS, Step, Unfit, fingerprint, uncopied
 from uamcts.gym.state_access import Saved, StateAccess, current_observation
 
 if TYPE_CHECKING:
@@ -60,6 +63,10 @@ class DeepCopy(StateAccess):
         places = [np.flatnonzero((seen == column[:, None]).all(0)) for column in states.T]
         if all(len(place) for place in places):
             self.template, self.shown = steps[0].before, [int(place[0]) for place in places]
+            try:
+                self.from_observation(steps[0].observation)
+            except TypeError:  # the numbers lie in objects, which may refer to each other
+                self.shown = None
 
     def from_observation(self, observation: object) -> Saved | None:
         seen = observed_numbers(observation) if self.shown is not None else None
@@ -83,7 +90,11 @@ class DeepCopy(StateAccess):
         if self.home is not None and base is not self.home:
             held = self._translate(held)
         observation = current_observation(base) if observation is None else observation
-        return Saved(copy.deepcopy(held, {id(base): self.home or base}), observation)
+        try:
+            return Saved(copy.deepcopy(held, {id(base): self.home or base}), observation)
+        except Exception as problem:
+            why = f"{uncopied(base)}{type(problem).__name__}: {problem}"
+            raise Unfit("copy", f"a state of {type(base).__name__} cannot be copied ({why}); {COPYING}") from problem
 
     def _translate(self, theirs: dict[str, Any]) -> dict[str, Any]:
         """Another environment's state with our parameters, which are the attributes that no trial step changed."""
@@ -129,23 +140,41 @@ class DeepCopy(StateAccess):
         return np.array(found) if found else None
 
 
-def collect(value: object, found: list[float]) -> bool:
-    """Appends all numbers in a value; False if it holds anything else."""
+def collect(value: object, found: list[float], above: tuple[int, ...] = ()) -> bool:
+    """Appends all numbers in a value and in the objects inside of it; False if it holds anything else."""
     if isinstance(value, (bool, int, float, np.generic)):
         found.append(float(value))
         return True
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         found.extend(value.ravel().astype(float).tolist())
         return True
+    if value is None or isinstance(value, SHARED) or id(value) in above:
+        return True
+    if isinstance(value, enum.Enum):
+        found.append(place(value))
+        return True
+    above = (*above, id(value))
+    return (parts := parts_of(value)) is not None and all(collect(part, found, above) for part in parts)
+
+
+SHARED = (gymnasium.Env, gymnasium.Space, *GENERATORS)
+"""What an object inside of a state may refer to without holding a part of the state."""
+
+
+def parts_of(value: Any) -> list[Any] | None:
+    """What a container or an object of the user's own holds, in a fixed order; None for anything else."""
     if isinstance(value, dict):
-        return all(collect(value[key], found) for key in value)
+        return list(value.values())
     if isinstance(value, (list, tuple)):
-        return all(collect(part, found) for part in value)
-    return value is None
+        return list(value)
+    try:
+        return list(fields(value).values())
+    except TypeError:
+        return None
 
 
 def refill(value: PyTree, numbers: Iterator[float]) -> Any:
-    """A value like this one with other numbers, in the order in which `collect` finds them."""
+    """A value like this one with other numbers, in the order in which `collect` finds them; a TypeError for objects."""
     if isinstance(value, np.ndarray):
         drawn = np.array([next(numbers) for _ in range(value.size)])
         whole = value.dtype.kind in "biu"
@@ -157,16 +186,17 @@ def refill(value: PyTree, numbers: Iterator[float]) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if value is None:
         return None
+    if isinstance(value, enum.Enum):
+        return list(type(value))[round(next(numbers))]
+    if not isinstance(value, (bool, int, float, np.generic)):
+        raise TypeError(f"a {type(value).__name__} cannot be filled with numbers")
     number = next(numbers)
     whole = isinstance(value, (bool, int, np.bool_, np.integer))
     return type(value)(round(number) if whole else number)
 
 
 def observed_numbers(observation: object) -> np.ndarray | None:
-    """The numbers of an observation that is a number or an array; None for any other, or if one is not finite."""
-    try:
-        numbers = np.ravel(np.asarray(observation))
-    except (TypeError, ValueError):
-        return None
-    plain = numbers.dtype.kind in "biuf" and numbers.size and np.isfinite(numbers).all()
-    return numbers.astype(float) if plain else None
+    """The numbers of an observation, which may be nested; None if it holds anything else, or if one is not finite."""
+    found: list[float] = []
+    plain = collect(observation, found) and found and np.isfinite(found).all()
+    return np.array(found) if plain else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import random
 import time
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import gymnasium
 import numpy as np
 
+from uamcts.agent.identity import attributes
+from uamcts.arguments import short_repr
 from uamcts.errors import SimulatorError
 
 if TYPE_CHECKING:
@@ -174,7 +177,7 @@ def play(
             episode += 1
         before, generators_at, old = save(), rng_state(base), _fingerprints(base) if look else {}
         action = rng.randrange(len(actions))
-        observation, reward, terminated, truncated, _ = env.step(actions[action])
+        observation, reward, terminated, truncated, _ = five(env.step(actions[action]), base)
         over = bool(terminated or truncated)
         if look:
             changing |= {name for name, value in _fingerprints(base).items() if old.get(name) != value}
@@ -202,13 +205,58 @@ def fingerprint(value: object, above: tuple[int, ...] = ()) -> Any:
         return [(repr(key), fingerprint(held, above)) for key, held in value.items()]
     if isinstance(value, (list, tuple)):
         return [fingerprint(held, above) for held in value]
-    if hasattr(value, "__dict__") and not callable(value):
-        return [type(value).__name__, fingerprint(vars(value), above)]
+    if not callable(value):
+        with contextlib.suppress(TypeError):  # it does not show what it holds
+            return [type(value).__name__, fingerprint(attributes(value), above)]
     return repr(value)
 
 
+def five(answer: Any, base: object) -> tuple[Any, ...]:
+    """What a step returned, if it is what Gymnasium says."""
+    if isinstance(answer, tuple) and len(answer) == 5:
+        return answer
+    raise Unfit(
+        "interface",
+        f"step of {type(base).__name__} returned {short_repr(answer)}; in Gymnasium it returns a tuple (observation, "
+        "reward, terminated, truncated, info)",
+    )
+
+
+def first_reset(env: Environment) -> None:
+    """Resets an environment for the first time, and refuses one with another interface than Gymnasium's."""
+    name, remedy = type(env.unwrapped).__name__, "in Gymnasium, reset(*, seed=None, options=None) returns a tuple ("
+    remedy += "observation, info) and begins with super().reset(seed=seed)"
+    try:
+        answer: Any = env.reset(seed=0)
+    except Exception as problem:
+        said = f"reset(seed=0) of {name} raised {type(problem).__name__}: {problem}"
+        raise Unfit("interface", f"{said}; {remedy}" if isinstance(problem, TypeError) else said) from problem
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise Unfit("interface", f"reset of {name} returned {short_repr(answer)}; {remedy}")
+
+
+COPYING = (
+    "make it without a render_mode, keep what cannot be copied out of its attributes, or give get= and set=, functions "
+    "that read its state and put it back"
+)
+"""What to do about an environment that cannot be copied."""
+
+
+def uncopied(env: object) -> str:
+    """Which attribute of an environment cannot be copied, for a message."""
+    for name, value in vars(env).items():
+        try:
+            copy.deepcopy(value, {id(env): env})
+        except Exception:
+            return f"its attribute `{name}`: "
+    return ""
+
+
 def copy_observation(observation: object) -> Any:
-    return observation.copy() if isinstance(observation, np.ndarray) else observation
+    """An observation that does not change when the environment does; what cannot be copied is returned as it is."""
+    with contextlib.suppress(Exception):
+        return copy.deepcopy(observation)
+    return observation
 
 
 def same(one: object, other: object) -> bool:

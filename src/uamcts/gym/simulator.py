@@ -15,11 +15,12 @@ from uamcts import arguments
 from uamcts.agent.identity import Identity
 from uamcts.arguments import at_least_zero, short_repr, switch, whole
 from uamcts.corrections.parameters import find_parameters
+from uamcts.errors import SimulatorError
 from uamcts.gym import classic, toy_text
-from uamcts.gym.actions import ContinuousActions, action_names, env_actions
+from uamcts.gym.actions import ContinuousActions, action_names, action_space, env_actions
 from uamcts.gym.known_envs import Number
 from uamcts.gym.pictures import find_picture
-from uamcts.gym.probe import Trial, microseconds, preserve_global_rng
+from uamcts.gym.probe import Trial, first_reset, microseconds, preserve_global_rng
 from uamcts.gym.state_access import STATE_HOOKS, current_observation
 from uamcts.gym.stepping import StepFinder
 from uamcts.gym.wrappers import peel
@@ -100,7 +101,7 @@ class Simulator:
         switch("truncation_ends", truncation_ends)
         whole("trial_steps", trial_steps)
         at_least_zero("trial_seconds", trial_seconds)
-        tried = env_actions(env.action_space, actions)
+        tried = env_actions(action_space(env), actions)
         self.actions: Any = tried
         """The environment's own actions, in the order of 0 .. num_actions - 1; None if they are continuous."""
         self.num_actions: int | None = len(tried)
@@ -120,7 +121,7 @@ class Simulator:
         start = get(self._base) if self.takes_over and get is not None else None
         finder = StepFinder(self._layers, tried, self.name, (trial_steps, trial_seconds), truncation_ends)
         with preserve_global_rng():
-            self._env.reset(seed=0)
+            first_reset(self._env)
             found = finder.find(get, set, attributes, determinise)
         self._access, self._vectors = found.access, found.vectors
         self.kind, self.trial, self.how = found.kind, found.trial, found.access.how
@@ -264,9 +265,9 @@ class Simulator:
             self._access.restore(self._env, state)
             observation = current_observation(self._base)
         if observation is None:
-            raise ValueError(
-                f"a state of {self.name} has no numbers: give features=, a function of the environment that returns a "
-                "vector, or an environment method _get_obs()"
+            raise SimulatorError(
+                f"{self.name}: its states are not made of numbers; give uamcts.gym.Simulator(env, features=...), a "
+                "function of the bare environment that returns a vector, or give the environment a method _get_obs()"
             )
         return np.asarray(spaces.flatten(self._base.observation_space, observation), float).ravel()
 

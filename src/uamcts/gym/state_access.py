@@ -27,6 +27,9 @@ class Saved:
         self.data = data
         self.observation = observation
 
+    def __repr__(self) -> str:
+        return f"<saved state {self.data!r}>"
+
 
 class StateAccess:
     """Reads and restores the state of environments of one kind.

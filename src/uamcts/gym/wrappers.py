@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 from gymnasium import wrappers
 
-from uamcts.gym.probe import Unfit
+from uamcts.gym.probe import COPYING, Unfit, uncopied
 
 if TYPE_CHECKING:
     from uamcts.types import Environment
@@ -131,11 +131,8 @@ def private(env: object, may_take_over: bool) -> tuple[Any, bool]:
     except Exception as problem:
         if may_take_over:
             return env, True
-        raise Unfit(
-            "copy",
-            f"{type(env).__name__} cannot be copied ({type(problem).__name__}: {problem}); make it without a "
-            "render_mode, or give get= and set=, functions that read its state and put it back",
-        ) from problem
+        why = f"{uncopied(env)}{type(problem).__name__}: {problem}"
+        raise Unfit("copy", f"{type(env).__name__} cannot be copied ({why}); {COPYING}") from problem
 
 
 def duplicate(thing: object, skip: tuple[str, ...] = ()) -> Any:

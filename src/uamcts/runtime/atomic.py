@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import tempfile
@@ -20,6 +21,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
     Temporary files that killed processes left behind for the same name are removed first.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; give the name of a file", str(path))
     remove_leftovers(path.parent, path.name)
     try:
         file, name = _temporary(path)

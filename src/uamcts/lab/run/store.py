@@ -51,7 +51,7 @@ class Store:
         except (FileExistsError, NotADirectoryError):
             raise ValueError(f"out is {folder}, which is a file; give a folder") from None
         except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
                 raise
             raise ValueError(
                 f"out is {folder}; it cannot be written to ({error.strerror}): give another folder"

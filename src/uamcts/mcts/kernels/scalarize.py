@@ -158,17 +158,26 @@ def lane_shape(values: Sequence[Value]) -> tuple[int, ...]:
     return ()
 
 
+def _scan_sizes(params: Params) -> tuple[int, int]:
+    """How many constants and carried values a scan has; since JAX 0.11 its parameters hold them as trees."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    constants, carry, _ = params["ft_in"].unpack()
+    return len(constants), len(carry)
+
+
 def _scan(params: Params, values: list[Value]) -> list[Value]:
     if params["length"] > LONGEST_UNROLLED:
         raise Unsupported(f"a kernel cannot write out a scan of {params['length']} steps")
-    first, second = params["num_consts"], params["num_consts"] + params["num_carry"]
+    first, carried = _scan_sizes(params)
+    second = first + carried
     constants, carry, rows = values[:first], values[first:second], [_loaded(value) for value in values[second:]]
     order = range(params["length"])
     collected: list[list[Entries]] = []
     for index in reversed(order) if params["reverse"] else order:
         found = _run(params["jaxpr"], [*constants, *carry, *(row_of(row, index) for row in rows)])
-        carry = found[: params["num_carry"]]
-        collected.append([_loaded(value) for value in found[params["num_carry"] :]])
+        carry = found[:carried]
+        collected.append([_loaded(value) for value in found[carried:]])
     collected = collected[::-1] if params["reverse"] else collected
     return [*carry, *(np.stack(column) for column in zip(*collected, strict=True))]
 
