@@ -83,7 +83,7 @@ def prepare_jax(all_cores: bool = False, device_a_core: bool = False) -> None:
 def _set_environment(all_cores: bool = False, device_a_core: bool = False) -> None:
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ and (cache := cache_folder()):
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache)
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     has_gpu = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
     wanted = [*CPU_FLAGS, *(GPU_FLAGS if has_gpu else ())]
     if device_a_core:
