@@ -19,6 +19,7 @@ from uamcts.mcts.problem import Problem
 from uamcts.mcts.simulate import Start, leaf_value, simulate
 from uamcts.presets import search_config
 from uamcts.randomness import seed_of
+from uamcts.runtime.alone import jit_alone
 from uamcts.types import Model, PyTree, Transition
 from uamcts.uncertainty.true import true_uncertainty
 
@@ -33,7 +34,7 @@ def our_move(domain: Domain, config: SearchConfig, batch: int, plain: bool) -> P
         result = search(key, state, domain.model, uncertainty, config)
         return result.action, result.visits, result.flags
 
-    return jax.jit(jax.vmap(move)) if batch > 1 else jax.jit(move)
+    return jax.jit(jax.vmap(move)) if batch > 1 else jit_alone(move)
 
 
 def mctx_move(domain: Domain, config: SearchConfig, batch: int, our_rollouts: bool) -> Program:
@@ -81,7 +82,7 @@ def mctx_move(domain: Domain, config: SearchConfig, batch: int, our_rollouts: bo
             dirichlet_fraction=0.0, temperature=0.0,
         ).action_weights  # fmt: skip
 
-    return jax.jit(move)
+    return jax.jit(move) if batch > 1 else jit_alone(move)
 
 
 def time_program(program: Program, keys: jax.Array, states: PyTree, seconds: float) -> Timing:
