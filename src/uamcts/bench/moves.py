@@ -145,7 +145,7 @@ def measure_growth(seconds: float) -> dict[str, Any]:
     """Milliseconds per move and the bytes of the tree against iterations, actions and the bytes of a state.
 
     Iterations in Breakout, with plain MCTS and with all four phases; actions and bytes in a walk through numbers, with
-    plain MCTS of 1,000 iterations.
+    plain MCTS of 1,000 iterations, and actions on a graph with 200.
     """
     domain, rows = make("breakout"), []
     for iterations in (10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000):
@@ -154,16 +154,20 @@ def measure_growth(seconds: float) -> dict[str, Any]:
             program = our_move(domain, config, 1, name == "corrupted")
             cost = _cost(program, domain.model, domain.num_actions, config, *starts(domain, 1), seconds)
             rows.append({"search": "plain" if name == "corrupted" else name, "iterations": iterations, **cost})
-    config = search_config(domain, "corrupted", iterations=1000)
-    for actions, size in ((10, 1), (100, 1), (1000, 1), (10, 32), (10, 256)):
+    tree = search_config(domain, "corrupted", iterations=1000)
+    graph = SearchConfig(rules="trust", graph=True, iterations=200, rollouts=1, depth=10, gamma=0.99)
+    sizes = [(tree, actions, size) for actions, size in ((10, 1), (100, 1), (1000, 1), (10, 32), (10, 256))]
+    for config, actions, size in [*sizes, *((graph, actions, 1) for actions in (10, 100, 1000))]:
 
-        def program(key: jax.Array, state: PyTree, actions: int = actions) -> tuple:
+        def program(key: jax.Array, state: PyTree, config: SearchConfig = config, actions: int = actions) -> tuple:
             result = search(key, state, _walk, None, config, num_actions=actions)
             return result.action, result.visits
 
         start = (jax.random.key(0), jnp.arange(size, dtype=jnp.int32))
-        cost = _cost(jax.jit(program), _walk, actions, config, *start, seconds)
-        rows.append({"search": "walk", "iterations": 1000, "actions": actions, "state_bytes": 4 * size, **cost})
+        cost = _cost(jit_alone(program), _walk, actions, config, *start, seconds)
+        name = "walk on a graph" if config.graph else "walk"
+        made = {"iterations": config.iterations, "actions": actions, "state_bytes": 4 * size}
+        rows.append({"search": name, **made, **cost})
     return {"benchmark": "growth", "rows": rows}
 
 
