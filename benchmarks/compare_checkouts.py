@@ -5,13 +5,16 @@ figure is the minimum over all repetitions. "plain" switches all four uncertaint
 
     git worktree add ../before v0.1.0
     python benchmarks/compare_checkouts.py ../before .
+    python benchmarks/compare_checkouts.py --start ../before .      # CPU time of commands in a fresh process
 """
 
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -22,6 +25,8 @@ SEARCHES = {
     "pseudocode": {"rules": "pseudocode"},
     "trust": {"rules": "trust", "c": 4.0, "rho": 0.99, "penalty": 0.75},  # its defaults, whatever the version
 }
+
+FIRST_ACTION = ["play", "breakout", "--steps", "1"]
 
 
 def measure(name, settings, seconds):
@@ -66,11 +71,27 @@ def measure_checkout(checkout, seconds):
     return json.loads(answer.stdout.splitlines()[-1])
 
 
+def measure_start(checkout):
+    """CPU seconds of fresh processes: help, and the first action with an empty and with a full cache of programs."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "PYTHONPATH": str(Path(checkout).resolve() / "src")}
+        environment["JAX_COMPILATION_CACHE_DIR"] = cache
+        found = {}
+        for figure, command in (("help", ["--help"]), ("cold", FIRST_ACTION), ("warm", FIRST_ACTION)):
+            begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+            arguments = [sys.executable, "-m", "uamcts", *command]
+            subprocess.run(arguments, env=environment, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+            end = resource.getrusage(resource.RUSAGE_CHILDREN)
+            found[f"{figure} s"] = end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
+    return {"a fresh process": {"figures": found, "answer": None}}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", nargs="*", metavar="checkout", help="two folders: before and after")
     parser.add_argument("--repetitions", type=int, default=5, help="processes per checkout")
     parser.add_argument("--seconds", type=float, default=1.0, help="to repeat each search for, per process")
+    parser.add_argument("--start", action="store_true", help="measure fresh processes instead of searches")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
@@ -85,14 +106,15 @@ def main():
         return
     if len(arguments.checkouts) != 2:
         parser.error(f"give two checkouts, before and after; got {len(arguments.checkouts)}")
-    rounds = [
-        [measure_checkout(one, arguments.seconds) for one in arguments.checkouts] for _ in range(arguments.repetitions)
-    ]
+    own = measure_start if arguments.start else lambda checkout: measure_checkout(checkout, arguments.seconds)
+    rounds = [[own(one) for one in arguments.checkouts] for _ in range(arguments.repetitions)]
     print(f"{'search':32} {'figure':13} {'before':>9} {'after':>9} {'change':>8}")
     for search in rounds[0][0]:
         for figure in rounds[0][0][search]["figures"]:
             before, after = (min(pair[side][search]["figures"][figure] for pair in rounds) for side in (0, 1))
             print(f"{search:32} {figure:13} {before:9.4g} {after:9.4g} {after / before - 1:+8.1%}")
+        if arguments.start:
+            continue
         same = rounds[0][0][search]["answer"] == rounds[0][1][search]["answer"]
         print(f"{search:32} {'same answer' if same else 'ANOTHER ANSWER'}")
 

@@ -17,6 +17,7 @@ MODULES = [
     "uamcts.mcts.expand",
     "uamcts.mcts.graph.backup",
     "uamcts.mcts.graph.descend",
+    "uamcts.mcts.graph.equals",
     "uamcts.mcts.graph.equations",
     "uamcts.mcts.graph.expand",
     "uamcts.mcts.graph.graph",

@@ -10,6 +10,7 @@ from random_tables import Chances, arrays, drawn, plan, slippery, solve
 from tables import find, table
 
 import uamcts
+from uamcts.mcts.graph import equals
 from uamcts.mcts.graph import table as hash_table
 from uamcts.mcts.graph.graph import END, ROOT, graph_bytes
 
@@ -381,3 +382,15 @@ def test_explain_tells_how_many_states_share_nodes():
     tree = uamcts.search(KEY, jnp.int32(0), LAKE, None, uamcts.SearchConfig(iterations=10, rollouts=2, depth=6))
     assert "share a node" not in tree.explain()
     assert "chosen: visited most" in tree.explain()
+
+
+@pytest.mark.parametrize("few", [0, equals.FEW])
+def test_equal_successors_are_found_by_pairs_and_through_buckets(monkeypatch, few):
+    """By hand; different ones with the same fingerprint, as all of these, cost rounds and nothing else."""
+    monkeypatch.setattr(equals, "FEW", few)
+    words = jnp.array([[7], [5], [7], [5], [7], [9]], jnp.uint32)
+    wanted = jnp.array([False, True, True, True, True, True])
+    for prints in (jnp.zeros((6, 2), jnp.uint32), jnp.repeat(words, 2, axis=1)):
+        assert equals.first_equals(words, prints, wanted)[1:].tolist() == [1, 2, 1, 2, 5]
+    rows = jnp.array([3, 3, 3 + 32, 3, 3, 0])  # 3 and 35 are one of 32 buckets
+    assert equals.count_before(rows, wanted)[1:].tolist() == [0, 0, 1, 2, 0]

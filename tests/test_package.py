@@ -121,12 +121,13 @@ def test_no_more_parameters_are_annotated_with_any():
     assert not more, f"{counts}: use object, a protocol, or an alias that says what is meant"
 
 
-@pytest.mark.parametrize("imports", ["uamcts", "uamcts.agent", "uamcts.agent.agent"])
+@pytest.mark.parametrize("imports", ["uamcts", "uamcts.agent", "uamcts.agent.agent", "uamcts.episodes.offline"])
 def test_an_import_brings_nothing_that_was_not_asked_for(imports):
     program = f"import {imports}, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not {"gymnasium", "sklearn", "scipy", "matplotlib", "rich", "uamcts.gym", "uamcts.lab"} & set(loaded)
-    assert ("jax" in loaded) == (imports == "uamcts.agent.agent")
+    assert ("jax" in loaded) == (imports in ("uamcts.agent.agent", "uamcts.episodes.offline"))
+    assert {"equinox", "optax"}.isdisjoint(loaded) or imports == "uamcts.agent.agent", "a known U needs no networks"
 
 
 class Line:

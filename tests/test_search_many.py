@@ -11,6 +11,7 @@ import pytest
 
 import uamcts
 from uamcts.mcts import many
+from uamcts.runtime.jax_setup import SMALL_LOOPS
 from uamcts.types import Transition
 
 CONFIG = uamcts.SearchConfig(iterations=6, rollouts=2, depth=4)
@@ -49,6 +50,20 @@ def test_errors_of_any_search_are_raised():
     keys = jax.random.split(jax.random.key(0), 2)
     with pytest.raises(ValueError, match="not a finite number"):
         uamcts.search_many(keys, jnp.arange(2), endless, None, CONFIG, num_actions=2)
+
+
+def test_a_search_is_a_program_of_its_own_or_part_of_another(monkeypatch):
+    """Only an outermost program may have options of the compiler, which a search on a CPU has after `configure`."""
+    monkeypatch.setenv("XLA_FLAGS", SMALL_LOOPS)
+
+    def visits(goal):
+        def step(place, action):
+            place = jnp.clip(place + 2 * action - 1, 0, 9)
+            return Transition(place, jnp.where(place == goal, 1.0, 0.0), place == goal)
+
+        return uamcts.search(jax.random.key(0), jnp.int32(2), step, None, CONFIG, num_actions=2).visits
+
+    assert visits(3).tolist() == jax.jit(visits)(3).tolist() == jax.vmap(visits)(jnp.array([3]))[0].tolist()
 
 
 PROGRAM = """

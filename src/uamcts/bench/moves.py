@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ from uamcts.mcts.problem import Problem
 from uamcts.mcts.simulate import Start, leaf_value, simulate
 from uamcts.presets import search_config
 from uamcts.randomness import seed_of
+from uamcts.runtime.alone import jit_alone
 from uamcts.types import Model, PyTree, Transition
 from uamcts.uncertainty.true import true_uncertainty
 
@@ -33,7 +35,7 @@ def our_move(domain: Domain, config: SearchConfig, batch: int, plain: bool) -> P
         result = search(key, state, domain.model, uncertainty, config)
         return result.action, result.visits, result.flags
 
-    return jax.jit(jax.vmap(move)) if batch > 1 else jax.jit(move)
+    return jax.jit(jax.vmap(move)) if batch > 1 else jit_alone(move)
 
 
 def mctx_move(domain: Domain, config: SearchConfig, batch: int, our_rollouts: bool) -> Program:
@@ -81,12 +83,14 @@ def mctx_move(domain: Domain, config: SearchConfig, batch: int, our_rollouts: bo
             dirichlet_fraction=0.0, temperature=0.0,
         ).action_weights  # fmt: skip
 
-    return jax.jit(move)
+    return jax.jit(move) if batch > 1 else jit_alone(move)
 
 
 def time_program(program: Program, keys: jax.Array, states: PyTree, seconds: float) -> Timing:
-    """How long one call of a program takes."""
-    return time_calls(lambda number: jax.block_until_ready(program(keys, states)), seconds)
+    """How long one call of a program takes. On one core, only the time counts in which this process had it."""
+    alone = jax.default_backend() == "cpu" and os.environ.get("PJRT_NPROC") == "1"
+    clock = time.process_time if alone else time.perf_counter
+    return time_calls(lambda number: jax.block_until_ready(program(keys, states)), seconds, clock)
 
 
 def starts(domain: Domain, batch: int) -> tuple[jax.Array, PyTree]:
@@ -141,7 +145,7 @@ def measure_growth(seconds: float) -> dict[str, Any]:
     """Milliseconds per move and the bytes of the tree against iterations, actions and the bytes of a state.
 
     Iterations in Breakout, with plain MCTS and with all four phases; actions and bytes in a walk through numbers, with
-    plain MCTS of 1,000 iterations.
+    plain MCTS of 1,000 iterations, and actions on a graph with 200.
     """
     domain, rows = make("breakout"), []
     for iterations in (10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000):
@@ -150,16 +154,20 @@ def measure_growth(seconds: float) -> dict[str, Any]:
             program = our_move(domain, config, 1, name == "corrupted")
             cost = _cost(program, domain.model, domain.num_actions, config, *starts(domain, 1), seconds)
             rows.append({"search": "plain" if name == "corrupted" else name, "iterations": iterations, **cost})
-    config = search_config(domain, "corrupted", iterations=1000)
-    for actions, size in ((10, 1), (100, 1), (1000, 1), (10, 32), (10, 256)):
+    tree = search_config(domain, "corrupted", iterations=1000)
+    graph = SearchConfig(rules="trust", graph=True, iterations=200, rollouts=1, depth=10, gamma=0.99)
+    sizes = [(tree, actions, size) for actions, size in ((10, 1), (100, 1), (1000, 1), (10, 32), (10, 256))]
+    for config, actions, size in [*sizes, *((graph, actions, 1) for actions in (10, 100, 1000))]:
 
-        def program(key: jax.Array, state: PyTree, actions: int = actions) -> tuple:
+        def program(key: jax.Array, state: PyTree, config: SearchConfig = config, actions: int = actions) -> tuple:
             result = search(key, state, _walk, None, config, num_actions=actions)
             return result.action, result.visits
 
         start = (jax.random.key(0), jnp.arange(size, dtype=jnp.int32))
-        cost = _cost(jax.jit(program), _walk, actions, config, *start, seconds)
-        rows.append({"search": "walk", "iterations": 1000, "actions": actions, "state_bytes": 4 * size, **cost})
+        cost = _cost(jit_alone(program), _walk, actions, config, *start, seconds)
+        name = "walk on a graph" if config.graph else "walk"
+        made = {"iterations": config.iterations, "actions": actions, "state_bytes": 4 * size}
+        rows.append({"search": name, **made, **cost})
     return {"benchmark": "growth", "rows": rows}
 
 

@@ -170,6 +170,10 @@ class Domain:
         """The state as a vector of raw numbers, in the order the paper's uncertainty is defined on."""
         raise NotImplementedError(f"{type(self).__name__} has no features(state)")
 
+    def feature_vector(self, state: PyTree) -> np.ndarray:
+        """The features of one concrete state. `features` outside of `jax.jit` compiles each of its operations."""
+        return np.asarray(_compiled_features(self, state))
+
     def feature_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """The least and the greatest value of every feature."""
         raise NotImplementedError(f"{type(self).__name__} has no feature_bounds()")
@@ -244,6 +248,11 @@ class Domain:
             names = ", ".join(f"{index} {name}" for index, name in enumerate(self.action_names))
             raise ValueError(f"action is {action}; {self.name} has the actions {names}")
         return jnp.asarray(number, dtype=jnp.int32)
+
+
+@jax.jit
+def _compiled_features(domain: Domain, state: PyTree) -> jax.Array:
+    return domain.features(state)
 
 
 def _unflatten(cls: type[Domain], leaves: Iterable[Any]) -> Domain:

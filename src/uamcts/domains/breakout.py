@@ -134,7 +134,7 @@ class Breakout(Domain):
         board[s.ball_row, s.ball_column, 1] = True
         board[SIZE - 1, s.paddle, 0] = True
         board[s.last_row, s.last_column, 2] = True
-        board[..., 3] = np.asarray(self.features(state)[7:]).reshape(SIZE, SIZE)
+        board[..., 3] = self.feature_vector(state)[7:].reshape(SIZE, SIZE)
         return board
 
 

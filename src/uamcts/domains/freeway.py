@@ -157,7 +157,7 @@ class Freeway(Domain):
         return cells
 
     def channels(self, state: State) -> np.ndarray:
-        numbers = np.asarray(self.features(state))
+        numbers = self.feature_vector(state)
         board = np.zeros((SIZE, SIZE, len(self.channel_names)), bool)
         board[numbers[-2], PLAYER_COLUMN, 0] = True
         for column, row, _, speed in numbers[:-2].reshape(CARS, 4):

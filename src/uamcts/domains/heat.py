@@ -47,11 +47,11 @@ class UncertaintyMap:
         uncertainty: Callable[..., jax.Array] | None = None,
         many: Callable[[np.ndarray], np.ndarray | jax.Array] | None = None,
     ):
-        self.domain, actions = domain, jnp.arange(domain.num_actions)
+        self.domain = domain
         known = domain.uncertainty if uncertainty is None else uncertainty
 
         def of_vector(vector: jax.Array) -> jax.Array:
-            return jax.vmap(known, (None, 0))(domain.from_features(vector), actions)
+            return jax.vmap(known, (None, 0))(domain.from_features(vector), jnp.arange(domain.num_actions))
 
         self._of_vectors = jax.jit(jax.vmap(of_vector)) if many is None else many
 
@@ -64,7 +64,7 @@ class UncertaintyMap:
         board = domain.channels(state)
         if board[..., 0].size > MOST_CELLS:
             return None
-        vector = np.asarray(domain.features(state))
+        vector = domain.feature_vector(state)
         low, high = domain.feature_bounds()
         here = np.argwhere(board[..., domain.channel_names.index(list(domain.glyphs)[-1])])[0]
         rows, columns = (

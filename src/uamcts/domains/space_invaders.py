@@ -212,7 +212,7 @@ class SpaceInvaders(Domain):
         return cells
 
     def channels(self, state: State) -> np.ndarray:
-        numbers = np.asarray(self.features(state))
+        numbers = self.feature_vector(state)
         friendly, enemy, aliens = numbers[:300].reshape(3, SIZE, SIZE).astype(bool)
         nothing = np.zeros_like(aliens)
         cannon = nothing.copy()

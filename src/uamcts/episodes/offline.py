@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -38,6 +37,16 @@ def real_step(
     return domain.world(state, action, jax.random.fold_in(jax.random.fold_in(key, WORLD), step))
 
 
+def begin(key: jax.Array, domain: Domain) -> tuple[PyTree, jax.Array]:
+    """The start state of an episode, and the key of its searches and real steps."""
+    reset_key, key = jax.random.split(key)
+    return domain.reset(reset_key), key
+
+
+# One program for all seeds and rules of a game, where single episodes are played move by move.
+compiled_begin, compiled_step = jax.jit(begin), jax.jit(real_step)
+
+
 class Score(NamedTuple):
     """What an episode came to: its reward, its steps, whether it ended by itself, and the flags of its searches."""
 
@@ -65,7 +74,7 @@ def play(
     """
     limit = limit or domain.time_limit or LONGEST
     known = limit if steps_left else None
-    reset_key, key = jax.random.split(key)
+    first, key = begin(key, domain)
 
     def move(carry: tuple) -> tuple:
         state, score = carry
@@ -76,7 +85,7 @@ def play(
 
     start = Score(jnp.float32(0), jnp.int32(0), jnp.bool_(False), jnp.int32(0))
     goes_on = lambda carry: ~carry[1].ended & (carry[1].steps < limit)  # noqa: E731
-    return jax.lax.while_loop(goes_on, move, (domain.reset(reset_key), start))[1]
+    return jax.lax.while_loop(goes_on, move, (first, start))[1]
 
 
 def play_in_turn(
@@ -144,8 +153,7 @@ def moves(
     With `steps_left` every search knows how many steps are left.
     """
     limit = limit or domain.time_limit or LONGEST
-    reset_key, key = jax.random.split(key)
-    state, world = domain.reset(reset_key), jax.jit(partial(real_step, key, domain))
+    state, key = compiled_begin(key, domain)
     random = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     for step in range(limit):
         plan = None
@@ -154,7 +162,7 @@ def moves(
         else:
             plan = plan_move(key, domain, state, config, step, limit if steps_left else None)
             action = int(plan.action)
-        after = world(state, action, step)
+        after = compiled_step(key, domain, state, action, step)
         yield Move(state, plan, action, float(after.reward), after.state, bool(after.terminal))
         if after.terminal:
             return

@@ -19,6 +19,7 @@ from uamcts.mcts.growth import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_
 from uamcts.mcts.problem import Problem, make_problem
 from uamcts.mcts.search import SearchResult, tree_search
 from uamcts.mcts.tree import Tree
+from uamcts.runtime.alone import jit_alone
 from uamcts.types import AnyModel, BatchedUncertainty, Legal, Number, Policy, Prior, PyTree, Uncertainty, Value
 
 _Maker: TypeAlias = Any
@@ -224,4 +225,4 @@ def _program(problem: Problem, fixed: Fixed) -> Callable[..., SearchResult]:
         config = SearchConfig(**dict(fixed), **free)
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
 
-    return jax.jit(program)
+    return jit_alone(program)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import sys
@@ -16,10 +17,10 @@ GPU_FLAGS = (
 )
 
 
-CPU_FLAGS = (
-    # A rollout's loop as one compiled function instead of one call per step.
-    "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=4000000",
-)
+SMALL_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=4000000"
+"""A rollout's loop as one compiled function instead of one call per step."""
+WIDE_VECTORS = "--xla_cpu_prefer_vector_width=512"
+"""Rollouts of a batch are vector loops of integers. LLVM's default is half of what many processors have."""
 
 
 def configure() -> bool:
@@ -68,6 +69,11 @@ def _has_started() -> bool:
     return bool(xla_bridge.backends_are_initialized())
 
 
+def knows_cpu_flags() -> bool:
+    """Whether this version of XLA is known to have the flags used here: it ends the process for an unknown flag."""
+    return importlib.metadata.version("jaxlib").startswith(("0.8.", "0.9.", "0.10."))
+
+
 def prepare_jax(all_cores: bool = False, device_a_core: bool = False) -> None:
     """Enables the cache of compiled programs and sets XLA's flags. Does nothing if JAX is loaded already.
 
@@ -83,9 +89,9 @@ def prepare_jax(all_cores: bool = False, device_a_core: bool = False) -> None:
 def _set_environment(all_cores: bool = False, device_a_core: bool = False) -> None:
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ and (cache := cache_folder()):
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache)
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     has_gpu = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
-    wanted = [*CPU_FLAGS, *(GPU_FLAGS if has_gpu else ())]
+    wanted = [SMALL_LOOPS, *([WIDE_VECTORS] if knows_cpu_flags() else []), *(GPU_FLAGS if has_gpu else ())]
     if device_a_core:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         os.environ.setdefault("PJRT_NPROC", str(cores))

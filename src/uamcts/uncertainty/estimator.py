@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from uamcts.domains.base import Domain
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 
 Scalar: TypeAlias = Float[Array, ""]
@@ -141,3 +142,14 @@ class ConstantUncertainty(Estimator):
     def predict(self, state: PyTree, action: Action) -> Scalar:
         del state, action
         return jnp.ones((), jnp.float32)
+
+
+class TrueEstimator(Estimator):
+    """The true U of a domain as an estimator: it has nothing to learn."""
+
+    exact = True
+
+    domain: Domain
+
+    def predict(self, state: PyTree, action: Action) -> Scalar:
+        return self.domain.uncertainty(state, action)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from uamcts.domains.base import Domain
 from uamcts.types import PyTree
-from uamcts.uncertainty.estimator import Action, Estimator, Scalar
 
 
 @dataclass(frozen=True)
@@ -17,19 +16,8 @@ class TrueUncertainty:
 
     domain: Domain
 
-    def __call__(self, state: PyTree, action: int | Int[Array, ""]) -> Scalar:
+    def __call__(self, state: PyTree, action: int | Int[Array, ""]) -> Float[Array, ""]:
         return self.domain.uncertainty(state, action)
-
-
-class TrueEstimator(Estimator):
-    """The true U as an estimator: it has nothing to learn."""
-
-    exact = True
-
-    domain: Domain
-
-    def predict(self, state: PyTree, action: Action) -> Scalar:
-        return true_uncertainty(self.domain)(state, action)
 
 
 def true_uncertainty(domain: Domain) -> TrueUncertainty:

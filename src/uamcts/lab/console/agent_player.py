@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -14,7 +13,7 @@ from uamcts.agent.backend import Plan
 from uamcts.agent.scenes import DomainAgentScene
 from uamcts.domains import make
 from uamcts.domains.base import Domain
-from uamcts.episodes.offline import LONGEST, Move, real_step
+from uamcts.episodes.offline import LONGEST, Move, compiled_begin, compiled_step
 from uamcts.inspector.domain_scene import DomainScene
 from uamcts.inspector.plain_views import view_of
 from uamcts.inspector.views import BelievedOutcome
@@ -46,15 +45,13 @@ class AgentPlayer(Player):
 
     def _moves(self, key: jax.Array, limit: int) -> Iterator[Move]:
         """The moves of an episode, with the luck that all players have on this key."""
-        reset_key, key = jax.random.split(key)
-        state = self.domain.reset(reset_key)
-        world: Callable[..., Any] = jax.jit(partial(real_step, key, self.domain))
+        state, key = compiled_begin(key, self.domain)
         for step in range(limit):
             left = None if self.limit is None else self.limit - step
             action = int(self.agent.act(state) if left is None else self.agent.act(state, steps_left=left))
             plan: Any = self.agent.last_plan
             self._look(state, action, plan)
-            after = world(state, action, step)
+            after = compiled_step(key, self.domain, state, action, step)
             reward, over = float(after.reward), bool(after.terminal)
             self.agent.observe(state, action, after.state, reward=reward, terminal=over)
             yield Move(state, plan, action, reward, after.state, over)

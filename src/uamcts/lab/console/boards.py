@@ -49,10 +49,10 @@ def _plan_cells(plan: Any, action: int) -> tuple[str, str]:
     """Visits and value of an action."""
     if plan is None:
         return "-", "-"
-    visits = int(plan.visits[action])
-    if not bool(plan.exists[action]):
+    visits, exists, value = (np.asarray(part)[action] for part in (plan.visits, plan.exists, plan.values))
+    if not exists:
         return str(visits), "deleted"
-    return str(visits), _format_number(float(plan.values[action]), 8, 3).strip() if visits else "-"
+    return str(visits), _format_number(float(value), 8, 3).strip() if visits else "-"
 
 
 def _format_number(number: float, width: int, places: int) -> str:

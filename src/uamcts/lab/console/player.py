@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from rich.text import Text
 
@@ -75,7 +74,7 @@ class Player:
 
     def real_uncertainty(self) -> list[float]:
         """How wrong the model really was about each action, before the last move."""
-        found: list[float] = np.asarray(self._real(self.move.state, jnp.arange(self.domain.num_actions))).tolist()
+        found: list[float] = np.asarray(self._real(self.move.state, np.arange(self.domain.num_actions))).tolist()
         return found
 
     def start(self) -> Scene:
@@ -127,7 +126,7 @@ class KnowingPlayer(Player):
         self._map = UncertaintyMap(planned)
 
     def uncertainty_of(self, move: Move) -> list[float]:
-        return self.real_uncertainty()
+        return self.real_uncertainty() if move.plan is None else np.asarray(move.plan.uncertainty, float).tolist()
 
     def map_of(self, state: PyTree) -> np.ndarray | None:
         return self._map(state)

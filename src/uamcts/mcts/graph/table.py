@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, UInt32
 
+from uamcts.mcts.graph.equals import count_before, first_equals
 from uamcts.mcts.state_hash import fingerprint, word_vector
 from uamcts.types import PyTree
 
@@ -61,8 +62,7 @@ def look_up(
     there = jax.tree.map(lambda leaf: leaf[node], states)
     equal = jnp.all(jax.vmap(key_words)(there, doubted[node])[1] == words, axis=1)
     known = wanted & jnp.any(same, axis=1) & equal
-    twins = wanted[None] & jnp.all(words[:, None] == words[None], axis=2)
-    return Found(known, node, jnp.argmax(twins, axis=1).astype(jnp.int32), prints)
+    return Found(known, node, first_equals(words, prints, wanted), prints)
 
 
 def row_of(table: jax.Array, prints: jax.Array) -> jax.Array:
@@ -74,8 +74,7 @@ def enter(table: jax.Array, prints: jax.Array, nodes: jax.Array, wanted: jax.Arr
     """The table with `nodes` [n] under their fingerprints where `wanted` [n], which must be new and different."""
     rows = row_of(table, prints)
     taken = jnp.sum(table[rows].reshape(-1, WAYS, 3)[:, :, 1] != 0, axis=1)
-    earlier = jnp.arange(rows.size)[None] < jnp.arange(rows.size)[:, None]
-    way = taken + jnp.sum(earlier & (rows[None] == rows[:, None]) & wanted[None], axis=1)
+    way = taken + count_before(rows, wanted)
     place = jnp.where(wanted & (way < WAYS), rows, table.shape[0])
     entry = jnp.concatenate([prints, nodes[:, None].astype(jnp.uint32)], axis=1)
     columns = 3 * jnp.minimum(way, WAYS - 1)[:, None] + jnp.arange(3)
