@@ -86,7 +86,7 @@ class Programs:
         over_rows = jax.vmap(self._trial, (None, None, 0))
         self.trials = jax.jit(jax.vmap(over_rows, (None, 0, None)))
         self.walk = jax.jit(self._walk)
-        self.search = jit_alone(self._search, static_argnames=("iterations", "varied"), donate_argnames="memory")
+        self.search = jit_alone(self._search, static_argnames=("iterations", "varied"), donate_argnames=("memory",))
 
     def words(self, state: PyTree) -> jax.Array:
         """What tells a state from others, as words."""

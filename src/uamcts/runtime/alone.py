@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
 
 import jax
 
@@ -15,19 +15,24 @@ Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
 
-def jit_alone(function: Callable[Given, Found], **options: Any) -> Callable[Given, Found]:
-    """`jax.jit` of a program of one search, with `options` of `jax.jit`.
+def jit_alone(
+    function: Callable[Given, Found], static_argnames: Sequence[str] = (), donate_argnames: Sequence[str] = ()
+) -> Callable[Given, Found]:
+    """`jax.jit` of a program of one search, with some of the arguments of `jax.jit`.
 
     After `uamcts.configure()`, XLA compiles a search without its fusion emitters, which make every fused operation a
     function of its own: a search, which is thousands of tiny operations, takes half of the time, and so does its
     compilation. Batches and training are faster with them. Without the setting for small loops, searches are too.
     """
-    inside: Callable[Given, Found] = jax.jit(function, **options)
+    compiler = functools.partial(
+        jax.jit, function, static_argnames=tuple(static_argnames), donate_argnames=tuple(donate_argnames)
+    )
+    inside: Callable[Given, Found] = compiler()
     if not (knows_cpu_flags() and SMALL_LOOPS in os.environ.get("XLA_FLAGS", "") and jax.default_backend() == "cpu"):
         return inside
     from jax._src.core import trace_state_clean  # JAX has no public way to ask
 
-    outside = jax.jit(function, compiler_options={"xla_cpu_use_fusion_emitters": False}, **options)
+    outside = compiler(compiler_options={"xla_cpu_use_fusion_emitters": False})
 
     @functools.wraps(function)
     def call(*given: Given.args, **named: Given.kwargs) -> Found:
