@@ -102,7 +102,7 @@ def attributes(thing: Any) -> dict[str, Any]:
     return held | getattr(thing, "__dict__", {})
 
 
-def fields(thing: Any) -> dict[str, Any]:
+def fields(thing: object) -> dict[str, Any]:
     """What an object of a class of the user's own holds, by name; a TypeError for what is not one."""
     opaque = (str, bytes, set, frozenset, type, types.ModuleType)
     held = {} if isinstance(thing, opaque) or callable(thing) or thing is None else attributes(thing)

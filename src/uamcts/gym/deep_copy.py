@@ -161,7 +161,7 @@ SHARED = (gymnasium.Env, gymnasium.Space, *GENERATORS)
 """What an object inside of a state may refer to without holding a part of the state."""
 
 
-def parts_of(value: Any) -> list[Any] | None:
+def parts_of(value: object) -> list[Any] | None:
     """What a container or an object of the user's own holds, in a fixed order; None for anything else."""
     if isinstance(value, dict):
         return list(value.values())

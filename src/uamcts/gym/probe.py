@@ -211,7 +211,7 @@ def fingerprint(value: object, above: tuple[int, ...] = ()) -> Any:
     return repr(value)
 
 
-def five(answer: Any, base: object) -> tuple[Any, ...]:
+def five(answer: object, base: object) -> tuple[Any, ...]:
     """What a step returned, if it is what Gymnasium says."""
     if isinstance(answer, tuple) and len(answer) == 5:
         return answer
