@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from uamcts.agent.backend import State
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import Corrector
@@ -54,13 +55,13 @@ class Comparing:
                 )
         return state
 
-    def _remember_asked(self, given: Any, state: Any) -> Any:
+    def _remember_asked(self, given: State, state: State) -> State:
         """Remembers what `act` was given; returns the state that it stands for."""
         lasting = isinstance(given, (int, float, str, tuple, frozenset)) or isinstance(self.planner, CompiledPlanner)
         self._asked = None if lasting else (given, self.planner.key(state))
         return state
 
-    def _refuse_changed(self, given: Any, state: Any) -> None:
+    def _refuse_changed(self, given: State, state: State) -> None:
         """Refuses a state that has changed since `act` was given it: an environment, or a list that a step changed."""
         if self._asked is not None and self._asked[0] is given and self._asked[1] != self.planner.key(state):
             raise ValueError(

@@ -78,7 +78,8 @@ class AgentLoop(Inspecting):
         """Takes in a real transition.
 
         Args:
-            state: The state before the step.
+            state: The state before the step. If your world changes its states in place, keep a copy; of a Gymnasium
+                environment, keep `simulator.read(env)`.
             action: The action taken.
             next_state: The state after the step.
             reward: The reward of the step, if known.
@@ -88,7 +89,7 @@ class AgentLoop(Inspecting):
             Whether the agent learned something: a round of training was due.
 
         Raises:
-            ValueError: An argument is not a legal value.
+            ValueError: An argument is not a legal value, or `state` has changed since `act` was given it.
             SimulatorError: The simulator did something that cannot be planned with.
 
         Where the simulator was wrong about the next state, and `reward` or `terminal` is not given, the transition is

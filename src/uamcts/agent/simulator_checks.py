@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from uamcts.agent.identity import fields
+from uamcts.agent.state_vectors import State
 from uamcts.arguments import short_repr
 
 
@@ -64,7 +65,7 @@ def check_arguments_of(name: str, kind: str, call: Callable[..., Any]) -> None:
         ) from None
 
 
-def suggest_features(state: object) -> str:
+def suggest_features(state: State) -> str:
     """What to do about a state that is not made of numbers, with an example for this one."""
     usual = "pass features=, a function that gives a vector for a state"
     if isinstance(state, str):
@@ -83,7 +84,7 @@ def suggest_features(state: object) -> str:
     return f"{usual}, for example features=lambda state: [{', '.join(shown)}]{named}"
 
 
-def _parts(state: object) -> dict[str, Any]:
+def _parts(state: State) -> dict[str, Any]:
     """The parts of a state, by how one would write them."""
     if isinstance(state, dict):
         return {f"state[{key!r}]": part for key, part in state.items()}

@@ -6,7 +6,7 @@ import copy
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -15,6 +15,9 @@ from uamcts.arguments import integer, short_repr
 from uamcts.gym import classic, toy_text
 from uamcts.gym.probe import Unfit
 from uamcts.gym.wrappers import Layers
+
+if TYPE_CHECKING:
+    from uamcts.types import Environment
 
 MOST_ACTIONS = 4096
 
@@ -39,7 +42,7 @@ class ContinuousActions(list[Any]):
         return np.clip(given, self.space.low, self.space.high)
 
 
-def action_space(env: Any) -> spaces.Space[Any]:
+def action_space(env: Environment) -> spaces.Space[Any]:
     """The action space of an environment."""
     space = getattr(env, "action_space", None)
     if not isinstance(space, spaces.Space):
