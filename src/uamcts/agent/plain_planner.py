@@ -210,6 +210,8 @@ class PlainPlanner(PlainVariants):
         key, patched = self.simulator.key, self.patched
         for one in (fact.state, *(one.following for one in seen)):
             self._sizes = self._sizes or self._sizes_of(one)
+            if self._sizes_of(one) != self._sizes and self.simulator.compare_whole(fact.state, one):
+                self._sizes = self._sizes_of(one)
             if self._sizes_of(one) != self._sizes:
                 raise ValueError(f"a fact is about {short_repr(one)}, of which the simulator makes other features")
         assert patched is not None  # noqa: S101 (recall has looked)

@@ -259,7 +259,7 @@ class SimulatorBackend(Comparing):
         said = [*describe_changes(self.changes, self.action_names), *self.corrector.sentences()]
         said += self.planner.describe_effects()
         since = self.corrector.known_since
-        return build_report(self.experience, self.measure, self._predict, most, *known, said, since)
+        return build_report(self.experience, self.measure, self._predict, most, *known, said, since, self._show)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
         if self.uncertainty is None:
