@@ -37,6 +37,9 @@ from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.estimator import ZeroUncertainty
 from uamcts.uncertainty.schedule import Schedule
 
+CAUTION = 0.05
+"""How much less a step pays that was never seen, of the spread of rewards, where all that was seen was wrong."""
+
 
 class SimulatorBackend(Comparing):
     """Learns where a simulator is wrong from all experience, and plans with that."""
@@ -97,6 +100,8 @@ class SimulatorBackend(Comparing):
         self.planner.probe(state, self.config)
         self.alarm = self.alarm.sound(self.name)
         config = self._settings(horizon)
+        if (facts := self.planner.patched) is not None:
+            facts.caution = CAUTION * facts.wrong_share * self.experience.scales.reward
         usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
         before = self._previous.plan if usable and self._previous is not None else None
         try:

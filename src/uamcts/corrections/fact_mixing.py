@@ -39,6 +39,8 @@ class MixedFacts:
     """The model in which actions act as others; None while the model itself is believed."""
     arrivals: Arrivals | None = None
     """What is wrong about states wherever one comes from; None where that is not learned."""
+    caution: float = 0.0
+    """By how much a step that was never seen is believed to pay less, so that of equal ways a known one is taken."""
     facts: dict[tuple[Hashable, int], Fact]
     journal: Journal
     _planned: dict[Any, Any]
