@@ -19,7 +19,7 @@ import numpy as np
 
 from uamcts.corrections.likelihood_fit import fit_likelihood
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.trials import Fit, Trials, credible
+from uamcts.corrections.trials import Fit, Trials, WithValues, credible
 
 MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
@@ -32,11 +32,28 @@ EXACT = 6.0
 def fit_parameters(trials: Trials, choice: Choice, count: int, start: Fit | None = None) -> Fit | None:
     """Fits parameters to transitions 0 .. count - 1; None if none explains credibly more than the believed values."""
     if trials.random:
-        return fit_likelihood(trials, choice, count, start)
+        return _fit_random(trials, choice, count, start)
     if count < FEWEST_ROWS or not choice.believed:
         return None
     search = _Selection(trials, choice, np.arange(count))
     return search.run(start)
+
+
+def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -> Fit | None:
+    """Fits what happens by least squares, and then how often it does by likelihood."""
+    matched = trials.matched() if hasattr(trials, "matched") and count >= FEWEST_ROWS and choice.believed else None
+    found = None
+    if matched is not None:
+        search = _Selection(matched, choice, np.arange(count)[-matched.most_rows :])
+        if search.plain > matched.noise:
+            known = start if start is not None and search.helps(start.values) else None
+            found = search.run(known)
+        if matched.continuum and (found is not None or not choice.named):
+            return found
+    if found is None:
+        return fit_likelihood(trials, choice, count, start)
+    rest = fit_likelihood(WithValues(trials, found.values), choice.without(found.values), count, start)
+    return found if rest is None else Fit(found.values | rest.values, found.ranges | rest.ranges)
 
 
 class _Selection:
@@ -68,8 +85,12 @@ class _Selection:
             return None
         return Fit(chosen, self._ranges(chosen), self._same_explanation(loss, chosen))
 
+    def helps(self, values: dict[str, float]) -> bool:
+        """Whether values explain more than those that are believed."""
+        return self._loss(values) < self.plain - 1e-9
+
     def _exact(self) -> bool:
-        return self._best()[0] < self.plain - EXACT
+        return self._best()[0] < max(self.plain - EXACT, getattr(self.trials, "noise", -math.inf))
 
     def _loss(self, values: dict[str, float]) -> float:
         vector = np.array([list(values.values())], float).reshape(1, len(values))
