@@ -25,8 +25,9 @@ CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
 FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
-FIRST_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 5, 3, 1.25, 1.4, 2.0
-"""Transitions before the first fit, and between two fits at least. The next one comes when there are so many times as
+EARLY_FIT, FIRST_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 2, 5, 3, 1.25, 1.4, 2.0
+"""Transitions before a parameter is looked for that explains all of them exactly, before the first other fit, and
+between two fits at least. The next one comes when there are so many times as
 many, or earlier: see `_wait`; then for parameters and drifts, and for those where none has explained anything yet."""
 LONGEST_WAIT, LIFETIMES = 400, 5
 """At the latest, these are fitted after so many, or a fifth of all that were seen in this world, whichever is more."""
@@ -67,7 +68,8 @@ class Corrector(CorrectorFiles):
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
         """Whether a parameter that the user has named is planned with from the first transition on."""
-        self._next = self._thorough = 1 if self._posterior else FIRST_FIT
+        early = planner.deterministic and self.choice.believed
+        self._next = self._thorough = 1 if self._posterior else EARLY_FIT if early else FIRST_FIT
         self.floor, self.refused, self._full = 1e-6, ((), False), (self.choice, self.allowed)
         self.feature_names: tuple[str, ...] = ()
         """What the numbers of a state are called in reports."""
@@ -232,7 +234,8 @@ class Corrector(CorrectorFiles):
         errors = experience.simulator_errors(measure)
         rows = experience.latest(FITTED_ROWS, max(self.since, self._suspected - 1))
         wrong = errors[rows] > 0
-        if self.planner.deterministic and wrong.sum() < 3 and self.fit is None:
+        early = experience.steps - self.since < FIRST_FIT
+        if self.planner.deterministic and wrong.sum() < (EARLY_FIT if early else 3) and self.fit is None:
             return
         if wrong.any():  # what was exact stays so, in other units
             before, self.floor = self._exact, max(1e-4 * float(np.median(errors[rows][wrong])), 1e-10)
@@ -245,6 +248,9 @@ class Corrector(CorrectorFiles):
             wait = max(math.ceil((growth - 1.0) * lived), SHORTEST_WAIT)
             self._thorough = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
             self._fits = self._fit_parameters(experience, measure, rows) if self.choice.believed else False
+        if early and self.planner.deterministic:
+            self._variants = {}
+            return
         steady = self.in_use in ("residual", "both") and not urgent  # a drift would have made it worse
         if thorough and not self._fits and not steady and self.planner.deterministic:
             self._propose_drift(experience, measure)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import enum
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import jax
@@ -36,14 +37,16 @@ def flatten(state: State) -> np.ndarray:
     if isinstance(state, dict):
         state = [state[key] for key in sorted(state)]
     elif hasattr(state, "__dataclass_fields__"):
-        state = [getattr(state, name) for name in state.__dataclass_fields__]
+        state = reader(type(state))(state)
     elif isinstance(state, jax.Array):
         return np.asarray(state, np.float64).reshape(-1)
     elif isinstance(state, enum.Enum):
         return np.array([place(state)])
     elif not isinstance(state, (list, tuple)):
         state = list(fields(state).values())
-    return np.concatenate([flatten(part) for part in state]) if state else np.zeros(0)
+    if NUMBERS.issuperset(map(type, state)):
+        return np.array(state, np.float64)
+    return np.concatenate([flatten(part) for part in state])
 
 
 def numbers_of(state: State) -> list[float]:
@@ -53,7 +56,7 @@ def numbers_of(state: State) -> list[float]:
     if isinstance(state, dict):
         return [number for key in sorted(state) for number in numbers_of(state[key])]
     if hasattr(state, "__dataclass_fields__"):
-        state = [getattr(state, name) for name in state.__dataclass_fields__]
+        state = reader(type(state))(state)
     if isinstance(state, (list, tuple)):
         if NUMBERS.issuperset(map(type, state)):
             return list(state)  # the usual case
@@ -94,8 +97,8 @@ def _refill(state: State, numbers: Iterator[float]) -> State:
     if isinstance(state, dict):
         return {**state, **{key: _refill(state[key], numbers) for key in sorted(state)}}
     if hasattr(state, "__dataclass_fields__"):
-        parts = [getattr(state, name) for name in state.__dataclass_fields__]
-        if FLOATS.issuperset(map(type, parts)) and _takes_all(type(state)):  # type: ignore[arg-type]
+        parts = reader(type(state))(state)
+        if FLOATS.issuperset(map(type, parts)) and takes_all(type(state)):
             return type(state)(*islice(numbers, len(parts)))
         renewed = [_refill(part, numbers) for part in parts]
         return replace(state, **dict(zip(state.__dataclass_fields__, renewed, strict=True)))
@@ -109,9 +112,19 @@ def _refill(state: State, numbers: Iterator[float]) -> State:
 
 
 @functools.cache
-def _takes_all(kind: Any) -> bool:
+def reader(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that returns what the fields of a dataclass hold."""
+    names = tuple(kind.__dataclass_fields__)
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda state: tuple(getattr(state, name) for name in names)
+
+
+@functools.cache
+def takes_all(kind: Any) -> bool:
     """Whether a dataclass is made of all of its fields, in their order."""
-    return all(field.init and not field.kw_only for field in kind.__dataclass_fields__.values())
+    whole = all(field.init and not field.kw_only for field in kind.__dataclass_fields__.values())
+    return whole and bool(kind.__dataclass_params__.init)
 
 
 def flatten_jax(state: PyTree) -> jax.Array:

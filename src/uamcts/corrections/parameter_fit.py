@@ -23,8 +23,11 @@ from uamcts.corrections.trials import Fit, Trials, credible
 
 MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
-FEWEST_ROWS, FITTED_ROWS, SCREENED_ROWS = 4, 64, 24
-"""Transitions that a fit needs, those that it is computed from at most, and those that grids are compared on."""
+FEWEST_ROWS, FEW_ROWS, FITTED_ROWS, SCREENED_ROWS = 2, 4, 64, 24
+"""Transitions that a fit needs: fewer than the second number must be explained exactly, by one parameter. Those that it
+is computed from at most, and those that grids are compared on."""
+REVERSED = (-2.0, -1.0, -0.5)
+"""How many times as large as believed a parameter with the other sign is tried."""
 EXACT = 6.0
 """Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
 
@@ -64,12 +67,17 @@ class _Selection:
         if not self._exact():
             self._try_single_values(REFINED)
         loss, chosen = self._best()
-        if not chosen:
+        if not chosen or (len(self.rows) < FEW_ROWS and not self._explains_all(chosen)):
             return None
         return Fit(chosen, self._ranges(chosen), self._same_explanation(loss, chosen))
 
     def _exact(self) -> bool:
         return self._best()[0] < self.plain - EXACT
+
+    def _explains_all(self, values: dict[str, float]) -> bool:
+        """Whether a single parameter explains every transition exactly: already of few of them, that is no chance."""
+        left = self.trials.losses(list(values), np.array([list(values.values())]), self.rows)
+        return len(values) == 1 and bool(np.all(left <= math.log(10.0 * self.trials.floor)))
 
     def _loss(self, values: dict[str, float]) -> float:
         vector = np.array([list(values.values())], float).reshape(1, len(values))
@@ -124,7 +132,7 @@ class _Selection:
         for _, chosen, steps in ranked[:REFINED]:
             values = {}
             for place, step in zip(chosen, steps, strict=True):
-                low, high = self.choice.bounds(names[place])
+                low, high = self.choice.bounds_near(names[place], here[place])
                 change = here[place] + step * units[place]
                 if here[place] != 0.0 and not 0.2 < change / here[place] < 5.0:  # a long way: as if in logarithms
                     change = here[place] * math.exp(float(np.clip(step, -2.0, 2.0)))
@@ -170,13 +178,19 @@ class _Selection:
         starts = []
         before = float(np.mean(self.trials.losses([], np.zeros((1, 0)), self.few)))
         for name in self.choice.believed:
-            grid = self.choice.grid(name)
+            grid = self._grid(name)
             if grid.size:
                 losses = self.trials.losses([name], grid[:, None], self.few).mean(axis=1)
                 starts.append((float(losses.min()), name, float(grid[losses.argmin()]), grid))
         for loss, name, value, grid in sorted(starts, key=lambda start: start[0])[:most]:
             if loss < before - 1e-9:
                 self._try({name: self._scan(name, value, grid)})
+
+    def _grid(self, name: str) -> np.ndarray:
+        """Values of a parameter from which a fit starts, those of the other sign included where they are possible."""
+        reversed_values = self.choice.believed[name] * np.array(REVERSED)
+        low, high = self.choice.bounds_near(name, reversed_values[0])
+        return np.unique([*self.choice.grid(name), *reversed_values[(reversed_values >= low) & (reversed_values <= high)]])
 
     def _scan(self, name: str, value: float, grid: np.ndarray) -> float:
         """A better value between the neighbours of one on a grid: where there is no slope, only trying helps."""
@@ -194,7 +208,7 @@ class _Selection:
         from scipy import optimize  # only where something is fitted: it takes a while to import
 
         names, first = list(values), np.array(list(values.values()), float)
-        low, high = np.array([self.choice.bounds(name) for name in names], float).T
+        low, high = np.array([self.choice.bounds_near(name, values[name]) for name in names], float).T
         first = np.clip(first, low, high)
         scale = np.maximum(np.abs(first), 0.1 * np.array([max(abs(self.choice.believed[name]), 0.1) for name in names]))
         best = np.clip(first, low + 1e-9 * scale, high - 1e-9 * scale)
