@@ -68,7 +68,7 @@ def _form_of_dictionary(state: dict[Any, Any]) -> Form:
 
 
 def _maker(kind: Any) -> Callable[[Iterable[float]], Any]:
-    """A function that makes a dataclass; its fields are filled at once where nothing else happens in its constructor."""
+    """A function that makes a dataclass; it fills all fields at once where its constructor does nothing else."""
     slots = any("__slots__" in vars(one) for one in kind.__mro__[:-1])
     if slots or hasattr(kind, "__post_init__") or kind.__new__ is not object.__new__:
         return lambda numbers: kind(*numbers)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ def flatten(state: State) -> np.ndarray:
     if isinstance(state, dict):
         state = [state[key] for key in sorted(state)]
     elif hasattr(state, "__dataclass_fields__"):
-        state = reader(type(state))(state)
+        state = read_fields(state)
     elif isinstance(state, jax.Array):
         return np.asarray(state, np.float64).reshape(-1)
     elif isinstance(state, enum.Enum):
@@ -56,7 +56,7 @@ def numbers_of(state: State) -> list[float]:
     if isinstance(state, dict):
         return [number for key in sorted(state) for number in numbers_of(state[key])]
     if hasattr(state, "__dataclass_fields__"):
-        state = reader(type(state))(state)
+        state = read_fields(state)
     if isinstance(state, (list, tuple)):
         if NUMBERS.issuperset(map(type, state)):
             return list(state)  # the usual case
@@ -97,18 +97,24 @@ def _refill(state: State, numbers: Iterator[float]) -> State:
     if isinstance(state, dict):
         return {**state, **{key: _refill(state[key], numbers) for key in sorted(state)}}
     if hasattr(state, "__dataclass_fields__"):
-        parts = reader(type(state))(state)
-        if FLOATS.issuperset(map(type, parts)) and takes_all(type(state)):
-            return type(state)(*islice(numbers, len(parts)))
-        renewed = [_refill(part, numbers) for part in parts]
+        held, kind = read_fields(state), cast(Any, type(state))
+        if FLOATS.issuperset(map(type, held)) and takes_all(kind):
+            return kind(*islice(numbers, len(held)))
+        renewed = [_refill(part, numbers) for part in held]
         return replace(state, **dict(zip(state.__dataclass_fields__, renewed, strict=True)))
     if isinstance(state, (list, tuple)):
         parts = [_refill(part, numbers) for part in state]
         return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
-    filled, held = copy.copy(state), fields(state)
-    for name, part in held.items():
+    filled = copy.copy(state)
+    for name, part in fields(state).items():
         object.__setattr__(filled, name, _refill(part, numbers))
     return filled
+
+
+def read_fields(state: Any) -> tuple[Any, ...]:
+    """What the fields of a dataclass hold."""
+    kind: Any = type(state)
+    return reader(kind)(state)
 
 
 @functools.cache

@@ -19,7 +19,7 @@ import numpy as np
 
 from uamcts.corrections.likelihood_fit import fit_likelihood
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.trials import Fit, Trials, credible
+from uamcts.corrections.trials import Fit, Rival, Trials, credible
 
 MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
@@ -69,7 +69,8 @@ class _Selection:
         loss, chosen = self._best()
         if not chosen or (len(self.rows) < FEW_ROWS and not self._explains_all(chosen)):
             return None
-        return Fit(chosen, self._ranges(chosen), self._same_explanation(loss, chosen))
+        rivals = self._same_explanation(loss, chosen)
+        return Fit(chosen, self._ranges(chosen), tuple(rival.name for rival in rivals), rivals)
 
     def _exact(self) -> bool:
         return self._best()[0] < self.plain - EXACT
@@ -106,10 +107,12 @@ class _Selection:
                 best = better
         return best
 
-    def _same_explanation(self, loss: float, chosen: dict[str, float]) -> tuple[str, ...]:
+    def _same_explanation(self, loss: float, chosen: dict[str, float]) -> tuple[Rival, ...]:
         """Other single parameters that explain as much as the chosen one."""
-        others = [(place, found[0]) for place, found in self.tried.items() if len(place) == 1 and place != set(chosen)]
-        return tuple(next(iter(place)) for place, other in others if other < loss + 0.1 and len(chosen) == 1)
+        if len(chosen) > 1:
+            return ()
+        others = [found for place, found in self.tried.items() if len(place) == 1 and place != set(chosen)]
+        return tuple(Rival(*next(iter(values.items()))) for other, values in others if other < loss + 0.1)
 
     def _units(self, values: dict[str, float]) -> np.ndarray:
         """A step of each parameter that changes it by its own size."""
@@ -135,6 +138,9 @@ class _Selection:
                 low, high = self.choice.bounds_near(names[place], here[place])
                 change = here[place] + step * units[place]
                 if here[place] != 0.0 and not 0.2 < change / here[place] < 5.0:  # a long way: as if in logarithms
+                    if change / here[place] < 0.0 and len(chosen) == 1:  # or it has the other sign
+                        ends = self.choice.bounds_near(names[place], change)
+                        sets.append({names[place]: float(np.clip(change, *ends))})
                     change = here[place] * math.exp(float(np.clip(step, -2.0, 2.0)))
                 values[names[place]] = float(np.clip(change, low, high))
             sets.append(values)
@@ -188,9 +194,9 @@ class _Selection:
 
     def _grid(self, name: str) -> np.ndarray:
         """Values of a parameter from which a fit starts, those of the other sign included where they are possible."""
-        reversed_values = self.choice.believed[name] * np.array(REVERSED)
-        low, high = self.choice.bounds_near(name, reversed_values[0])
-        return np.unique([*self.choice.grid(name), *reversed_values[(reversed_values >= low) & (reversed_values <= high)]])
+        turned = self.choice.believed[name] * np.array(REVERSED)
+        low, high = self.choice.bounds_near(name, turned[0])
+        return np.unique([*self.choice.grid(name), *turned[(turned >= low) & (turned <= high) & (turned != 0.0)]])
 
     def _scan(self, name: str, value: float, grid: np.ndarray) -> float:
         """A better value between the neighbours of one on a grid: where there is no slope, only trying helps."""
