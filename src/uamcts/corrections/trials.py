@@ -69,6 +69,15 @@ class WithValues:
     paths = residuals
 
 
+class Rival(NamedTuple):
+    """A single parameter that explains the same as another one, so far."""
+
+    name: str
+    value: float
+    tried: bool = False
+    """Whether it was planned with for a while."""
+
+
 class Fit(NamedTuple):
     """Values of parameters that explain what was seen."""
 
@@ -77,6 +86,8 @@ class Fit(NamedTuple):
     """About 95 % of where a value may lie, given the rest of the fit."""
     instead: tuple[str, ...] = ()
     """Parameters that explain the same as the single one that was fitted."""
+    rivals: tuple[Rival, ...] = ()
+    """These with their values, as long as they may turn out to be the right ones."""
 
 
 def unless_same(found: Fit | None, before: Fit | None) -> Fit | None:
