@@ -138,8 +138,8 @@ class FactTable:
 
     def _empty(self, outcomes: int) -> Facts:
         state = jax.tree.map(lambda leaf: np.zeros((outcomes, *leaf.shape), leaf.dtype), self._example)
-        none = np.zeros(outcomes, np.float32)
-        one: Any = PlannedFact(Transition(state, none, np.zeros(outcomes, bool)), none, np.float32(0), np.bool_(False))
+        none: Any = np.zeros(outcomes, np.float32)  # of NumPy, like the others: it says of what form rows are
+        one = PlannedFact(Transition(state, none, none > 0), none, none[0], none[0] > 0)
         size = sum(leaf.nbytes for leaf in jax.tree.leaves((one, self._example)))
         rows = min(ROWS, max(BATCHES[-1], 2 ** int(math.log2(BYTES / size))))
         return Facts.empty(self._identity(jax.tree.map(jnp.asarray, self._example)), one, rows)

@@ -288,7 +288,8 @@ class CompiledPlanner(CompiledModel):
         if previous is not None and isinstance(previous.tree, Graph) and previous.tree.owner.size == rows:
             return previous.tree
         has_prior = self._compiled.guides.prior is not None
-        return compiled_empty_graph(state, config, rows, self.num_actions, self._slots(config), has_prior)
+        fresh: Graph = compiled_empty_graph(state, config, rows, self.num_actions, self._slots(config), has_prior)
+        return fresh
 
 
 def _trim(doubt: Doubt) -> Doubt:

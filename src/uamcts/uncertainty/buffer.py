@@ -30,8 +30,8 @@ class Buffer(eqx.Module):
     @classmethod
     def empty(cls, state: PyTree, target: Target, capacity: int, most_copies: int = 1) -> Self:
         """Room for `capacity` samples like (`state`, an action, `target`), each counted at most `most_copies` times."""
-        rows = zero_rows((state, np.int32(0), target), capacity + most_copies)
-        return cls(*rows, jnp.int32(0), most_copies)
+        states, actions, targets = zero_rows((state, np.int32(0), target), capacity + most_copies)
+        return cls(states, actions, targets, jnp.int32(0), most_copies)
 
     @property
     def capacity(self) -> int:
