@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -277,8 +276,7 @@ class SimulatorBackend(Comparing):
         if self.uncertainty is None:
             return np.zeros(len(places))
         inputs, actions = self.experience.rows["inputs"], self.experience.rows["action"]
-        predict = eqx.filter_jit(self.uncertainty)
-        return np.array([float(predict(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
+        return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def save(self, path: FilePath) -> None:
         self.settle()
