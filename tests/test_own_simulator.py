@@ -393,7 +393,7 @@ SENTENCES = {
     "nan state": "they must be finite numbers",
     "longer state": "2 features where the state before it had 1",
     "no state": "are not numbers",
-    "text state": "are not numbers",
+    "text state": "4 features where the state before it had 1",
     "four things": "must return a tuple",
     "five things": "a Gymnasium environment returns five",
     "nothing": "step returned None",

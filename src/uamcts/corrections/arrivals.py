@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture, Outcome, merge
+from uamcts.corrections.python_facts import State
 
 Place: TypeAlias = tuple[Hashable, int]
 """The key of a state, and an action."""
@@ -32,7 +33,7 @@ class Difference(NamedTuple):
 
     target: Hashable
     """Where it leads instead: the key of that state, None to where it should, or "stays"."""
-    following: Any
+    following: State
     """That state itself, if it is another one."""
     reward: float
     """What it pays more than is believed."""
@@ -61,7 +62,7 @@ class Arrivals:
         key: Makes a hashable key of a state.
     """
 
-    def __init__(self, key: Callable[[Any], Hashable]):
+    def __init__(self, key: Callable[[State], Hashable]):
         self.key = key
         self.by_state: dict[Hashable, dict[Place, Difference | None]] = {}
         """For the believed next state, all transitions that were seen; None for what was as believed. The inner
@@ -73,13 +74,15 @@ class Arrivals:
         self.tested: tuple[int, ...] = (0,) * (2 * SORTS)
         """How often an expectation of each sort has come true, and how often it has not."""
 
-    def twin(self, key: Callable[[Any], Hashable]) -> Arrivals:
+    def twin(self, key: Callable[[State], Hashable]) -> Arrivals:
         """A copy that goes on by itself, as long as every change of its tables is written to a journal."""
         other = Arrivals(key)
         other.__dict__.update(self.__dict__)
         return other
 
-    def find(self, place: Place, believed: Sequence[tuple[float, Outcome]], real: Outcome) -> tuple[Hashable, Any]:
+    def find(
+        self, place: Place, believed: Sequence[tuple[float, Outcome]], real: Outcome
+    ) -> tuple[Hashable, Difference | None]:
         """The believed next state of a transition that was seen, and how it differs; (None, None) if that is not known.
 
         Of a random model, only what leads where it may tells anything.
@@ -167,7 +170,7 @@ class Arrivals:
         rate, others = self.rate(best.sort), len(self.by_state[state]) - times
         return None if rate < LEAST else (best, (LOCAL * rate + times - 1) / (LOCAL + times - 1 + others))
 
-    def correct(self, state: Any, outcome: Outcome) -> list[tuple[float, Outcome]] | None:
+    def correct(self, state: State, outcome: Outcome) -> list[tuple[float, Outcome]] | None:
         """What is expected instead of an outcome that a model predicts for a state; None if that outcome is."""
         found = self.expected(self.key(outcome[0]))
         if found is None:
@@ -176,12 +179,12 @@ class Arrivals:
         instead = state if target == STAYS else outcome[0] if target is None else following
         return [(1.0 - chance, outcome), (chance, (instead, outcome[1] + reward, over))]
 
-    def correct_step(self, state: Any, outcome: Outcome) -> Outcome | Mixture:
+    def correct_step(self, state: State, outcome: Outcome) -> Outcome | Mixture:
         """The same for a deterministic model, as something to plan with."""
         found = self.correct(state, outcome)
         return outcome if found is None else Mixture(1.0, merge([(1.0, found)], self.key), [])
 
-    def correct_all(self, state: Any, outcomes: Sequence[tuple[float, Outcome]]) -> Sequence[tuple[float, Outcome]]:
+    def correct_all(self, state: State, outcomes: Sequence[tuple[float, Outcome]]) -> Sequence[tuple[float, Outcome]]:
         """The same for all outcomes that a model lists."""
         parts = [(chance, self.correct(state, outcome) or [(1.0, outcome)]) for chance, outcome in outcomes]
         return outcomes if all(len(found) == 1 for _, found in parts) else merge(parts, self.key)

@@ -9,7 +9,7 @@ from uamcts.corrections.arrivals import Arrivals
 from uamcts.corrections.effective_actions import EffectiveActions, EffectiveModel
 from uamcts.corrections.fact_weights import Question, Weigher
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.mixture import Mixture, mix, predicted_outcomes
+from uamcts.corrections.mixture import Mixture, Outcome, mix, predicted_outcomes
 from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact, State
 
 CHECKED = 2000
@@ -44,6 +44,7 @@ class MixedFacts:
     facts: dict[tuple[Hashable, int], Fact]
     journal: Journal
     _planned: dict[Any, Any]
+    _contradicting: dict[Any, int]
 
     def _arrive(self, place: tuple[Hashable, int], fact: Fact | None, new: bool = False) -> None:
         """Takes note of where a transition leads and where it should, or forgets it."""
@@ -69,11 +70,16 @@ class MixedFacts:
         if tested is not None:
             self.arrivals.tested = tuple(tested)
 
-    def _expect(self, state: State, outcomes: Any) -> Any:
+    def _expect(self, state: State, outcomes: Sequence[tuple[float, Outcome]]) -> Sequence[tuple[float, Outcome]]:
         """Outcomes of a random model, with what is known about the states that they lead to."""
         if self.arrivals is None or not self.arrivals.expects:
             return outcomes
         return self.arrivals.correct_all(state, outcomes)
+
+    @property
+    def wrong_share(self) -> float:
+        """The share of facts that contradict the model."""
+        return len(self._contradicting) / max(len(self.facts), 1)
 
     @property
     def plans_effects(self) -> bool:
