@@ -25,7 +25,7 @@ class Variant(NamedTuple):
 
     params: PyTree
     residual: PackedResidual | None = None
-    rates: Float[Array, "actions outcomes"] | None = None
+    rates: Float[Array, "actions outcomes"] | np.ndarray | None = None
     """By what the probabilities of listed outcomes are multiplied."""
 
 

@@ -21,7 +21,7 @@ Outcomes: TypeAlias = Callable[[PyTree, jax.Array], tuple[Transition, jax.Array]
 """All outcomes of a step with their probabilities."""
 
 
-def rated_outcomes(outcomes: Outcomes, rates: Float[Array, "actions outcomes"]) -> Outcomes:
+def rated_outcomes(outcomes: Outcomes, rates: Float[Array, "actions outcomes"] | np.ndarray) -> Outcomes:
     """Outcomes whose probabilities are corrected as `OutcomeRates.tilt` does; as listed where all rates are 1."""
 
     def rated(state: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
@@ -43,8 +43,8 @@ class ListedOutcomes:
     """The part of a planner that knows about the outcomes that its simulator lists."""
 
     simulator: JaxSimulator
-    _believed: Any
-    """The simulator as it is given."""
+    variant: Callable[..., Any]
+    """The simulator with other parameters and the like; as it is given without any."""
     _answer: Callable[..., Any]
     _look: Callable[..., Any]
 
@@ -57,7 +57,7 @@ class ListedOutcomes:
         """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
         if not self.lists_outcomes:
             return None
-        said, there = self._answer(state, action, self._believed), self._look(real.following).key
+        said, there = self._answer(state, action, self.variant({}, None)), self._look(real.following).key
         matches = [
             key == there
             and (real.terminal is None or bool(end) == real.terminal)

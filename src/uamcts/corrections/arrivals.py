@@ -107,7 +107,7 @@ class Arrivals:
     ) -> bool:
         """Adds what was seen of a transition, `new` if for the first time. Returns whether expectations change."""
         state, difference = self.find(place, believed, real)
-        expected = self._most_common(state) if new and state in self.different else None
+        expected = self._most_common(self.by_state[state]) if new and state in self.different else None
         if expected is not None:
             came_true = difference is not None and difference.kind == expected[0].kind
             place_of = 2 * expected[0].sort + (not came_true)
@@ -153,26 +153,33 @@ class Arrivals:
         """Whether anything may be expected at all."""
         return bool(self.different) and any(self.rate(sort) >= LEAST for sort in range(SORTS))
 
-    def _most_common(self, state: Hashable) -> tuple[Difference, int]:
+    def _most_common(self, here: dict[Place, Difference | None]) -> tuple[Difference, int]:
         """The most common difference, the latest of its kind, and how often it was seen."""
-        found = [one for one in self.by_state[state].values() if one is not None]
+        found = [one for one in here.values() if one is not None]
         kind, times = Counter(one.kind for one in found).most_common(1)[0]
         return next(one for one in reversed(found) if one.kind == kind), times
 
-    def expected(self, state: Hashable) -> tuple[Difference, float] | None:
+    def expected(self, state: Hashable, besides: Place | None = None) -> tuple[Difference, float] | None:
         """What is expected of transitions that are believed to lead to this state, and how probably; None if nothing.
 
-        What was seen of a transition itself is for facts to say.
+        What was seen of one of them, `besides`, is left out: that is for facts to say.
         """
         if state not in self.different:
             return None
-        best, times = self._most_common(state)
-        rate, others = self.rate(best.sort), len(self.by_state[state]) - times
+        here = self.by_state[state]
+        if besides in here:
+            here = {place: one for place, one in here.items() if place != besides}
+            if all(one is None for one in here.values()):
+                return None
+        best, times = self._most_common(here)
+        rate, others = self.rate(best.sort), len(here) - times
         return None if rate < LEAST else (best, (LOCAL * rate + times - 1) / (LOCAL + times - 1 + others))
 
-    def correct(self, state: State, outcome: Outcome) -> list[tuple[float, Outcome]] | None:
+    def correct(
+        self, state: State, outcome: Outcome, besides: Place | None = None
+    ) -> list[tuple[float, Outcome]] | None:
         """What is expected instead of an outcome that a model predicts for a state; None if that outcome is."""
-        found = self.expected(self.key(outcome[0]))
+        found = self.expected(self.key(outcome[0]), besides)
         if found is None:
             return None
         (target, following, reward, over), chance = found
@@ -184,9 +191,11 @@ class Arrivals:
         found = self.correct(state, outcome)
         return outcome if found is None else Mixture(1.0, merge([(1.0, found)], self.key), [])
 
-    def correct_all(self, state: State, outcomes: Sequence[tuple[float, Outcome]]) -> Sequence[tuple[float, Outcome]]:
+    def correct_all(
+        self, state: State, outcomes: Sequence[tuple[float, Outcome]], besides: Place | None = None
+    ) -> Sequence[tuple[float, Outcome]]:
         """The same for all outcomes that a model lists."""
-        parts = [(chance, self.correct(state, outcome) or [(1.0, outcome)]) for chance, outcome in outcomes]
+        parts = [(chance, self.correct(state, outcome, besides) or [(1.0, outcome)]) for chance, outcome in outcomes]
         return outcomes if all(len(found) == 1 for _, found in parts) else merge(parts, self.key)
 
     def describe(self) -> list[str]:

@@ -70,11 +70,13 @@ class MixedFacts:
         if tested is not None:
             self.arrivals.tested = tuple(tested)
 
-    def _expect(self, state: State, outcomes: Sequence[tuple[float, Outcome]]) -> Sequence[tuple[float, Outcome]]:
-        """Outcomes of a random model, with what is known about the states that they lead to."""
+    def _expect(
+        self, state: State, outcomes: Sequence[tuple[float, Outcome]], besides: tuple[Hashable, int] | None = None
+    ) -> Sequence[tuple[float, Outcome]]:
+        """Outcomes of a random model, with what is known of the states that they lead to, `besides` one transition."""
         if self.arrivals is None or not self.arrivals.expects:
             return outcomes
-        return self.arrivals.correct_all(state, outcomes)
+        return self.arrivals.correct_all(state, outcomes, besides)
 
     @property
     def wrong_share(self) -> float:
@@ -89,7 +91,7 @@ class MixedFacts:
     def believe(self, state: State, action: int) -> list[tuple[float, Any]]:
         """What is predicted without facts: all outcomes with their probabilities."""
         found = predicted_outcomes(self.model if self.effects is None else self.effects, state, action)
-        return found if self.kind == "step" else list(self._expect(state, found))
+        return found if self.kind == "step" else list(self._expect(state, found, (self.key(state), action)))
 
     def learn_effects(self, effective: EffectiveActions | None) -> None:
         """Learns which action each action acts as from now on, beginning with what is known."""
