@@ -517,8 +517,8 @@ def test_states_of_many_kinds():
     assert python_simulator.flatten(State(1, 2.5)).tolist() == [1, 2.5]
     assert python_simulator.flatten({"b": np.ones((2, 1)), "a": [True, (3,)]}).tolist() == [1, 3, 1, 1]
     assert python_simulator.flatten(()).tolist() == []
-    with pytest.raises(TypeError, match="a str is not a number"):
-        python_simulator.flatten("here")
+    with pytest.raises(TypeError, match="a NoneType is not a number"):
+        python_simulator.flatten(None)
 
 
 # Memory

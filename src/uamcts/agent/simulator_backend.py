@@ -268,12 +268,6 @@ class SimulatorBackend(Comparing):
         since = self.corrector.known_since
         return build_report(self.experience, self.measure, self._predict, most, *known, said, since, self._show)
 
-    def _predict(self, places: np.ndarray) -> np.ndarray:
-        if self.uncertainty is None:
-            return np.zeros(len(places))
-        inputs, actions = self.experience.rows["inputs"], self.experience.rows["action"]
-        return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
-
     def save(self, path: FilePath) -> None:
         self.settle()
         save_backend(self, path)
