@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.jax_simulator import JaxSimulator
@@ -20,10 +21,12 @@ MOST_SHIFTED = 64
 
 
 class Variant(NamedTuple):
-    """A simulator with other values of its parameters, and perhaps a residual."""
+    """A simulator with other values of its parameters, and perhaps a residual, or other rates of its outcomes."""
 
     params: PyTree
     residual: PackedResidual | None = None
+    rates: Float[Array, "actions outcomes"] | np.ndarray | None = None
+    """By what the probabilities of listed outcomes are multiplied."""
 
 
 class ParameterTree:

@@ -92,6 +92,8 @@ def numbers_of(state: State) -> list[float]:
     """What `flatten` returns, as Python numbers: faster than arrays for states this small."""
     if isinstance(state, (float, int)):
         return [state]
+    if state is None:  # a part of a state may be
+        return list(marks("None"))
     if isinstance(state, dict):
         return [number for key in sorted(state) for number in numbers_of(state[key])]
     if hasattr(state, "__dataclass_fields__"):
