@@ -11,6 +11,7 @@ from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import Corrector
 from uamcts.agent.experience import Experience, Row
+from uamcts.agent.identity import own_copy
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.searching import Compared
@@ -80,6 +81,8 @@ class Comparing:
         self._refuse_changed(given_state, state)
         self.planner.probe(state, self.config)
         following = self._accept_state(following, "next_state")
+        if isinstance(self.planner, PlainPlanner):  # the world may go on to change them in place
+            state, following = own_copy(state), own_copy(following)
         given = action if part.size else number
         actual = RealOutcome(following, paid, over)
         after, believed = self.planner.predict(state, given, actual)
@@ -103,6 +106,14 @@ class Comparing:
             row, actual, (believed.reward if paid is None else paid, believed.terminal if over is None else over),
             complete or self.planner.key(following) == self.planner.key(after),
         )  # fmt: skip
+
+    def _show(self, place: int) -> tuple[str, str, str] | None:
+        """The states of a transition that was seen, and what is predicted, in words; None where numbers say it."""
+        raw = self.experience.raw[place]
+        if not raw or not isinstance(self.planner, PlainPlanner) or not self.planner.shows_states(raw[0]):
+            return None
+        said, _ = self.planner.predict(raw[0], raw[1], RealOutcome(raw[2], None, None), self.corrector.variant())
+        return short_repr(raw[0]), short_repr(said), short_repr(raw[2])
 
     def _split(self, action: Any) -> tuple[int, np.ndarray]:
         """The number of an action, and what it adds to the inputs of U: a continuous action has the number 0."""

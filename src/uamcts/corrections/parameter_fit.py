@@ -19,7 +19,7 @@ import numpy as np
 
 from uamcts.corrections.likelihood_fit import fit_likelihood
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.trials import Fit, Rival, Trials, credible
+from uamcts.corrections.trials import Fit, Rival, Trials, WithValues, credible
 
 MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
@@ -35,11 +35,31 @@ EXACT = 6.0
 def fit_parameters(trials: Trials, choice: Choice, count: int, start: Fit | None = None) -> Fit | None:
     """Fits parameters to transitions 0 .. count - 1; None if none explains credibly more than the believed values."""
     if trials.random:
-        return fit_likelihood(trials, choice, count, start)
+        return _fit_random(trials, choice, count, start)
     if count < FEWEST_ROWS or not choice.believed:
         return None
     search = _Selection(trials, choice, np.arange(count))
     return search.run(start)
+
+
+def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -> Fit | None:
+    """Fits what happens by least squares, and then how often it does by likelihood."""
+    matched = trials.matched() if hasattr(trials, "matched") and count >= FEW_ROWS and choice.believed else None
+    found = None
+    if matched is not None:
+        search = _Selection(matched, choice, np.arange(count)[-matched.most_rows :])
+        if search.plain > matched.noise:
+            known = start if start is not None and search.helps(start.values) else None
+            found = search.run(known, known is None or not search.explains(known.values, matched.noise))
+        if matched.continuum and (found is not None or not choice.named):
+            return found
+    if found is None:
+        return fit_likelihood(trials, choice, count, start)
+    before = {} if start is None else {name: one for name, one in start.values.items() if name not in found.values}
+    rest = fit_likelihood(
+        WithValues(trials, found.values), choice.without(found.values), count, Fit(before, {}) if before else None
+    )
+    return found if rest is None else Fit(found.values | rest.values, found.ranges | rest.ranges)
 
 
 class _Selection:
@@ -56,15 +76,16 @@ class _Selection:
         self.few = np.unique(np.concatenate([self.few, worst]))
         self.tried: dict[frozenset[str], tuple[float, dict[str, float]]] = {frozenset(): (self.plain, {})}
 
-    def run(self, start: Fit | None) -> Fit | None:
-        if start is not None:  # what was fitted before is where a fit begins
+    def run(self, start: Fit | None, wide: bool = True) -> Fit | None:
+        """Fits from what was fitted before, if there is any, and unless that is enough, from everywhere else."""
+        if start is not None:
             self._try(start.values)
-        for _ in range(2):
+        for _ in range(2 * wide):
             for values in self._promising_sets(self._best()[1]):
                 self._try(values)
             if self._exact():
                 break
-        if not self._exact():
+        if wide and not self._exact():
             self._try_single_values(REFINED)
         loss, chosen = self._best()
         if not chosen or (len(self.rows) < FEW_ROWS and not self._explains_all(chosen)):
@@ -72,8 +93,16 @@ class _Selection:
         rivals = self._same_explanation(loss, chosen)
         return Fit(chosen, self._ranges(chosen), tuple(rival.name for rival in rivals), rivals)
 
+    def helps(self, values: dict[str, float]) -> bool:
+        """Whether values explain more than those that are believed."""
+        return self._loss(values) < self.plain - 1e-9
+
+    def explains(self, values: dict[str, float], noise: float) -> bool:
+        """Whether values explain most transitions up to some noise."""
+        return float(np.median(self.trials.losses(list(values), np.array([list(values.values())]), self.rows))) < noise
+
     def _exact(self) -> bool:
-        return self._best()[0] < self.plain - EXACT
+        return self._best()[0] < max(self.plain - EXACT, getattr(self.trials, "noise", -math.inf))
 
     def _explains_all(self, values: dict[str, float]) -> bool:
         """Whether a single parameter explains every transition exactly: already of few of them, that is no chance."""

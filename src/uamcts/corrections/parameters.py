@@ -214,7 +214,7 @@ class Choice:
 
 
 def _check_bounds(name: str, bounds: Any, value: float) -> Bounds:
-    remedy = f"give (low, high) with low < high around the believed value {value:g}, or a list of names"
+    remedy = f"give (low, high) with low < high (believed is {value:g}), or a list of names"
     if not isinstance(bounds, Sequence) or len(bounds) != 2 or not all(_is_real(end) for end in bounds):
         raise ValueError(f"parameters gives {name!r} the bounds {short_repr(bounds)}; {remedy}")
     low, high = float(bounds[0]), float(bounds[1])
