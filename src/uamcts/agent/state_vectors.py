@@ -152,7 +152,7 @@ def _refill(state: State, numbers: Iterator[float]) -> State:
     return filled
 
 
-def read_fields(state: Any) -> tuple[Any, ...]:
+def read_fields(state: State) -> tuple[Any, ...]:
     """What the fields of a dataclass hold."""
     kind: Any = type(state)
     return reader(kind)(state)
