@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent.backend import State
@@ -11,10 +12,13 @@ from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import Corrector
 from uamcts.agent.experience import Experience, Row
+from uamcts.agent.fitted_uncertainty import FittedUncertainty
+from uamcts.agent.identity import own_copy
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.searching import Compared
 from uamcts.arguments import action_number, flag, real, short_repr
+from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.python_facts import Change
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
@@ -29,6 +33,7 @@ class Comparing:
     measure: Measure
     config: SearchConfig
     name: str
+    uncertainty: Doubt | FittedUncertainty | None
     _asked: tuple[Any, Any] | None = None
     """What `act` was given last, and the key that it had then, if it may change."""
 
@@ -41,7 +46,7 @@ class Comparing:
         """Plans in the simulator alone from now on."""
         raise NotImplementedError
 
-    def _accept_state(self, state: Any, argument: str) -> Any:
+    def _accept_state(self, state: State, argument: str) -> State:
         """A state of the simulator, with as many numbers as the states that were seen."""
         state = self.planner.accept(state, argument)
         names = ("features", "inputs") if self.planner.num_actions is not None else ("features",)
@@ -70,7 +75,7 @@ class Comparing:
             )
 
     def _compare(
-        self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
+        self, state: State, action: int, following: State, reward: float | None, terminal: bool | None
     ) -> Compared:
         """Compares a transition with what the simulator predicts."""
         number, part = self._split(action)
@@ -80,6 +85,8 @@ class Comparing:
         self._refuse_changed(given_state, state)
         self.planner.probe(state, self.config)
         following = self._accept_state(following, "next_state")
+        if isinstance(self.planner, PlainPlanner):  # the world may go on to change them in place
+            state, following = own_copy(state), own_copy(following)
         given = action if part.size else number
         actual = RealOutcome(following, paid, over)
         after, believed = self.planner.predict(state, given, actual)
@@ -103,6 +110,21 @@ class Comparing:
             row, actual, (believed.reward if paid is None else paid, believed.terminal if over is None else over),
             complete or self.planner.key(following) == self.planner.key(after),
         )  # fmt: skip
+
+    def _show(self, place: int) -> tuple[str, str, str] | None:
+        """The states of a transition that was seen, and what is predicted, in words; None where numbers say it."""
+        raw = self.experience.raw[place]
+        if not raw or not isinstance(self.planner, PlainPlanner) or not self.planner.shows_states(raw[0]):
+            return None
+        said, _ = self.planner.predict(raw[0], raw[1], RealOutcome(raw[2], None, None), self.corrector.variant())
+        return short_repr(raw[0]), short_repr(said), short_repr(raw[2])
+
+    def _predict(self, places: np.ndarray) -> np.ndarray:
+        """U-hat of some of the transitions."""
+        if self.uncertainty is None:
+            return np.zeros(len(places))
+        inputs, actions = self.experience.rows["inputs"], self.experience.rows["action"]
+        return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def _split(self, action: Any) -> tuple[int, np.ndarray]:
         """The number of an action, and what it adds to the inputs of U: a continuous action has the number 0."""

@@ -26,12 +26,12 @@ from uamcts.agent.progress_files import latest_place
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
-from uamcts.agent.way_out import PACED, find_way_out, is_denied, is_hopeless
+from uamcts.agent.way_out import PACED, be_cautious, find_way_out, is_denied, is_hopeless
 from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.python_facts import describe_changes
-from uamcts.errors import SimulatorError
+from uamcts.errors import GuideError, SimulatorError
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.estimator import ZeroUncertainty
@@ -97,12 +97,13 @@ class SimulatorBackend(Comparing):
         self.planner.probe(state, self.config)
         self.alarm = self.alarm.sound(self.name)
         config = self._settings(horizon)
+        be_cautious(self.planner.patched, self.experience.scales.reward)
         usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
         before = self._previous.plan if usable and self._previous is not None else None
         try:
             found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon, before)
-        except SimulatorError:
-            if not self._withdraw_corrections():
+        except SimulatorError as error:
+            if isinstance(error, GuideError) or not self._withdraw_corrections():
                 raise
             found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon)
         self.acts += 1
@@ -250,7 +251,13 @@ class SimulatorBackend(Comparing):
     def _preload(self, samples: Iterable[Sample]) -> int:
         count = 0
         for count, sample in enumerate(samples, 1):
-            self._keep(self._compare(*pad_sample(count - 1, sample)))
+            padded = pad_sample(count - 1, sample)
+            try:
+                compared = self._compare(*padded)
+            except ValueError as error:
+                kind = SimulatorError if isinstance(error, SimulatorError) else ValueError
+                raise kind(f"sample {count - 1}: {error}") from error
+            self._keep(compared)
         self._fit()
         return count
 
@@ -259,13 +266,7 @@ class SimulatorBackend(Comparing):
         said = [*describe_changes(self.changes, self.action_names), *self.corrector.sentences()]
         said += self.planner.describe_effects()
         since = self.corrector.known_since
-        return build_report(self.experience, self.measure, self._predict, most, *known, said, since)
-
-    def _predict(self, places: np.ndarray) -> np.ndarray:
-        if self.uncertainty is None:
-            return np.zeros(len(places))
-        inputs, actions = self.experience.rows["inputs"], self.experience.rows["action"]
-        return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
+        return build_report(self.experience, self.measure, self._predict, most, *known, said, since, self._show)
 
     def save(self, path: FilePath) -> None:
         self.settle()

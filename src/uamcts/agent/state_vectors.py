@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import enum
 import functools
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeAlias
+from operator import attrgetter
+from typing import Any, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +22,9 @@ from uamcts.types import PyTree
 State: TypeAlias = Any
 """A state of the user's own simulator: any object."""
 NUMBERS, FLOATS = frozenset({float, int}), frozenset({float})
+MARKS = 4
+"""How many numbers stand for a string, or for another part of a state that is no number."""
+UNNUMBERED = (str, bytes, set, frozenset)
 
 
 def is_vector(state: State) -> bool:
@@ -28,7 +33,12 @@ def is_vector(state: State) -> bool:
 
 
 def flatten(state: State) -> np.ndarray:
-    """All numbers in a state made of numbers, arrays, enums, tuples, lists, dictionaries, dataclasses and objects."""
+    """All numbers in a state made of numbers, arrays, enums, tuples, lists, dictionaries, dataclasses and objects.
+
+    For strings and sets, and parts that are None, there are marks instead.
+    """
+    if isinstance(state, UNNUMBERED) and not isinstance(state, np.generic):
+        return np.array(marks(canonical(state)))
     if isinstance(state, (bool, int, float, np.ndarray, np.generic)):
         return np.asarray(state, np.float64).reshape(-1)
     if is_vector(state) and state:
@@ -36,28 +46,62 @@ def flatten(state: State) -> np.ndarray:
     if isinstance(state, dict):
         state = [state[key] for key in sorted(state)]
     elif hasattr(state, "__dataclass_fields__"):
-        state = [getattr(state, name) for name in state.__dataclass_fields__]
+        state = read_fields(state)
     elif isinstance(state, jax.Array):
         return np.asarray(state, np.float64).reshape(-1)
     elif isinstance(state, enum.Enum):
         return np.array([place(state)])
     elif not isinstance(state, (list, tuple)):
         state = list(fields(state).values())
-    return np.concatenate([flatten(part) for part in state]) if state else np.zeros(0)
+    if state and NUMBERS.issuperset(map(type, state)):
+        return np.array(state, np.float64)
+    parts = [flatten(part) if part is not None else np.array(marks("None")) for part in state]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+@functools.lru_cache(20_000)
+def marks(text: str) -> tuple[float, ...]:
+    """Numbers from 0 to 1 for a text: the same for the same text in every process, and far apart for two others."""
+    digest = hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=2 * MARKS).digest()
+    return tuple(int.from_bytes(digest[place : place + 2], "big") / 65536 for place in range(0, 2 * MARKS, 2))
+
+
+def fingerprint(state: State) -> np.ndarray:
+    """Marks of a whole state, for states that do not hold equally many numbers."""
+    return np.array(marks(canonical(state)))
+
+
+def canonical(state: State) -> str:
+    """A text that is equal for equal states; a TypeError for what does not show what it holds."""
+    if state is None or isinstance(state, (bool, int, float, str, bytes)):
+        return repr(state)
+    if isinstance(state, (np.ndarray, np.generic, jax.Array)):
+        return repr(np.asarray(state).tolist())
+    if isinstance(state, (set, frozenset)):
+        return f"{{{', '.join(sorted(canonical(part) for part in state))}}}"
+    if isinstance(state, (list, tuple)):
+        return f"({', '.join(canonical(part) for part in state)})"
+    if isinstance(state, dict):
+        return f"{{{', '.join(sorted(f'{canonical(key)}: {canonical(part)}' for key, part in state.items()))}}}"
+    if isinstance(state, enum.Enum):
+        return str(state)
+    return canonical(fields(state))
 
 
 def numbers_of(state: State) -> list[float]:
     """What `flatten` returns, as Python numbers: faster than arrays for states this small."""
     if isinstance(state, (float, int)):
         return [state]
+    if state is None:  # a part of a state may be
+        return list(marks("None"))
     if isinstance(state, dict):
         return [number for key in sorted(state) for number in numbers_of(state[key])]
     if hasattr(state, "__dataclass_fields__"):
-        state = [getattr(state, name) for name in state.__dataclass_fields__]
+        state = read_fields(state)
     if isinstance(state, (list, tuple)):
         if NUMBERS.issuperset(map(type, state)):
             return list(state)  # the usual case
-        return [number for part in state for number in numbers_of(part)]
+        return [number for part in state for number in (numbers_of(part) if part is not None else marks("None"))]
     numbers: list[float] = flatten(state).tolist()
     return numbers
 
@@ -94,24 +138,40 @@ def _refill(state: State, numbers: Iterator[float]) -> State:
     if isinstance(state, dict):
         return {**state, **{key: _refill(state[key], numbers) for key in sorted(state)}}
     if hasattr(state, "__dataclass_fields__"):
-        parts = [getattr(state, name) for name in state.__dataclass_fields__]
-        if FLOATS.issuperset(map(type, parts)) and _takes_all(type(state)):  # type: ignore[arg-type]
-            return type(state)(*islice(numbers, len(parts)))
-        renewed = [_refill(part, numbers) for part in parts]
+        held, kind = read_fields(state), cast(Any, type(state))
+        if FLOATS.issuperset(map(type, held)) and takes_all(kind):
+            return kind(*islice(numbers, len(held)))
+        renewed = [_refill(part, numbers) for part in held]
         return replace(state, **dict(zip(state.__dataclass_fields__, renewed, strict=True)))
     if isinstance(state, (list, tuple)):
         parts = [_refill(part, numbers) for part in state]
         return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
-    filled, held = copy.copy(state), fields(state)
-    for name, part in held.items():
+    filled = copy.copy(state)
+    for name, part in fields(state).items():
         object.__setattr__(filled, name, _refill(part, numbers))
     return filled
 
 
+def read_fields(state: State) -> tuple[Any, ...]:
+    """What the fields of a dataclass hold."""
+    kind: Any = type(state)
+    return reader(kind)(state)
+
+
 @functools.cache
-def _takes_all(kind: Any) -> bool:
+def reader(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that returns what the fields of a dataclass hold."""
+    names = tuple(kind.__dataclass_fields__)
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda state: tuple(getattr(state, name) for name in names)
+
+
+@functools.cache
+def takes_all(kind: Any) -> bool:
     """Whether a dataclass is made of all of its fields, in their order."""
-    return all(field.init and not field.kw_only for field in kind.__dataclass_fields__.values())
+    whole = all(field.init and not field.kw_only for field in kind.__dataclass_fields__.values())
+    return whole and bool(kind.__dataclass_params__.init)
 
 
 def flatten_jax(state: PyTree) -> jax.Array:

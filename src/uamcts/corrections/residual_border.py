@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from uamcts.corrections.residual_fit import fit_node, with_intercept
+from uamcts.corrections.residual_fit import EDGE, fit_node, with_intercept
 from uamcts.corrections.residual_leaves import FEWEST_EQUAL, INNER, LEAVES, ActionFit, Matrix, equal_differences
 
 FEWEST_WRONG, FEWEST_EXACT = 5, 8
@@ -47,7 +47,8 @@ def fit_border(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
     coefficients[half], low[half], high[half] = chosen, predicted.min(axis=0), predicted.max(axis=0)
     features, thresholds = np.zeros(INNER, int), np.full(INNER, np.inf)
     features[0], thresholds[0] = feature, threshold
-    return ActionFit(features, thresholds, coefficients, low, high)
+    losses = np.abs(outputs - side[:, None] * (columns @ chosen.T))
+    return ActionFit(features, thresholds, coefficients, low, high, losses)
 
 
 def _best_border(inputs: Matrix, wrong: np.ndarray) -> tuple[int, float, bool, float]:
@@ -63,5 +64,7 @@ def _best_border(inputs: Matrix, wrong: np.ndarray) -> tuple[int, float, bool, f
             shares = np.where(ranked[:-1] < ranked[1:], shares, 0.0)
             place = int(np.argmax(shares))
             if shares[place] > best[3]:
-                best = (feature, float((ranked[place] + ranked[place + 1]) / 2), above, float(shares[place]))
+                gap = ranked[place + 1] - ranked[place]
+                edge = ranked[place + 1] - EDGE * gap if above else ranked[place] + EDGE * gap
+                best = (feature, float(edge), above, float(shares[place]))
     return best

@@ -17,6 +17,8 @@ from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_Mo
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
+from uamcts.gym.state_access import StateAccess
+
 PlainStep = Callable[[tuple, int], tuple[tuple, float, bool]]
 
 CLASSIC = (CartPoleEnv, AcrobotEnv, MountainCarEnv, Continuous_MountainCarEnv, PendulumEnv)
@@ -37,6 +39,11 @@ STATE_NAMES = {
 def state_names(env: object) -> tuple[str, ...]:
     """What the numbers of a state are called, as Gymnasium's own code calls them; nothing if `env` is another one."""
     return next((names for kind, names in STATE_NAMES.items() if isinstance(env, kind)), ())
+
+
+def name_numbers(env: object, access: StateAccess) -> tuple[str, ...]:
+    """What the numbers of a state are called, by Gymnasium's own code or by their attributes, as far as known."""
+    return state_names(env) or access.number_names
 
 
 def plain_step(env: object, actions: Sequence[Any]) -> PlainStep | None:
