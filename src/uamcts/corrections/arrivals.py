@@ -201,8 +201,9 @@ class Arrivals:
 
     def describe(self) -> list[str]:
         """What was learned, in plain words."""
-        true, false = (sum(self.tested[place::2]) for place in (0, 1))
-        if not self.expects or not true:
+        used = [2 * sort for sort in range(SORTS) if self.rate(sort) >= LEAST]
+        true, false = (sum(self.tested[place + other] for place in used) for other in (0, 1))
+        if not self.different or not true:
             return []
         count = len(self.different)
         states = "steps to one state differ" if count == 1 else f"steps to {count} states differ"
