@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 import uamcts
+from uamcts.agent.way_out import be_cautious
 from uamcts.corrections.arrivals import Arrivals
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.patched_model import PatchedModel
@@ -134,6 +135,28 @@ def live(agent, world, episodes):
             path.append(state)
         paths.append(path)
     return paths
+
+
+def test_caution_is_small_and_for_states_that_recur():
+    """Every step pays it: 60 steps of 1/20 of the spread of rewards would make an agent end its episodes early."""
+    facts = PatchedModel(Square())
+    for x in range(4):
+        facts.remember((x, 0), 1, (x, 0), -3.0, False)  # all of these are wrong
+    be_cautious(facts, 10.0, True)
+    assert facts.caution == pytest.approx(0.05 * 0.2 * 10.0)
+    be_cautious(facts, 10.0, False)
+    assert facts.caution == 0.0
+    for x in range(4):
+        for y in range(1, 3):
+            facts.remember((x, y), 2, *Square().step((x, y), 2))  # these are not
+    be_cautious(facts, 10.0, True)
+    assert facts.caution == pytest.approx(0.05 * 0.2 * 10.0)  # a third is still more than a fifth
+    for x in range(4):
+        for action in (0, 3):
+            facts.remember((x, 2), action, *Square().step((x, 2), action))
+            facts.remember((x, 3), action, *Square().step((x, 3), action))
+    be_cautious(facts, 10.0, True)
+    assert facts.caution == pytest.approx(0.05 * 4 / 28 * 10.0)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -97,7 +97,7 @@ class SimulatorBackend(Comparing):
         self.planner.probe(state, self.config)
         self.alarm = self.alarm.sound(self.name)
         config = self._settings(horizon)
-        be_cautious(self.planner.patched, self.experience.scales.reward)
+        be_cautious(self.planner.patched, self.experience.scales.reward, self.planner.state_recurrence.recurs)
         usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
         before = self._previous.plan if usable and self._previous is not None else None
         try:

@@ -26,8 +26,9 @@ WORSE = 0.05
 FARTHEST = 2000
 """States that are looked at, at most."""
 
-CAUTION = 0.05
-"""How much less a step pays that was never seen, of the spread of rewards, where all that was seen was wrong."""
+CAUTION, MOST_WRONG = 0.05, 0.2
+"""How much less a step pays that was never seen: so much of the spread of rewards, times the share of facts that
+contradict the model, or this share if there are more. Every step pays it, so that much more would favour early ends."""
 
 
 class Surroundings(Protocol):
@@ -52,13 +53,13 @@ def is_denied(facts: PatchedModel) -> bool:
     return not random and facts.planned_model() is not facts.model
 
 
-def be_cautious(facts: PatchedModel | None, spread: float) -> None:
+def be_cautious(facts: PatchedModel | None, spread: float, recurs: bool) -> None:
     """Has steps that were never seen pay a little less, in proportion to how often the model was wrong.
 
-    Of ways that are worth the same, the next search then takes one that is known.
+    Of ways that are worth the same, the next search then takes one that is known. Where states do not recur, none is.
     """
     if facts is not None:
-        facts.caution = CAUTION * facts.wrong_share * spread
+        facts.caution = CAUTION * min(facts.wrong_share, MOST_WRONG) * spread if recurs else 0.0
 
 
 def is_hopeless(plan: Any, spread: float) -> bool:
