@@ -18,7 +18,7 @@ from uamcts.field.planner import parameter_values, posterior
 from uamcts.field.rats import worst_case
 from uamcts.field.tree import search
 from uamcts.lab.experiments.field import FIELD
-from uamcts.lab.experiments.field_worlds import PLANNERS
+from uamcts.lab.experiments.field_worlds import GRID_PLANNERS
 from uamcts.lab.report.field_section import yardsticks
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -279,5 +279,5 @@ def test_every_planner_of_the_lab_can_be_made():
     from uamcts.lab.run.field import make_planner
 
     world = FIELD["lake"].experiments[0].world
-    made = [make_planner(name, world.settings(name)[0], 7, world) for name in PLANNERS if name != "agent"]
+    made = [make_planner(name, world.settings(name)[0], 7, world) for name in GRID_PLANNERS if name != "agent"]
     assert all(planner.settings.iterations == 7 for planner in made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from uamcts.lab.experiments.field_worlds import PLANNERS, POLE_PLANNERS, GridWorld, PoleWorld
+from uamcts.lab.experiments.field_worlds import GRID_PLANNERS, PLANNERS, POLE_PLANNERS, GridWorld, PoleWorld
 from uamcts.lab.experiments.paper import Experiment
 from uamcts.names import check_name
 
@@ -15,7 +15,7 @@ class FieldExperiment(Experiment):
     """A world of the field and the planners that are compared in it."""
 
     world: GridWorld | PoleWorld = field(default_factory=lambda: GridWorld("4x4", 0.7, 0.7, 1.0))
-    planners: tuple[str, ...] = tuple(PLANNERS)
+    planners: tuple[str, ...] = GRID_PLANNERS
     iterations: int = 100
     episodes: int = 1000
     tuning_episodes: int = 60
@@ -193,12 +193,20 @@ def choose_experiments(
         is_quick: Whether to play few episodes, with one setting for each planner.
         iterations: Of every search, instead of 100; not where the cells of a family differ in their iterations.
         planners: Only these.
+
+    Raises:
+        ValueError: A name is unknown, or a planner is in none of these worlds.
     """
     for name in names:
         check_name("experiment", name, FIELD)
     for name in planners:
         check_name("planner", name, PLANNERS)
     found = [cell for name in names or FIELD for cell in FIELD[name].experiments]
+    for name in planners:
+        if not any(name in cell.planners for cell in found):
+            worlds = ", ".join(dict.fromkeys(cell.family for cell in found))
+            known = ", ".join(dict.fromkeys(one for cell in found for one in cell.planners))
+            raise ValueError(f"planner {name} does not play in {worlds}; planners there are {known}")
     if planners:
         found = [replace(cell, planners=tuple(name for name in cell.planners if name in planners)) for cell in found]
     if iterations is not None:

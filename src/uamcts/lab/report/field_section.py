@@ -33,8 +33,8 @@ NEARLY = "Plan, old model"
 """The lines that are computed and not measured, in worlds of a table and on cart poles."""
 GRID_COLOURS = {"agent": COLOURS["agent"], "ada_mcts": "#2b6fd6", "rats": "#868686", "mcts": COLOURS["corrupted"],
                 "graph_told": COLOURS["true"], "bamcp": "#b8860b", "wasserstein": "#2f95b4"}  # fmt: skip
-POLE_COLOURS = {"agent": COLOURS["agent"], "mcts": COLOURS["corrupted"], "mcts_told": "#2b6fd6",
-                "graph_told": COLOURS["true"], "pa_mcts": "#b8860b"}  # fmt: skip
+POLE_COLOURS = {"agent": COLOURS["agent"], "agent_stale": "#7a4fb5", "mcts": COLOURS["corrupted"],
+                "mcts_told": "#2b6fd6", "graph_told": COLOURS["true"], "pa_mcts": "#b8860b"}  # fmt: skip
 """Planners that a figure shows, and their colours; the others are in the table."""
 NOTE = (
     "Mean of the episodes and 95% interval. A planner that chooses a setting chose it for this cell, on other seeds. "
