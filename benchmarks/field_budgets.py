@@ -91,23 +91,23 @@ def fit_iterations(name, cell, seconds):
     return iterations
 
 
-def count_episodes(name, iterations):
-    """Fewer of planners that search at every move, and fewer with many iterations."""
+def count_episodes(name, iterations, most):
+    """Fewer of planners that search at every move, and fewer with many iterations; of these at most so many."""
     from uamcts.lab.experiments.field_worlds import PLANNERS
 
     if not PLANNERS[name].learns:
         return 1000
-    return max(30, min(200, (20_000 if name == "agent" else 400_000) // iterations))
+    return min(most, max(30, min(200, (20_000 if name == "agent" else 400_000) // iterations)))
 
 
-def measure(name, cell_name, budget):
+def measure(name, cell_name, budget, episodes):
     """One row: what a planner gets in a cell with a budget, like `10 ms` or `1000`."""
     import numpy as np
 
     cell = find_cell(cell_name)
     number, _, unit = budget.partition(" ")
     iterations = fit_iterations(name, cell, float(number) / 1000) if unit else int(number)
-    rewards = np.asarray(play(name, cell, iterations, count_episodes(name, iterations)).reward)
+    rewards = np.asarray(play(name, cell, iterations, count_episodes(name, iterations, episodes)).reward)
     error = float(rewards.std(ddof=1)) / len(rewards) ** 0.5
     return {"cell": cell_name, "planner": name, "budget": budget, "iterations": iterations, "episodes": len(rewards),
             "mean": round(float(rewards.mean()), 4), "error": round(error, 4)}  # fmt: skip
@@ -205,6 +205,7 @@ def main():
     parser.add_argument("--budgets", nargs="*", default=[], help='iterations, or times like "10 ms"')
     parser.add_argument("--planners", nargs="+", default=NAMES)
     parser.add_argument("--cells", nargs="+", default=CELLS)
+    parser.add_argument("--episodes", type=int, default=200, help="of planners that learn, at most")
     parser.add_argument("--rows", type=Path, help="where rows are kept")
     parser.add_argument("--figure", type=Path, help="the folder of the figures")
     chosen = parser.parse_args()
@@ -218,7 +219,7 @@ def main():
         for cell in chosen.cells:
             for name in chosen.planners:
                 if not any((row["planner"], row["cell"], row["budget"]) == (name, cell, budget) for row in rows):
-                    rows.append(measure(name, cell, budget))
+                    rows.append(measure(name, cell, budget, chosen.episodes))
                     if chosen.rows:
                         with chosen.rows.open("a") as file:
                             file.write(json.dumps(rows[-1]) + "\n")
