@@ -8,7 +8,8 @@ Three rows for each world: plain MCTS in the wrong simulator, `uamcts.Agent` wit
 plain MCTS in the true simulator, with equal iterations. The reward is the mean of the last third of the episodes, with
 a 95 % bootstrap interval over agents. "closed" is the share of the gap between wrong and true that the agent closes,
 where there is a gap; "against wrong" compares agents that played the same episodes. A row is marked BELOW where that
-interval lies below 0. Milliseconds leave out the first move of an agent, which compiles.
+interval lies below 0. Milliseconds leave out the first move of an agent, which compiles. `worlds_table.py` writes the
+table of docs/concepts/corrections.md.
 """
 
 from __future__ import annotations
@@ -137,22 +138,30 @@ def summarise(name: str, results: list[dict[str, Any]]) -> dict[str, Any]:
 
     errors = [result["error"] for result in results if "error" in result]
     found: dict[str, Any] = {"world": name, "about": ZOO[name].about, "errors": errors, "rows": {}}
-    late = {}
     for row in ROWS:
         lives = sorted((r for r in results if r["row"] == row and "rewards" in r), key=lambda r: r["number"])
         if not lives:
             continue
         episodes = np.array([life["rewards"] for life in lives])
-        late[row] = episodes[:, -max(1, episodes.shape[1] // 3) :].mean(axis=1)
+        late = episodes[:, -max(1, episodes.shape[1] // 3) :].mean(axis=1)
         found["rows"][row] = {
-            "mean": float(late[row].mean()), "interval": bounds(mean, late[row]),
+            "mean": float(late.mean()), "interval": bounds(mean, late),
             "act_ms": mean_of([life["act_ms"] for life in lives]),
             "observe_ms": mean_of([life["observe_ms"] for life in lives]),
-            "by_episode": episodes.mean(axis=0).tolist(), "by_agent": late[row].tolist(),
+            "by_episode": episodes.mean(axis=0).tolist(), "by_agent": late.tolist(),
             "report": next((life["report"] for life in lives if life["report"]), ""),
         }  # fmt: skip
-    if set(late) == set(ROWS) and len({len(rewards) for rewards in late.values()}) == 1:
-        wrong, agent, true = (late[row] for row in ROWS)
+    return compare_rows(found)
+
+
+def compare_rows(found: dict[str, Any]) -> dict[str, Any]:
+    """Adds what only all three rows of a world tell, where they have equally many agents."""
+    from uamcts.lab.analysis.statistics import mean
+
+    rows = found["rows"]
+    late = [np.array(rows[row]["by_agent"]) for row in ROWS if row in rows]
+    if len(late) == len(ROWS) and len({len(rewards) for rewards in late}) == 1:
+        wrong, agent, true = late
         found["difference"], found["difference_interval"] = float((agent - wrong).mean()), bounds(mean, agent - wrong)
         found["gap"], found["gap_interval"] = float((true - wrong).mean()), bounds(mean, true - wrong)
         if found["gap_interval"][0] > 0:
@@ -160,7 +169,6 @@ def summarise(name: str, results: list[dict[str, Any]]) -> dict[str, Any]:
                 float(share(wrong, agent, true)),
                 bounds(share, wrong, agent, true),
             )
-        rows = found["rows"]
         found["act_ratio"] = rows["agent"]["act_ms"] / rows["wrong"]["act_ms"]
     return found
 
@@ -247,7 +255,7 @@ def main(arguments: list[str] | None = None) -> None:
             name = result["world"]
             results[name].append(result)
             if len(results[name]) == waiting[name]:
-                found.append(summarise(name, results[name]))
+                found.append({**summarise(name, results[name]), "seed": given.seed})
                 print(show(found[-1]), flush=True)
                 if given.json:
                     given.json.write_text(json.dumps(found, indent=1) + "\n")

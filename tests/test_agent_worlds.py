@@ -35,6 +35,22 @@ def test_the_share_of_the_gap_is_that_of_the_last_third(zoo):
     assert "BELOW" in zoo.show(found)
 
 
+def test_rows_of_two_runs_make_one_table(zoo):
+    table = importlib.import_module("worlds_table")
+    means = {"wrong": 0.0, "agent": 3.0, "true": 4.0}
+    rows = {row: [result(row, n, mean + (-0.1, 0.1)[n % 2]) for n in range(4)] for row, mean in means.items()}
+    beside = {**zoo.summarise("boat", rows["wrong"] + rows["true"]), "seed": 7}
+    alone = {**zoo.summarise("boat", rows["agent"]), "seed": 7}
+    page = "before\n<!-- table worlds -->\n\nold\n\n<!-- end -->\nafter"
+    written = table.write_table(page, table.join([[beside], [alone]]))
+    assert "| 0.00 [-0.10, 0.10] | 3.00 [2.90, 3.10] | 4.00 [3.90, 4.10] | 75 % |" in written
+    assert written.startswith("before")
+    assert written.endswith("after")
+    assert "old" not in written
+    with pytest.raises(ValueError, match="boat was run with the seeds 7 and 8"):
+        table.join([[beside], [{**alone, "seed": 8}]])
+
+
 @pytest.mark.parametrize("name", ["right_grid", "unknown_slip", "street_closes", "house", "tanks", "late"])
 def test_a_job_plays_its_world(zoo, name):
     played = [zoo.run(zoo.Job(name, row, 0, 0, 2, 1, row == "agent")) for row in ("wrong", "true")]

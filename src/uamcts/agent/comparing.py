@@ -104,6 +104,14 @@ class Comparing:
             complete or self.planner.key(following) == self.planner.key(after),
         )  # fmt: skip
 
+    def _show(self, place: int) -> tuple[str, str, str] | None:
+        """The states of a transition that was seen, and what is predicted, in words; None where numbers say it."""
+        raw = self.experience.raw[place]
+        if not raw or not isinstance(self.planner, PlainPlanner) or not self.planner.shows_states(raw[0]):
+            return None
+        said, _ = self.planner.predict(raw[0], raw[1], RealOutcome(raw[2], None, None), self.corrector.variant())
+        return short_repr(raw[0]), short_repr(said), short_repr(raw[2])
+
     def _split(self, action: Any) -> tuple[int, np.ndarray]:
         """The number of an action, and what it adds to the inputs of U: a continuous action has the number 0."""
         if self.planner.num_actions is not None:

@@ -17,9 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from uamcts.corrections.fact_mixing import CHECKED
 from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.mixture import Mixture, mix
-from uamcts.corrections.patched_model import CHECKED, PatchedModel
+from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.python_facts import DRIFTING, MOST_FACTS, Fact
 from uamcts.types import PyTree, Transition
 

@@ -27,7 +27,7 @@ class NoEffects:
         return None
 
     def describe_effects(self) -> list[str]:
-        """Which actions act as others, in plain words."""
+        """Which actions act as others, and which states are others than believed, in plain words."""
         return []
 
 
@@ -66,5 +66,8 @@ class Effects(NoEffects):
         return outcome[0], Outcome(self.features(outcome[0]), *outcome[1:])
 
     def describe_effects(self) -> list[str]:
-        effective = None if self.patched is None else self.patched.effective
-        return [] if effective is None else effective.describe(self.action_names)
+        if self.patched is None:
+            return []
+        effective, arrivals = self.patched.effective, self.patched.arrivals
+        found = [] if effective is None else effective.describe(self.action_names)
+        return found + ([] if arrivals is None else arrivals.describe())

@@ -9,11 +9,18 @@ import jax
 import numpy as np
 
 from uamcts.agent.identity import fields
+from uamcts.agent.state_vectors import MARKS, UNNUMBERED
 
 
 def number_names(state: Any) -> list[str]:
     """Names of all numbers of a state, in the order of `state_vectors.flatten`."""
     return _names(state, "")
+
+
+def holds_names(state: Any) -> bool:
+    """Whether a state holds anything that is no number: strings, sets, or None."""
+    names = _names(state, "")
+    return len(set(names)) < len(names)
 
 
 def leaf_names(state: Any) -> list[str]:
@@ -34,6 +41,8 @@ def _names(part: Any, name: str) -> list[str]:
     if named:
         return [one for field in named for one in _names(getattr(part, field), f"{name}.{field}" if name else field)]
     here = name or "state"
+    if part is None or isinstance(part, UNNUMBERED):
+        return [here] * MARKS
     if isinstance(part, enum.Enum):
         return [here]
     if isinstance(part, dict):

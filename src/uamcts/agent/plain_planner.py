@@ -19,6 +19,7 @@ from uamcts.agent.plain_variants import PlainVariants
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.arguments import real, refuse_beyond_memory, short_repr
+from uamcts.corrections.arrivals import SORTS
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.effective_actions import EffectiveActions
 from uamcts.corrections.fact_weights import Weigher
@@ -61,7 +62,10 @@ class PlainPlanner(PlainVariants):
         self._sizes: dict[str, int] = {}
 
     def _no_facts(self, simulator: PythonSimulator) -> PatchedModel:
-        return PatchedModel(simulator, simulator.key, None, simulator.own_keys, self._most_facts)
+        facts = PatchedModel(simulator, simulator.key, None, simulator.own_keys, self._most_facts)
+        if not simulator.continuous:
+            facts.learn_arrivals()
+        return facts
 
     def twin(self, journal: Journal) -> PlainPlanner:
         """A copy that goes on by itself, as long as every change of its tables is written to the journal."""
@@ -153,6 +157,7 @@ class PlainPlanner(PlainVariants):
             return pack({"rows": [], "clock": [0] * (3 + len(Weigher().scores)), "effects": None})
         patched = self.patched
         clock = [patched.clock, patched.repeats, patched.contradictions, *(-score for score in patched.weigher.scores)]
+        clock += [] if patched.arrivals is None else patched.arrivals.tested
         effects = None if patched.effective is None else patched.effective.as_json()
         return pack({"rows": fact_rows(patched, self.name, self._waiting), "clock": clock, "effects": effects})
 
@@ -168,28 +173,38 @@ class PlainPlanner(PlainVariants):
             return
         clock = found["clock"]
         numbers = 3 + len(Weigher().scores)
-        if not isinstance(clock, list) or len(clock) != numbers or not all(real("clock", one) >= 0 for one in clock):
+        lengths = (numbers, numbers + 2 * SORTS)
+        if (
+            not isinstance(clock, list)
+            or len(clock) not in lengths
+            or not all(real("clock", one) >= 0 for one in clock)
+        ):
             raise ValueError(f"the clock of the facts is {short_repr(clock)}")
         self.patched = self._no_facts(self.simulator)
-        self.patched.weigher = Weigher(tuple(-float(score) for score in clock[3:]))
+        self.patched.weigher = Weigher(tuple(-float(score) for score in clock[3:numbers]))
         self.patched.clock, self.patched.repeats = int(clock[0]), int(clock[1])
         self.patched.contradictions = float(clock[2])
         if found["effects"] is not None:
             self.patched.learn_effects(EffectiveActions.from_json(found["effects"], self.num_actions))
         self._waiting, self._answers, self._loaded = [], {}, True
         self._waiting = [row for row in found["rows"] if not self._restore_fact(row)]
+        if self.patched.arrivals is not None and len(clock) > numbers:
+            self.patched.arrivals.tested = tuple(int(one) for one in clock[numbers:])
 
     def use(self, variant: Any, drifting: bool = False) -> None:
         """Plans in this variant of the simulator from now on; facts are compared with it."""
         if self._loaded and self.patched is not None:
             self.patched.model, self.patched.drifting, self._variant = variant, drifting, variant
             self.patched.learn_effects(self.patched.effective)
+            self.settle()
         else:
             super().use(variant, drifting)
         self._loaded = False
 
     def settle(self) -> None:
-        """There is nothing that a loaded planner does not have."""
+        """Has the same as a loaded planner: what is known about states begins with the latest facts."""
+        if self.patched is not None and self.patched.arrivals is not None:
+            self.patched.learn_arrivals(self.patched.arrivals.tested)
 
     def progress(self) -> list[int] | None:
         """How states recur, to be saved; None as long as that is not known."""
@@ -210,6 +225,8 @@ class PlainPlanner(PlainVariants):
         key, patched = self.simulator.key, self.patched
         for one in (fact.state, *(one.following for one in seen)):
             self._sizes = self._sizes or self._sizes_of(one)
+            if self._sizes_of(one) != self._sizes and self.simulator.compare_whole(fact.state, one):
+                self._sizes = self._sizes_of(one)
             if self._sizes_of(one) != self._sizes:
                 raise ValueError(f"a fact is about {short_repr(one)}, of which the simulator makes other features")
         assert patched is not None  # noqa: S101 (recall has looked)

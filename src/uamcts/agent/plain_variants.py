@@ -11,7 +11,7 @@ import numpy as np
 from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.effects import Effects
 from uamcts.agent.experience import Experience
-from uamcts.agent.feature_names import number_names
+from uamcts.agent.feature_names import holds_names, number_names
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_residual import EarlyResidualSimulator, ResidualSimulator
 from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting, is_same, surprise
@@ -173,6 +173,11 @@ class PlainVariants(Effects):
             return [str(name) for name in own]
         plain = self.simulator.plain_features or (isinstance(state, tuple) and features.tolist() == list(state))
         return number_names(state) if plain else []
+
+    def shows_states(self, state: PyTree) -> bool:
+        """Whether the features of a state say less to a reader than the state itself."""
+        own = self.simulator
+        return own.marks_whole or (own.plain_features and holds_names(state))
 
     def predict_rows(self, raw: Sequence[Any], variant: Any, measure: Measure) -> list[tuple[Outcome, float] | None]:
         """What a variant predicts for transitions, and the user's own measure of its errors."""

@@ -32,6 +32,8 @@ class ModelError(NamedTuple):
     """The mean observed U."""
     learned: float
     """U-hat, as the estimator predicts it."""
+    states: tuple[str, str, str] | None = None
+    """State, predicted and real next state in words, where features say less: strings, and sets."""
 
 
 class Report:
@@ -103,10 +105,9 @@ class Report:
         table = [("learned U", "seen U", "times", "state", "action", says, "really")]
         for error in self.errors:
             name = self.action_names[error.action] if self.action_names else str(error.action)
-            table.append(
-                (f"{error.learned:.3g}", f"{error.error:.3g}", str(error.times), _vector(error.features), name,
-                 *_describe(error.believed, error.real))
-            )  # fmt: skip
+            state, *names = error.states or map(_vector, (error.features, error.believed.features, error.real.features))
+            figures = f"{error.learned:.3g}", f"{error.error:.3g}", str(error.times)
+            table.append((*figures, state, name, *_describe(error.believed, error.real, names)))
         widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
         return "\n".join([head, *(line.rstrip() for line in lines)])
@@ -130,9 +131,9 @@ class Report:
     __repr__ = __str__
 
 
-def _describe(believed: Outcome, real: Outcome) -> tuple[str, str]:
+def _describe(believed: Outcome, real: Outcome, states: Sequence[str]) -> tuple[str, str]:
     """Two outcomes in words; reward and end only where they differ."""
-    words = [[_vector(believed.features)], [_vector(real.features)]]
+    words = [[state] for state in states]
     if real.reward is not None and believed.reward is not None and real.reward != believed.reward:
         words[0].append(f"reward {believed.reward:g}")
         words[1].append(f"reward {real.reward:g}")
@@ -157,8 +158,11 @@ def build_report(
     memory: Recurrence | None = None,
     corrections: Sequence[str] = (),
     since: int = 0,
+    show: Callable[[int], tuple[str, str, str] | None] = lambda place: None,
 ) -> Report:
     """A report on the transitions with the largest U, learned or observed; `predicted` gives U-hat of some rows.
+
+    `show` gives the states of a row in words, where features say less.
 
     What was seen before step `since`, when the world was another one, is not held against the corrected model.
     """
@@ -176,6 +180,7 @@ def build_report(
             experience.outcome("real", place),
             float(errors[place]),
             float(learned[rank]),
+            show(place),
         )
         for rank, place in ((rank, wrong[rank]) for rank in order)
     ]

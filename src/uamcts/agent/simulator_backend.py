@@ -37,6 +37,9 @@ from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.estimator import ZeroUncertainty
 from uamcts.uncertainty.schedule import Schedule
 
+CAUTION = 0.05
+"""How much less a step pays that was never seen, of the spread of rewards, where all that was seen was wrong."""
+
 
 class SimulatorBackend(Comparing):
     """Learns where a simulator is wrong from all experience, and plans with that."""
@@ -97,6 +100,8 @@ class SimulatorBackend(Comparing):
         self.planner.probe(state, self.config)
         self.alarm = self.alarm.sound(self.name)
         config = self._settings(horizon)
+        if (facts := self.planner.patched) is not None:
+            facts.caution = CAUTION * facts.wrong_share * self.experience.scales.reward
         usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
         before = self._previous.plan if usable and self._previous is not None else None
         try:
@@ -259,7 +264,7 @@ class SimulatorBackend(Comparing):
         said = [*describe_changes(self.changes, self.action_names), *self.corrector.sentences()]
         said += self.planner.describe_effects()
         since = self.corrector.known_since
-        return build_report(self.experience, self.measure, self._predict, most, *known, said, since)
+        return build_report(self.experience, self.measure, self._predict, most, *known, said, since, self._show)
 
     def _predict(self, places: np.ndarray) -> np.ndarray:
         if self.uncertainty is None:

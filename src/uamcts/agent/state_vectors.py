@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 import functools
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -20,6 +21,9 @@ from uamcts.types import PyTree
 State: TypeAlias = Any
 """A state of the user's own simulator: any object."""
 NUMBERS, FLOATS = frozenset({float, int}), frozenset({float})
+MARKS = 4
+"""How many numbers stand for a string, or for another part of a state that is no number."""
+UNNUMBERED = (str, bytes, set, frozenset)
 
 
 def is_vector(state: State) -> bool:
@@ -28,7 +32,12 @@ def is_vector(state: State) -> bool:
 
 
 def flatten(state: State) -> np.ndarray:
-    """All numbers in a state made of numbers, arrays, enums, tuples, lists, dictionaries, dataclasses and objects."""
+    """All numbers in a state made of numbers, arrays, enums, tuples, lists, dictionaries, dataclasses and objects.
+
+    For strings and sets, and parts that are None, there are marks instead.
+    """
+    if isinstance(state, UNNUMBERED) and not isinstance(state, np.generic):
+        return np.array(marks(canonical(state)))
     if isinstance(state, (bool, int, float, np.ndarray, np.generic)):
         return np.asarray(state, np.float64).reshape(-1)
     if is_vector(state) and state:
@@ -43,7 +52,37 @@ def flatten(state: State) -> np.ndarray:
         return np.array([place(state)])
     elif not isinstance(state, (list, tuple)):
         state = list(fields(state).values())
-    return np.concatenate([flatten(part) for part in state]) if state else np.zeros(0)
+    parts = [flatten(part) if part is not None else np.array(marks("None")) for part in state]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+@functools.lru_cache(20_000)
+def marks(text: str) -> tuple[float, ...]:
+    """Numbers from 0 to 1 for a text: the same for the same text in every process, and far apart for two others."""
+    digest = hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=2 * MARKS).digest()
+    return tuple(int.from_bytes(digest[place : place + 2], "big") / 65536 for place in range(0, 2 * MARKS, 2))
+
+
+def fingerprint(state: State) -> np.ndarray:
+    """Marks of a whole state, for states that do not hold equally many numbers."""
+    return np.array(marks(canonical(state)))
+
+
+def canonical(state: State) -> str:
+    """A text that is equal for equal states; a TypeError for what does not show what it holds."""
+    if state is None or isinstance(state, (bool, int, float, str, bytes)):
+        return repr(state)
+    if isinstance(state, (np.ndarray, np.generic, jax.Array)):
+        return repr(np.asarray(state).tolist())
+    if isinstance(state, (set, frozenset)):
+        return f"{{{', '.join(sorted(canonical(part) for part in state))}}}"
+    if isinstance(state, (list, tuple)):
+        return f"({', '.join(canonical(part) for part in state)})"
+    if isinstance(state, dict):
+        return f"{{{', '.join(sorted(f'{canonical(key)}: {canonical(part)}' for key, part in state.items()))}}}"
+    if isinstance(state, enum.Enum):
+        return str(state)
+    return canonical(fields(state))
 
 
 def numbers_of(state: State) -> list[float]:

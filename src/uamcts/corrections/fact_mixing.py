@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from uamcts.corrections.arrivals import Arrivals
 from uamcts.corrections.effective_actions import EffectiveActions, EffectiveModel
 from uamcts.corrections.fact_weights import Question, Weigher
+from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture, mix, predicted_outcomes
 from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact, State
+
+CHECKED = 2000
+"""Facts, the latest ones, that are compared with another model."""
 
 
 class MixedFacts:
@@ -32,7 +37,43 @@ class MixedFacts:
     """Which action each action acts as; None where that is not learned."""
     effects: EffectiveModel | None = None
     """The model in which actions act as others; None while the model itself is believed."""
+    arrivals: Arrivals | None = None
+    """What is wrong about states wherever one comes from; None where that is not learned."""
+    caution: float = 0.0
+    """By how much a step that was never seen is believed to pay less, so that of equal ways a known one is taken."""
+    facts: dict[tuple[Hashable, int], Fact]
+    journal: Journal
     _planned: dict[Any, Any]
+
+    def _arrive(self, place: tuple[Hashable, int], fact: Fact | None, new: bool = False) -> None:
+        """Takes note of where a transition leads and where it should, or forgets it."""
+        if self.arrivals is None:
+            return
+        if fact is None or fact.stale:
+            changed = self.arrivals.drop(place, self.journal)
+        else:
+            believed = predicted_outcomes(self.model, fact.state, place[1])
+            changed = self.arrivals.add(place, believed, fact.latest(), self.journal, new)
+        if changed:
+            self._renew()
+
+    def learn_arrivals(self, tested: Sequence[int] | None = None) -> None:
+        """Learns what is wrong about states from now on, beginning with the latest facts, unless draws alone say it."""
+        if self.kind == "sample":
+            return
+        self.arrivals = Arrivals(self.key)
+        for place, fact in list(self.facts.items())[-CHECKED:]:
+            if not fact.stale:
+                believed = predicted_outcomes(self.model, fact.state, place[1])
+                self.arrivals.add(place, believed, fact.latest(), Journal(), False)
+        if tested is not None:
+            self.arrivals.tested = tuple(tested)
+
+    def _expect(self, state: State, outcomes: Any) -> Any:
+        """Outcomes of a random model, with what is known about the states that they lead to."""
+        if self.arrivals is None or not self.arrivals.expects:
+            return outcomes
+        return self.arrivals.correct_all(state, outcomes)
 
     @property
     def plans_effects(self) -> bool:
@@ -41,7 +82,8 @@ class MixedFacts:
 
     def believe(self, state: State, action: int) -> list[tuple[float, Any]]:
         """What is predicted without facts: all outcomes with their probabilities."""
-        return predicted_outcomes(self.model if self.effects is None else self.effects, state, action)
+        found = predicted_outcomes(self.model if self.effects is None else self.effects, state, action)
+        return found if self.kind == "step" else list(self._expect(state, found))
 
     def learn_effects(self, effective: EffectiveActions | None) -> None:
         """Learns which action each action acts as from now on, beginning with what is known."""

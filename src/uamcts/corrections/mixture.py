@@ -73,14 +73,14 @@ class Mixture(NamedTuple):
 
     def draw(self, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) among all of them."""
-        return _outcome_at(self.outcomes, place)
+        return outcome_at(self.outcomes, place)
 
     def draw_seen(self, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) among those seen."""
-        return _outcome_at(self.seen, place)
+        return outcome_at(self.seen, place)
 
 
-def _outcome_at(outcomes: Sequence[tuple[float, Outcome]], place: float) -> Outcome:
+def outcome_at(outcomes: Sequence[tuple[float, Outcome]], place: float) -> Outcome:
     """The outcome at `place` of probabilities laid end to end."""
     for probability, outcome in outcomes:
         place -= probability

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from uamcts.arguments import action_number, flag, real
-from uamcts.corrections.fact_mixing import MixedFacts
+from uamcts.corrections.fact_mixing import CHECKED, MixedFacts
 from uamcts.corrections.fact_weights import Weigher
 from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
@@ -32,8 +32,6 @@ from uamcts.corrections.python_facts import (
 from uamcts.reference import PythonModel
 
 PythonUncertainty: TypeAlias = Callable[[State, int], float]
-CHECKED = 2000
-"""Facts, the latest ones, that are compared with another model."""
 
 
 class PatchedModel(MixedFacts):
@@ -140,6 +138,7 @@ class PatchedModel(MixedFacts):
         self._count_effect(state, number, kind, before, agrees)
         self._weigh(before, fact, number)
         self._store(place, fact)
+        self._arrive(place, fact, before is None)
         if self.clock % (64 << (len(self._contradicting) // 5000).bit_length()) == 0:
             self._age()
 
@@ -163,6 +162,7 @@ class PatchedModel(MixedFacts):
             self.journal.put(self.facts, place, replace(self.facts[place], stale=True))
             self.journal.drop(self._contradicting, place)
             self.journal.drop(self._planned, place)
+            self._arrive(place, None)
 
     def _age(self) -> None:
         """Has old facts that contradict the model tried again, and drops what was not seen for the longest time."""
@@ -171,6 +171,7 @@ class PatchedModel(MixedFacts):
         for _, place in list(zip(range(len(self.facts) - most), self.facts, strict=False)):
             for table in (self.facts, self._contradicting, self._planned):
                 self.journal.drop(table, place)
+            self._arrive(place, None)
         self.glance.renew((key for key, _ in self.facts), 2 * most)
 
     @property
@@ -182,7 +183,9 @@ class PatchedModel(MixedFacts):
         """Stores all that was seen of one transition."""
         streak = Streak(next(reversed(outcomes)), 1, 1.0)
         self.varied_rewards += sum(count.varied for count in outcomes.values())
-        self._store(self._place(state, action), Fact(state, outcomes, **{"streak": streak, **known}))
+        place, fact = self._place(state, action), Fact(state, outcomes, **{"streak": streak, **known})
+        self._store(place, fact)
+        self._arrive(place, fact)
 
     def _store(self, place: tuple[Hashable, int], fact: Fact) -> None:
         self.glance.add(place[0])
@@ -196,7 +199,8 @@ class PatchedModel(MixedFacts):
 
     def set_model(self, model: Any, drifting: bool = False) -> None:
         """Corrects another model from now on, which is of the same kind; `drifting` if it changes at every step."""
-        if not (isinstance(model, RatedSimulator) and isinstance(self.model, RatedSimulator)):  # they differ a little
+        other = not (isinstance(model, RatedSimulator) and isinstance(self.model, RatedSimulator))
+        if other:  # else they differ a little
             self.weigher = self.weigher.for_other_model()
         self.model, self._planned, self.drifting = model, {}, drifting
         self._plan_effects()
@@ -206,6 +210,8 @@ class PatchedModel(MixedFacts):
                 agrees = holds_possible(model, fact.state, place[1], (*kind, fact.outcomes[kind].reward), self.key)
                 if agrees != fact.agrees:
                     self._store(place, replace(fact, agrees=agrees))
+        if self.arrivals is not None and other and not drifting:
+            self.learn_arrivals(self.arrivals.tested)
 
     def _plan(self, place: tuple[Hashable, int]) -> Any:
         """Works out what is planned with instead of the model, and keeps it; None without a fact."""
@@ -220,6 +226,7 @@ class PatchedModel(MixedFacts):
         """A copy that goes on by itself, as long as every change of its tables is written to its journal."""
         other = copy.copy(self)
         other.journal = Journal()
+        other.arrivals = None if self.arrivals is None else self.arrivals.twin(other.key)
         if self.kind != "step":
             setattr(other, self.kind, {"outcomes": other._outcomes, "sample": other._sample}[self.kind])
         return other
@@ -243,6 +250,11 @@ class PatchedModel(MixedFacts):
             return self.facts[self._place(state, action)].most_frequent()
         return self.model.step(state, action) if planned is None else planned  # type: ignore[no-any-return]
 
+    @property
+    def wrong_share(self) -> float:
+        """The share of facts that contradict the model."""
+        return len(self._contradicting) / max(len(self.facts), 1)
+
     def planned_model(self) -> Any:
         """What to search in: this model; if facts contradict a deterministic one, one with `outcomes`.
 
@@ -256,7 +268,7 @@ class PatchedModel(MixedFacts):
     def _outcomes(self, state: State, action: int) -> Any:
         """All outcomes, the model's and those seen, with their probabilities."""
         planned = None if self.glance.excludes(state) else self.plans_with(state, action)
-        return self.model.outcomes(state, action) if planned is None else planned.outcomes
+        return self._expect(state, self.model.outcomes(state, action)) if planned is None else planned.outcomes
 
     def _sample(self, state: State, action: int, rng: np.random.Generator) -> Any:
         """A draw from the model, or from what was seen."""

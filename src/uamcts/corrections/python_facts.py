@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from uamcts.arguments import short_repr
-from uamcts.corrections.mixture import Mixture, Outcome
+from uamcts.corrections.mixture import Mixture, Outcome, outcome_at
 from uamcts.types import PyTree
 
 State: TypeAlias = PyTree
@@ -109,6 +109,11 @@ class Fact:
         best = self.outcomes[self.most_frequent_kind]
         return best.following, best.reward, best.terminal
 
+    def latest(self) -> tuple[State, float, bool]:
+        """The latest outcome."""
+        last = self.outcomes[next(reversed(self.outcomes))]
+        return last.following, last.reward, last.terminal
+
     @property
     def most_frequent_kind(self) -> Any:
         """Its place among the outcomes: the key of the next state and whether that is the end."""
@@ -177,7 +182,8 @@ class RandomModel:
 
     def __init__(self, patched: Any):
         self.num_actions, self._step = patched.num_actions, patched.model.step
-        self._effects = patched.effects
+        self._effects, self._caution = patched.effects, patched.caution
+        self._arrivals = patched.arrivals if patched.arrivals is not None and patched.arrivals.expects else None
         self._plans_with, glance = patched.plans_with, patched.glance
         self._own_keys, self._firsts = glance.tells, glance.firsts
         self._kept: dict[tuple[Any, int], Mixture | Outcome | None] = {}
@@ -190,16 +196,19 @@ class RandomModel:
         planned = self._find(state, action)
         if planned is None:
             effects = self._effects
-            return [(1.0, self._step(state, action))] if effects is None else effects.outcomes(state, action)
+            found = [(1.0, self._untried(state, action))] if effects is None else effects.outcomes(state, action)
+            return found if self._arrivals is None else self._arrivals.correct_all(state, found)
         return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
 
     def outcome_at(self, state: State, action: int, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) of these probabilities: rollouts spend most of their time here."""
         planned = self._find(state, action)
+        if planned is None and self._arrivals is not None:
+            return outcome_at(self.outcomes(state, action), place)
         if planned is None:
             if self._effects is not None:
                 return self._effects.outcome_at(state, action, place)  # type: ignore[no-any-return]
-            return self._step(state, action)  # type: ignore[no-any-return]
+            return self._untried(state, action)
         return planned.draw(place) if type(planned) is Mixture else planned  # type: ignore[return-value]
 
     def _find(self, state: State, action: int) -> Mixture | Outcome | None:
@@ -215,11 +224,17 @@ class RandomModel:
         except (KeyError, TypeError):
             return self._look_up(state, action)
 
+    def _untried(self, state: State, action: int) -> Outcome:
+        """What the model predicts of a step that was never seen: it pays a little less."""
+        following, reward, over = self._step(state, action)
+        return following, reward - self._caution, over
+
     def _look_up(self, state: State, action: int) -> Mixture | Outcome | None:
         planned: Mixture | Outcome | None = self._plans_with(state, action)
         parts: set[type] = {type(part) for part in (state if type(state) is tuple else (state,))}
         if planned is None and parts <= WHOLE and self._effects is None:
-            planned = self._step(state, action)
+            planned = self._untried(state, action)
+            planned = planned if self._arrivals is None else self._arrivals.correct_step(state, planned)
         if parts <= WHOLE | {float}:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()

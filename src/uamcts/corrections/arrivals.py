@@ -1,0 +1,199 @@
+"""What is wrong about a state wherever one comes from: a hole, a toll, a wall, a trapdoor, an end that is none.
+
+A fact is about one (state, action). But what a simulator gets wrong often belongs to the state that a step leads to:
+who falls into a hole from the north would fall into it from the west. Where a real transition differs from what the
+simulator believes, all other transitions that are believed to lead to the same state are expected to differ in the same
+way, with a probability that is learned: at first 1/2, then by how often such an expectation has come true.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from uamcts.corrections.journal import Journal
+from uamcts.corrections.mixture import Mixture, Outcome, merge
+
+Place: TypeAlias = tuple[Hashable, int]
+"""The key of a state, and an action."""
+HALF = 1.0
+"""What an expectation is worth at first: as if it had come true, and not, so many times."""
+LEAST = 0.4
+"""An expectation that comes true less often is given up."""
+LOCAL = 2.0
+"""Transitions that the whole world is worth beside what was seen of one state."""
+SAME = 1e-6
+"""Rewards that differ by less, relative to the larger one, are the same."""
+
+
+class Difference(NamedTuple):
+    """How a transition differs from what is believed of it."""
+
+    target: Hashable
+    """Where it leads instead: the key of that state, None to where it should, or "stays"."""
+    following: Any
+    """That state itself, if it is another one."""
+    reward: float
+    """What it pays more than is believed."""
+    over: bool
+    """Whether it ends the episode."""
+
+    @property
+    def kind(self) -> Hashable:
+        """What tells it from others."""
+        return self.target, round(self.reward, 6), self.over
+
+    @property
+    def sort(self) -> int:
+        """Which expectations come true as often: of rewards and ends, of walls, of places that lead elsewhere."""
+        return 0 if self.target is None else 1 if self.target == STAYS else 2
+
+
+STAYS = "stays"
+SORTS = 3
+
+
+class Arrivals:
+    """Differences by the state that a step is believed to lead to.
+
+    Args:
+        key: Makes a hashable key of a state.
+    """
+
+    def __init__(self, key: Callable[[Any], Hashable]):
+        self.key = key
+        self.by_state: dict[Hashable, dict[Place, Difference | None]] = {}
+        """For the believed next state, all transitions that were seen; None for what was as believed. The inner
+        dictionaries are replaced, never changed."""
+        self.by_place: dict[Place, Hashable] = {}
+        """The believed next state of every transition that was seen."""
+        self.different: dict[Hashable, int] = {}
+        """How many transitions differ, by the believed next state; nothing where none does."""
+        self.tested: tuple[int, ...] = (0,) * (2 * SORTS)
+        """How often an expectation of each sort has come true, and how often it has not."""
+
+    def twin(self, key: Callable[[Any], Hashable]) -> Arrivals:
+        """A copy that goes on by itself, as long as every change of its tables is written to a journal."""
+        other = Arrivals(key)
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def find(self, place: Place, believed: Sequence[tuple[float, Outcome]], real: Outcome) -> tuple[Hashable, Any]:
+        """The believed next state of a transition that was seen, and how it differs; (None, None) if that is not known.
+
+        Of a random model, only what leads where it may tells anything.
+        """
+        arrived, possible = self.key(real[0]), [one for chance, one in believed if chance > 0.0]
+        same = [one for one in possible if self.key(one[0]) == arrived]
+        if same:
+            pays = {one[1] for one in same}
+            if any(abs(real[1] - one[1]) <= SAME * max(1.0, abs(one[1])) and real[2] == one[2] for one in same):
+                return arrived, None
+            if len(pays) > 1 or len({bool(one[2]) for one in same}) > 1:
+                return None, None
+            return arrived, Difference(None, None, real[1] - same[0][1], real[2])
+        if len({self.key(one[0]) for one in possible}) > 1:
+            return None, None
+        said, target = possible[0], STAYS if arrived == place[0] else arrived
+        following = None if target is STAYS else real[0]
+        return self.key(said[0]), Difference(target, following, real[1] - said[1], real[2])
+
+    def add(
+        self, place: Place, believed: Sequence[tuple[float, Outcome]], real: Outcome, journal: Journal, new: bool
+    ) -> bool:
+        """Adds what was seen of a transition, `new` if for the first time. Returns whether expectations change."""
+        state, difference = self.find(place, believed, real)
+        expected = self._most_common(state) if new and state in self.different else None
+        if expected is not None:
+            came_true = difference is not None and difference.kind == expected[0].kind
+            place_of = 2 * expected[0].sort + (not came_true)
+            self.tested = tuple(count + (number == place_of) for number, count in enumerate(self.tested))
+        before = self.drop(place, journal)
+        if state is None:
+            return before
+        here = {**self.by_state.get(state, {}), place: difference}
+        journal.put(self.by_state, state, here)
+        journal.put(self.by_place, place, state)
+        self._count(state, here, journal)
+        return before or difference is not None or state in self.different
+
+    def drop(self, place: Place, journal: Journal) -> bool:
+        """Forgets a transition. Returns whether expectations change."""
+        state = self.by_place.get(place, self)
+        if state is self:
+            return False
+        differed = state in self.different
+        here = {one: difference for one, difference in self.by_state[state].items() if one != place}
+        journal.drop(self.by_place, place)
+        if here:
+            journal.put(self.by_state, state, here)
+        else:
+            journal.drop(self.by_state, state)
+        self._count(state, here, journal)
+        return differed
+
+    def _count(self, state: Hashable, here: dict[Place, Difference | None], journal: Journal) -> None:
+        count = sum(difference is not None for difference in here.values())
+        if count:
+            journal.put(self.different, state, count)
+        elif state in self.different:
+            journal.drop(self.different, state)
+
+    def rate(self, sort: int) -> float:
+        """How often an expectation of a sort comes true."""
+        true, false = self.tested[2 * sort : 2 * sort + 2]
+        return (true + HALF) / (true + false + 2.0 * HALF)
+
+    @property
+    def expects(self) -> bool:
+        """Whether anything may be expected at all."""
+        return bool(self.different) and any(self.rate(sort) >= LEAST for sort in range(SORTS))
+
+    def _most_common(self, state: Hashable) -> tuple[Difference, int]:
+        """The most common difference, the latest of its kind, and how often it was seen."""
+        found = [one for one in self.by_state[state].values() if one is not None]
+        kind, times = Counter(one.kind for one in found).most_common(1)[0]
+        return next(one for one in reversed(found) if one.kind == kind), times
+
+    def expected(self, state: Hashable) -> tuple[Difference, float] | None:
+        """What is expected of transitions that are believed to lead to this state, and how probably; None if nothing.
+
+        What was seen of a transition itself is for facts to say.
+        """
+        if state not in self.different:
+            return None
+        best, times = self._most_common(state)
+        rate, others = self.rate(best.sort), len(self.by_state[state]) - times
+        return None if rate < LEAST else (best, (LOCAL * rate + times - 1) / (LOCAL + times - 1 + others))
+
+    def correct(self, state: Any, outcome: Outcome) -> list[tuple[float, Outcome]] | None:
+        """What is expected instead of an outcome that a model predicts for a state; None if that outcome is."""
+        found = self.expected(self.key(outcome[0]))
+        if found is None:
+            return None
+        (target, following, reward, over), chance = found
+        instead = state if target == STAYS else outcome[0] if target is None else following
+        return [(1.0 - chance, outcome), (chance, (instead, outcome[1] + reward, over))]
+
+    def correct_step(self, state: Any, outcome: Outcome) -> Outcome | Mixture:
+        """The same for a deterministic model, as something to plan with."""
+        found = self.correct(state, outcome)
+        return outcome if found is None else Mixture(1.0, merge([(1.0, found)], self.key), [])
+
+    def correct_all(self, state: Any, outcomes: Sequence[tuple[float, Outcome]]) -> Sequence[tuple[float, Outcome]]:
+        """The same for all outcomes that a model lists."""
+        parts = [(chance, self.correct(state, outcome) or [(1.0, outcome)]) for chance, outcome in outcomes]
+        return outcomes if all(len(found) == 1 for _, found in parts) else merge(parts, self.key)
+
+    def describe(self) -> list[str]:
+        """What was learned, in plain words."""
+        true, false = (sum(self.tested[place::2]) for place in (0, 1))
+        if not self.expects or not true:
+            return []
+        count = len(self.different)
+        states = "a step to one state differs" if count == 1 else f"steps to {count} states differ"
+        return [
+            f"{states} from what is believed, and is expected to do so from all sides: this came true in {true} of "
+            f"{true + false} cases"
+        ]
