@@ -154,24 +154,23 @@ def _words(row, timed):
 
 
 def draw(rows, folder):
-    """Scores against iterations of ADA-MCTS, where all cells were measured, and of all planners in equal time."""
+    """Rewards against iterations of ADA-MCTS in four cells, beside what was published, and scores in equal time."""
     from uamcts.lab.experiments.field import FIELD
     from uamcts.lab.report import style
 
     iterated = [row for row in rows if " " not in row["budget"] and row["planner"] == "ada_mcts"]
-    words = "score: 1 is the optimum"
+    words = "discounted reward and standard error"
     figure, axes = style.new_axes("ADA-MCTS against its iterations", "iterations", words, (6.2, 4.2))
-    for family, colour in (("lake", "#0072b2"), ("cliff", "#d55e00")):
-        own = [row for row in iterated if row["cell"].startswith(family)]
-        every = {row["cell"] for row in own}
-        budgets = sorted({row["budget"] for row in own}, key=in_order)
-        budgets = [one for one in budgets if {row["cell"] for row in own if row["budget"] == one} == every]
-        means = [statistics.fmean(score(row) for row in own if row["budget"] == one) for one in budgets]
-        axes.plot(list(map(int, budgets)), means, color=colour, marker="o", label=f"{family}, ours")
-        published = FIELD[family].published["ADA-MCTS"]
-        known = [score({"cell": name, "mean": published[find_cell(name).level]}) for name in every]
-        axes.plot([30_000], [statistics.fmean(known)], color=colour, marker="x", linestyle="none",
-                  label=f"{family}, published")  # fmt: skip
+    for name, colour in zip(CELLS, ("#0072b2", "#56b4e9", "#a33d00", "#e69f00"), strict=True):
+        own = sorted((row for row in iterated if row["cell"] == name), key=lambda row: row["iterations"])
+        found = {key: [row[key] for row in own] for key in ("iterations", "mean", "error")}
+        cell, family = find_cell(name), name.split("_")[0]
+        label = f"{family}, p {cell.level:g}"
+        axes.errorbar(
+            found["iterations"], found["mean"], found["error"], color=colour, marker="o", capsize=3, label=label
+        )
+        published = FIELD[family].published["ADA-MCTS"][cell.level]
+        axes.plot([30_000], [published], color=colour, marker="x", linestyle="none", label=f"{label}, published")
     axes.set_xscale("log")
     style.legend_below(axes, 2)
     style.save(figure, folder, "field_iterations")

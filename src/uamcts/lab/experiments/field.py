@@ -22,7 +22,7 @@ class FieldExperiment(Experiment):
     """Episodes that choose a planner's setting."""
     learner_episodes: int = 500
     """Episodes of planners that learn, which search at every move."""
-    agent_episodes: int = 100
+    agent_episodes: int = 150
     """Episodes of `uamcts.Agent`, which are played one after the other."""
     agent_block: int = 25
     """How many of them are a unit."""
@@ -77,7 +77,7 @@ def _pole_cells(
         FieldExperiment(
             f"{family}_{level:g}".replace(".", ""), title, "cart_pole", family=family, level=level, world=world,
             iterations=iterations, planners=(*POLE_PLANNERS, *(more if iterations <= 100 else ())), episodes=100,
-            tuning_episodes=20, agent_episodes=20, agent_block=5,
+            tuning_episodes=20, agent_episodes=12, agent_block=4,
         )
         for level, (world, iterations) in cells.items()
     )  # fmt: skip
@@ -98,7 +98,7 @@ OLD = "Planners believe p = 0.7 and live for one episode of at most 100 steps."
 ROBUST = "Robust-Power-UCT (Dam et al., ICML 2025), Table 4: 4,000 rollouts a move"
 LAKE = GridWorld("4x4", 0.7, 0.7, 0.998)
 SLIPPERY = GridWorld("4x4", 0.1, 0.1, 0.99, "anywhere", (1.0, 0.0, 0.0), share=True)
-FEW = {"learner_episodes": 150, "agent_episodes": 50}
+FEW = {"learner_episodes": 150, "agent_episodes": 100}
 GRAVITIES, SIMULATIONS = (9.8, 20.0, 50.0, 500.0), (50.0, 100.0, 300.0)
 POLE = (
     "Steps until the pole falls, at most 1,000. Planners believe CartPole-v1's own numbers, and search with random "

@@ -112,9 +112,15 @@ def field_tables(found: Summary) -> Iterator[FamilyTable]:
 
 
 def score_chart(scores: dict[str, dict[str, float]]) -> Figure:
-    """Scores as a map: a row for each planner, the best first, a column for each world."""
+    """Scores as a map: a row for each planner, the best first, a column for each world.
+
+    Planners that play in less than half of the worlds come last: their mean says little beside that of others.
+    """
     worlds = list(dict.fromkeys(world for row in scores.values() for world in row))
-    order = sorted(scores, key=lambda title: -float(np.nanmean([scores[title].get(world, np.nan) for world in worlds])))
+    order = sorted(
+        scores,
+        key=lambda title: (2 * len(scores[title]) < len(worlds), -float(np.nanmean(list(scores[title].values())))),
+    )
     values = np.array([[scores[title].get(world, np.nan) for world in worlds] for title in order])
     size = (2.9 + 0.85 * len(worlds), 1.3 + 0.3 * len(order))
     figure, axes = style.new_axes("Score: 1 is the exact optimum", "", "", size)
