@@ -98,7 +98,7 @@ OLD = "Planners believe p = 0.7 and live for one episode of at most 100 steps."
 ROBUST = "Robust-Power-UCT (Dam et al., ICML 2025), Table 4: 4,000 rollouts a move"
 LAKE = GridWorld("4x4", 0.7, 0.7, 0.998)
 SLIPPERY = GridWorld("4x4", 0.1, 0.1, 0.99, "anywhere", (1.0, 0.0, 0.0), share=True)
-FEW = {"learner_episodes": 150, "agent_episodes": 100}
+FEW = {"learner_episodes": 150, "agent_episodes": 200}
 GRAVITIES, SIMULATIONS = (9.8, 20.0, 50.0, 500.0), (50.0, 100.0, 300.0)
 POLE = (
     "Steps until the pole falls, at most 1,000. Planners believe CartPole-v1's own numbers, and search with random "
@@ -144,7 +144,8 @@ FIELD: dict[str, FieldFamily] = {
         _columns(TELEPORT_LEVELS, ADA_MCTS=".533 .700 .967 1", RATS_stale=".300 .600 .800 1", SFIR=".633 .900 .967 1"),
         _cells(
             "teleport", "Cliff with teleport", TELEPORT_LEVELS,
-            replace(LAKE, map="cliff", gamma=0.996, rewards=(1.0, 0.0, 0.0), teleport=True, share=True), **FEW,
+            replace(LAKE, map="cliff", gamma=0.996, rewards=(1.0, 0.0, 0.0), teleport=True, share=True),
+            learner_episodes=150, agent_episodes=100,
         ),
     ),
     "slip10": FieldFamily(
