@@ -76,8 +76,8 @@ def action_number(value: object, num_actions: int, owner: str, argument: str = "
     number = integer(value)
     if number is None:
         raise ValueError(
-            f"{argument} is {short_repr(value)} (a {type(value).__name__}); give a whole number from 0 to "
-            f"{num_actions - 1}, without rounding"
+            f"{argument} is {short_repr(value)} (a {type(value).__name__}); give the number of an action, 0 to "
+            f"{num_actions - 1}"
         )
     if not 0 <= number < num_actions:
         raise ValueError(f"{argument} is {number}; {owner} has the actions 0 to {num_actions - 1}")

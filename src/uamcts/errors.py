@@ -19,5 +19,9 @@ class SimulatorError(ValueError):
     """
 
 
+class GuideError(SimulatorError):
+    """A `policy`, `value` or `prior` that the user brought raised an error: the simulator is not to blame."""
+
+
 class SlowSimulator(UserWarning):
     """A step of the simulator is so slow that a move with the present settings will take very long."""

@@ -21,6 +21,7 @@ from uamcts.agent.corrector import CORRECTIONS
 from uamcts.agent.loop import AgentLoop
 from uamcts.agent.measure import PARTS, Measure
 from uamcts.agent.paper_backend import PaperBackend
+from uamcts.agent.turns import Turns
 from uamcts.arguments import function, seed_number, short_repr, switch
 from uamcts.corrections.parameters import check_choice
 from uamcts.domains.base import Domain
@@ -145,7 +146,7 @@ class Agent(AgentLoop):
             corrections=(parameters, allowed),
         )  # fmt: skip
         self.backend, self._ended = self._make(model)
-        self.last_plan = None
+        self._turns, self.last_plan = Turns(), None
 
     @classmethod
     def paper(
@@ -184,5 +185,5 @@ class Agent(AgentLoop):
         chosen = paper_config(domain, given_settings(config, settings))
         key = jax.random.key(seed_number(seed))
         agent.backend = PaperBackend(domain, estimator, chosen, schedule, key, minibatches, budget_seconds, memory)
-        agent._ended, agent._make, agent.last_plan = None, None, None
+        agent._ended, agent._make, agent.last_plan, agent._turns = None, None, None, Turns()
         return agent

@@ -34,6 +34,10 @@ AT_ONCE = ("nearest",)
 """Estimators that learn instantly: after every real step, unless there is a schedule."""
 
 
+OF_SIMULATORS = ("action_names", "inputs", "legal_actions", "name", "render", "reward", "terminal", "with_features")
+"""What simulators offer, and agents are sometimes given."""
+
+
 def check_arguments(
     estimator: object, config: object, schedule: object, budget_seconds: object, minibatches: object, memory: object
 ) -> None:
@@ -91,6 +95,8 @@ def given_settings(config: SearchConfig | None, settings: dict[str, Any]) -> dic
     for name in settings:
         if name not in SETTINGS:
             hint = suggestion(name, SETTINGS)
+            if name in OF_SIMULATORS:
+                hint = f"make {name} an attribute or a method of the simulator; "
             raise TypeError(f"Agent has no argument {name!r}; {hint}settings of the search are {', '.join(SETTINGS)}")
     given = {**({} if config is None else config.given), **settings}
     given = {name: value for name, value in given.items() if value is not None}

@@ -24,6 +24,8 @@ from uamcts.uncertainty.buffer import Buffer
 FilePath: TypeAlias = str | os.PathLike[str]
 FORMAT = 8
 HEAD = "uamcts.json"
+GZIP = b"\x1f\x8b"
+"""What traces of the inspector begin with."""
 LARGEST = 2**30
 """Bytes that are read from a file at most, packed or unpacked: a small file may unpack to anything."""
 
@@ -76,7 +78,8 @@ def read(path: FilePath, kind: str, about: dict[str, Any]) -> dict[str, np.ndarr
                     name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist() if name != HEAD
                 }
     except Exception as error:  # whatever a parser raises, it is the file's fault
-        raise ValueError(f"{path} is damaged or was not written by uamcts: {error}") from None
+        is_trace = "; it looks like a trace of agent.record, which `uamcts inspect` shows" * content.startswith(GZIP)
+        raise ValueError(f"{path} is damaged or was not written by uamcts: {error}{is_trace}") from None
     _fits(path, "unpacks to", declared)
     if not isinstance(head, dict) or not isinstance(head.get("about", {}), dict):
         raise ValueError(f"{path} is damaged or was not written by uamcts: {HEAD} does not hold what it should")
@@ -128,6 +131,7 @@ def _same(path: Path, name: str, found: object, wanted: object) -> None:
     if found != wanted:
         raise ValueError(
             f"{path} was written with {name} {found!r}, here it is {wanted!r}; use the same, or another file"
+            + f" (a simulator is known by its class, or by an attribute: name = {found!r})" * (name == "simulator")
         )
 
 

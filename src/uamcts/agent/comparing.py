@@ -11,6 +11,7 @@ from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import Corrector
 from uamcts.agent.experience import Experience, Row
+from uamcts.agent.identity import own_copy
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.searching import Compared
@@ -80,6 +81,8 @@ class Comparing:
         self._refuse_changed(given_state, state)
         self.planner.probe(state, self.config)
         following = self._accept_state(following, "next_state")
+        if isinstance(self.planner, PlainPlanner):  # the world may go on to change them in place
+            state, following = own_copy(state), own_copy(following)
         given = action if part.size else number
         actual = RealOutcome(following, paid, over)
         after, believed = self.planner.predict(state, given, actual)

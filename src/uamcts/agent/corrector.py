@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from uamcts.agent.corrected_planner import CorrectedPlanner
-from uamcts.agent.corrector_files import CANDIDATES, CorrectorFiles
+from uamcts.agent.corrector_files import CANDIDATES
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_trials import WORST
 from uamcts.agent.residual_rows import fit_residuals
+from uamcts.agent.rival_fits import CONFIRMED, RivalFits
 from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
@@ -25,18 +26,19 @@ CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
 FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
 """Transitions, the latest ones, that parameters and residuals are fitted to."""
-FIRST_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 5, 3, 1.25, 1.4, 2.0
-"""Transitions before the first fit, and between two fits at least. The next one comes when there are so many times as
-many, or earlier: see `_wait`; then for parameters and drifts, and for those where none has explained anything yet."""
+EARLY_FIT, FIRST_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 2, 5, 3, 1.25, 1.4, 2.0
+"""Transitions before a parameter is looked for that explains all of them exactly, before the first other fit, and
+between two fits at least. The next one comes when there are so many times as
+many, or earlier: see `_wait`; then for parameters and drifts, and for those where they have not explained all."""
 LONGEST_WAIT, LIFETIMES = 400, 5
 """At the latest, these are fitted after so many, or a fifth of all that were seen in this world, whichever is more."""
 SURPRISES, SURPRISING = 3, 2.5
 """One comes earlier after so many transitions that were predicted worse than usual, by so many nats."""
-LATE, FEWEST_WRONG, BEFORE, CONFIRMED = 8, 5, 25, 16
-"""A change is suspected if so many of the latest are wrong, unlike so many before; confirmed by so many explained."""
+LATE, FEWEST_WRONG, BEFORE = 8, 5, 25
+"""A change is suspected if so many of the latest are wrong, unlike so many before."""
 
 
-class Corrector(CorrectorFiles):
+class Corrector(RivalFits):
     """The corrections of one simulator.
 
     Args:
@@ -67,7 +69,8 @@ class Corrector(CorrectorFiles):
         """What the corrected model scored lately."""
         self._posterior = self.choice.named and not planner.deterministic
         """Whether a parameter that the user has named is planned with from the first transition on."""
-        self._next = self._thorough = 1 if self._posterior else FIRST_FIT
+        early = planner.deterministic and self.choice.believed
+        self._next = self._thorough = 1 if self._posterior else EARLY_FIT if early else FIRST_FIT
         self.floor, self.refused, self._full = 1e-6, ((), False), (self.choice, self.allowed)
         self.feature_names: tuple[str, ...] = ()
         """What the numbers of a state are called in reports."""
@@ -152,6 +155,8 @@ class Corrector(CorrectorFiles):
         if self.in_use == "drift" and before[0] != "drift":
             self.drifts_since = step
         self._confirm_change(step)
+        if not fits and self.planner.deterministic and self._model() == before:
+            self._weigh_rivals(experience, measure)
         changed, self._renewed = bool(self._model() != before) or self._renewed, False
         if self.in_use != before[0] or self.since != since:
             self._bearable = SURPRISES
@@ -199,19 +204,10 @@ class Corrector(CorrectorFiles):
         elif step > self._suspected + 4 * CONFIRMED:
             self._suspected, self._next, self._thorough = 0, step, step
 
-    def _explained(self) -> bool:
-        """Whether the corrected model has predicted everything lately, so that there is nothing to fit."""
-        return len(self._scores) >= CONFIRMED and max(self._scores[-CONFIRMED:]) <= self._exact
-
     @property
     def _usual(self) -> float:
         """What the corrected model scores usually."""
         return float(np.median(self._scores[-4 * CONFIRMED :])) if self._scores else self._exact
-
-    @property
-    def _exact(self) -> float:
-        """A score up to this is that of an exact prediction."""
-        return math.log(10.0 * self.floor)
 
     def _choose(self) -> str:
         """The referee's choice; parameters that the user has named are preferred until they turn out worse.
@@ -232,7 +228,8 @@ class Corrector(CorrectorFiles):
         errors = experience.simulator_errors(measure)
         rows = experience.latest(FITTED_ROWS, max(self.since, self._suspected - 1))
         wrong = errors[rows] > 0
-        if self.planner.deterministic and wrong.sum() < 3 and self.fit is None:
+        early = experience.steps - self.since < FIRST_FIT
+        if self.planner.deterministic and wrong.sum() < (EARLY_FIT if early else 3) and self.fit is None:
             return
         if wrong.any():  # what was exact stays so, in other units
             before, self.floor = self._exact, max(1e-4 * float(np.median(errors[rows][wrong])), 1e-10)
@@ -241,10 +238,13 @@ class Corrector(CorrectorFiles):
         thorough = urgent or step >= self._thorough or not self.planner.deterministic
         if thorough:
             lived = step - self.since
-            growth = HOPELESS_GROWTH if self.fit is None and lived > BEFORE else THOROUGH_GROWTH
+            growth = HOPELESS_GROWTH if not self._fits and lived > BEFORE else THOROUGH_GROWTH
             wait = max(math.ceil((growth - 1.0) * lived), SHORTEST_WAIT)
             self._thorough = step + min(wait, max(LONGEST_WAIT, lived // LIFETIMES))
             self._fits = self._fit_parameters(experience, measure, rows) if self.choice.believed else False
+        if early and self.planner.deterministic:
+            self._variants = {}
+            return
         steady = self.in_use in ("residual", "both") and not urgent  # a drift would have made it worse
         if thorough and not self._fits and not steady and self.planner.deterministic:
             self._propose_drift(experience, measure)

@@ -15,7 +15,7 @@ from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual
-from uamcts.corrections.trials import Fit
+from uamcts.corrections.trials import Fit, Rival
 
 CANDIDATES = ("none", "parameters", "residual", "both", "drift")
 """The corrections among which the referee decides, the simplest first."""
@@ -64,7 +64,7 @@ class CorrectorFiles(Follower):
     def arrays(self) -> dict[str, np.ndarray]:
         """All that was learned, to be saved."""
         words = {
-            "fit": None if self.fit is None else [self.fit.values, self.fit.ranges, list(self.fit.instead)],
+            "fit": None if self.fit is None else list(self.fit),
             "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
             "next": self._next, "thorough": self._thorough, "patient": self._patient, "floor": self.floor,
             "fits": self._fits,
@@ -95,7 +95,10 @@ class CorrectorFiles(Follower):
             ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in fit[1].items()}
             if ranges.keys() != values.keys():
                 raise ValueError("its ranges are of other parameters than its values")
-            fit = Fit(values, ranges, tuple(map(str, fit[2])))
+            rivals = [Rival(str(name), real(str(name), value), flag("tried", tried)) for name, value, tried in fit[3]]
+            if not {rival.name for rival in rivals} <= self.choice.believed.keys():
+                raise ValueError("it has rivals of its parameters that the simulator does not have")
+            fit = Fit(values, ranges, tuple(map(str, fit[2])), tuple(rivals))
         drift = None if words["drift"] is None else self._parse_drift(*words["drift"])
         drifting = [whole("drifting", number, 0) for number in words["drifting"]]
         rates = OutcomeRates.of({"rates": np.frombuffer(str(words["rates"]).encode(), np.uint8)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import copy
 import enum
 import functools
 import random
@@ -107,6 +108,22 @@ def attributes(thing: Any) -> dict[str, Any]:
         raise TypeError(f"a {type(thing).__name__} does not show what it holds")
     held = {name: getattr(thing, name) for name in slots if hasattr(thing, name)}
     return held | getattr(thing, "__dict__", {})
+
+
+def own_copy(state: Any) -> Any:
+    """A state that stays as it is when its owner changes it in place; the state itself where nobody can change it."""
+    kind = type(state)
+    if kind in PLAIN or isinstance(state, (enum.Enum, np.generic)):
+        return state
+    if kind is tuple:
+        parts = tuple([part if type(part) in PLAIN else own_copy(part) for part in state])
+        return state if all(one is other for one, other in zip(parts, state, strict=True)) else parts
+    if kind is np.ndarray and state.dtype != object:
+        return state.copy()
+    try:
+        return copy.deepcopy(state)
+    except Exception:  # whatever a class of the user's own raises: it cannot be copied, and is kept as it is
+        return state
 
 
 def fields(thing: object) -> dict[str, Any]:

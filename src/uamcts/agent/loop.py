@@ -12,6 +12,7 @@ from uamcts.agent.backend import FilePath, Sample, State
 from uamcts.agent.inspecting import Inspecting
 from uamcts.agent.report import Report
 from uamcts.agent.seen import SeenTransition, seen_transitions
+from uamcts.agent.turns import Turns, in_turn
 from uamcts.arguments import short_repr, switch, whole
 from uamcts.uncertainty import Estimator
 
@@ -23,6 +24,7 @@ class AgentLoop(Inspecting):
     """Makes a backend for another simulator with the same settings."""
     _ended: Callable[..., bool] | None
     """Says whether a transition ended its episode, where a domain can tell."""
+    _turns: Turns
 
     @property
     def estimator(self) -> Estimator | None:
@@ -44,6 +46,7 @@ class AgentLoop(Inspecting):
         """The mean loss of the last round of training; None before the first round, and for simulators."""
         return self.backend.loss
 
+    @in_turn
     def act(self, state: State, steps_left: int | None = None) -> Any:
         """Searches for the best action.
 
@@ -66,20 +69,20 @@ class AgentLoop(Inspecting):
         action = self.last_plan.action
         return action if getattr(self.last_plan, "actions", None) is not None else int(action)
 
+    @in_turn
     def observe(
         self,
         state: State,
         action: int,
         next_state: State,
-        *,
         reward: float | None = None,
         terminal: bool | None = None,
     ) -> bool:
-        """Takes in a real transition.
+        """Takes in a real transition. States are copied, so your world may change its own.
 
         Args:
-            state: The state before the step. If your world changes its states in place, keep a copy; of a Gymnasium
-                environment, keep `simulator.read(env)`.
+            state: The state before the step. If your world changes it in place, make a copy before the step; of a
+                Gymnasium environment, keep `simulator.read(env)`.
             action: The action taken.
             next_state: The state after the step.
             reward: The reward of the step, if known.
@@ -102,6 +105,7 @@ class AgentLoop(Inspecting):
             self._recording.observe(self, action, next_state, reward, terminal)
         return learned
 
+    @in_turn
     def learn(self) -> bool:
         """Trains now on everything that was observed.
 
@@ -110,6 +114,7 @@ class AgentLoop(Inspecting):
         """
         return self.backend.learn()
 
+    @in_turn
     def preload(self, samples: Iterable[Sample]) -> int:
         """Takes in real transitions that are known already, for example from a log. They count like observed ones.
 
@@ -134,6 +139,7 @@ class AgentLoop(Inspecting):
         """The latest real transitions, each (state, action) once, the oldest first; at most 2,048 are kept."""
         return seen_transitions(self.backend)
 
+    @in_turn
     def forget(self, which: Callable[[SeenTransition], bool] | None = None) -> int:
         """Drops part of the experience and learns anew from the rest, which counts as seen once.
 
@@ -145,11 +151,12 @@ class AgentLoop(Inspecting):
         """
         if which is not None and not callable(which):
             raise TypeError(f"which is {short_repr(which)}; give a function of a transition, or leave it out")
-        held = self.experience
+        held = self.experience if which is None else self._whole_experience()
         kept = [] if which is None else [one for one in held if not which(one)]
         self._start_anew(self._model, kept)
         return len(held) - len(kept)
 
+    @in_turn
     def replace(self, simulator: object, keep: bool = True) -> None:
         """Replaces the simulator, for example by one that was corrected by hand.
 
@@ -161,7 +168,18 @@ class AgentLoop(Inspecting):
             keep: Whether to keep what was seen, compare it with the new simulator, and learn from it. Pass False if the
                 world has changed, so that what was seen no longer holds.
         """
-        self._start_anew(simulator, self.experience if switch("keep", keep) else [])
+        self._start_anew(simulator, self._whole_experience() if switch("keep", keep) else [])
+
+    def _whole_experience(self) -> list[SeenTransition]:
+        """The experience; an error if states of a file that was loaded are missing from it."""
+        held, count = self.experience, self.backend.experience.count  # type: ignore[attr-defined]
+        if len(held) < count:
+            raise ValueError(
+                f"the states of {count - len(held)} of {count} transitions could not be rebuilt from the file that was "
+                "loaded: their classes are known once act or observe was given such a state, so call act(state) first; "
+                "to drop all transitions, call forget() or replace(simulator, keep=False)"
+            )
+        return held
 
     def _start_anew(self, model: object, kept: list[SeenTransition]) -> None:
         if self._make is None:
@@ -171,6 +189,7 @@ class AgentLoop(Inspecting):
         backend.steps, backend.acts = self.backend.steps, self.backend.acts  # type: ignore[attr-defined]
         self._model, self.backend, self._ended, self.last_plan = model, backend, ended, None
 
+    @in_turn
     def report(self, most: int = 10) -> Report:
         """Reports where the model was wrong.
 
@@ -182,6 +201,7 @@ class AgentLoop(Inspecting):
         """
         return self.backend.report(whole("most", most, 0))
 
+    @in_turn
     def explain(self) -> str:
         """Explains the last action: visits, value and uncertainty of every action, and which ones were deleted.
 
@@ -196,6 +216,7 @@ class AgentLoop(Inspecting):
         words: str = self.last_plan.explain(self.backend.action_names)
         return f"{words}\n{note}" if note else words
 
+    @in_turn
     def save(self, path: FilePath) -> None:
         """Writes everything that was learned to one file of arrays and JSON. An older file is replaced atomically.
 
@@ -204,6 +225,7 @@ class AgentLoop(Inspecting):
         """
         self.backend.save(path)
 
+    @in_turn
     def load(self, path: FilePath) -> None:
         """Restores what an agent with the same model and estimator has saved. On any error nothing changes.
 

@@ -6,6 +6,7 @@ from operator import add
 from typing import Any
 
 from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.agent.state_forms import Form, form_of
 from uamcts.agent.state_vectors import FLOATS, numbers_of, refill
 from uamcts.corrections.residual import Residual
 from uamcts.types import PyTree
@@ -22,6 +23,7 @@ class ResidualSimulator:
         self.identity = self.key = simulator.key
         self._call, self._all_numbers, self._judges = simulator.call, simulator.all_numbers, simulator.judges
         self._pays = residual.num_outputs > residual.num_features
+        self._forms: dict[type, Form | None] = {}
         if hasattr(simulator, "legal_actions"):
             self.legal_actions = simulator.legal_actions
 
@@ -31,11 +33,13 @@ class ResidualSimulator:
             following, reward, over = self._call(state, action)
         except Exception:  # the simulator says what is wrong
             following, reward, over = self.simulator.step(state, action)
-        if self._all_numbers and type(state) is type(following) is tuple and FLOATS.issuperset(map(type, following)):
-            shift = self._shift(state, action)  # the usual case, without arrays
+        kind = type(following)
+        form = self._forms[kind] if kind in self._forms else self._find_form(following)
+        if form is not None and type(state) is kind and FLOATS.issuperset(map(type, numbers := form.read(following))):
+            shift = self._shift(form.read(state), action)  # the usual case
             if shift is None:
                 return following, reward, over
-            shifted: Any = tuple(map(add, following, shift))
+            shifted: Any = form.make(map(add, numbers, shift))
         else:
             shift = self._shift_of_numbers(state, action)
             if shift is None:
@@ -44,6 +48,11 @@ class ResidualSimulator:
         if self._judges:
             reward, over = self.simulator.judge(state, action, shifted, reward, over)
         return shifted, reward + (shift[-1] if self._pays else 0.0), over
+
+    def _find_form(self, state: PyTree) -> Form | None:
+        """How states of this class are read and made, if there is a quick way."""
+        form = self._forms[type(state)] = form_of(state) if self._all_numbers else None
+        return form
 
     def _shift_of_numbers(self, state: PyTree, action: int) -> list[float] | None:
         """What the residual adds in a state of any kind; None if that is nothing."""
@@ -64,9 +73,11 @@ class EarlyResidualSimulator(ResidualSimulator):
 
     def step(self, state: PyTree, action: int) -> tuple[Any, float, bool]:
         """One step from a shifted state; its reward is shifted as well."""
-        if self._all_numbers and type(state) is tuple and FLOATS.issuperset(map(type, state)):
-            shift = self._shift(state, action)
-            moved: Any = state if shift is None else tuple(map(add, state, shift))
+        kind = type(state)
+        form = self._forms[kind] if kind in self._forms else self._find_form(state)
+        if form is not None and FLOATS.issuperset(map(type, numbers := form.read(state))):
+            shift = self._shift(numbers, action)
+            moved: Any = state if shift is None else form.make(map(add, numbers, shift))
         else:
             shift = self._shift_of_numbers(state, action)
             moved = state if shift is None else self._move(state, shift)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from uamcts.corrections.links import resolve
 from uamcts.corrections.mixture import model_kind
 from uamcts.corrections.parameters import set_values
 from uamcts.errors import SimulatorError
+
+if TYPE_CHECKING:
+    from uamcts.agent.matched_trials import MatchedTrials
 
 DRAWS = 32
 """Draws that stand for the distribution of a simulator that can only `sample`."""
@@ -71,6 +74,12 @@ class PlainTrials:
         self.measure, self.scales, self.floor = measure, scales, floor
         self.random, self.draws = simulator.kind != "step", simulator.kind == "sample"
         self.times = np.array([sight.times for sight in seen], float)
+
+    def matched(self) -> MatchedTrials:
+        """What a random simulator says happens, apart from how often."""
+        from uamcts.agent.matched_trials import MatchedTrials
+
+        return MatchedTrials(self)
 
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Nats [G, rows]: log(u + floor), or the surprise where outcomes are random."""

@@ -16,9 +16,10 @@ from uamcts.errors import SimulatorError
 
 COMPARED = 300
 """Transitions, the latest ones, by which the two kinds of residuals are compared."""
-CORRECTIONS, REACHED, MOST_MISSED = 4, 0.02, 0.1
-"""How often a shift before the step is corrected to lead to what was seen; the share of a difference that may be left
-of it; and the share of transitions that need not get there, because there is a wall in the way."""
+CORRECTIONS, SETTLED, REACHED, MOST_MISSED = 12, 1e-3, 0.02, 0.1
+"""How often a shift before the step is corrected to lead to what was seen; the share of a difference that is left of it
+when it is no longer corrected, and that may be left at the end; and the share of transitions that need not get there,
+because there is a wall in the way."""
 
 
 CLEARLY = 0.5
@@ -121,14 +122,20 @@ def _shifts_before(
     left of it is added: a state that is moved by a little is mostly followed by one that is moved by about as much.
     """
     first = np.abs(shifts).max(axis=0)
-    allowed = np.maximum(REACHED * np.abs(shifts), 1e-6 * np.maximum(first, np.abs(seen.real[0]).max(axis=0)))
+    rounding = 1e-6 * np.maximum(first, np.abs(seen.real[0]).max(axis=0))
+    settled, allowed = (np.maximum(share * np.abs(shifts), rounding) for share in (SETTLED, REACHED))
+    shifts = shifts.copy()
+    said = [np.array(part, float) for part in planner.predict_next(seen.raw, variant, shifts)]
     for _ in range(CORRECTIONS):
-        said = list(planner.predict_next(seen.raw, variant, shifts))
         left = seen.differences(said)
-        missed = np.any(np.abs(left) > allowed, axis=1)
-        if not missed.any():
+        rows = np.flatnonzero(np.any(np.abs(left) > settled, axis=1))
+        if not rows.size:
             break
-        shifts = shifts + left
+        shifts[rows] += left[rows]
+        found = planner.predict_next([seen.raw[row] for row in rows], variant, shifts[rows])
+        for part, new in zip(said, found, strict=True):
+            part[rows] = new
+    missed = np.any(np.abs(seen.differences(said)) > allowed, axis=1)
     if missed.mean() > MOST_MISSED:
         return None
     return np.where(missed[:, None], np.nan, shifts), said

@@ -29,6 +29,7 @@ def seen_transitions(backend: Backend) -> list[SeenTransition]:
     rows, measure = getattr(backend, "experience", None), getattr(backend, "measure", None)
     if rows is None or measure is None:
         raise TypeError("the paper's agent keeps no transitions; use uamcts.Agent")
+    backend.planner.read_raw(rows)  # type: ignore[attr-defined]
     errors, found = rows.uncertainties(measure), []
     for place in np.argsort(rows.column("last"), kind="stable").tolist():
         if rows.raw[place] is not None:

@@ -31,7 +31,7 @@ from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.python_facts import describe_changes
-from uamcts.errors import SimulatorError
+from uamcts.errors import GuideError, SimulatorError
 from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.estimator import ZeroUncertainty
@@ -106,8 +106,8 @@ class SimulatorBackend(Comparing):
         before = self._previous.plan if usable and self._previous is not None else None
         try:
             found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon, before)
-        except SimulatorError:
-            if not self._withdraw_corrections():
+        except SimulatorError as error:
+            if isinstance(error, GuideError) or not self._withdraw_corrections():
                 raise
             found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon)
         self.acts += 1
@@ -255,7 +255,13 @@ class SimulatorBackend(Comparing):
     def _preload(self, samples: Iterable[Sample]) -> int:
         count = 0
         for count, sample in enumerate(samples, 1):
-            self._keep(self._compare(*pad_sample(count - 1, sample)))
+            padded = pad_sample(count - 1, sample)
+            try:
+                compared = self._compare(*padded)
+            except ValueError as error:
+                kind = SimulatorError if isinstance(error, SimulatorError) else ValueError
+                raise kind(f"sample {count - 1}: {error}") from error
+            self._keep(compared)
         self._fit()
         return count
 

@@ -34,6 +34,11 @@ def check_continuous(owner: object | None, continuous: bool) -> None:
         )
     if not continuous:
         raise ValueError("num_actions is not given and the model does not have it; pass num_actions=...")
+    if callable(listed) and not _takes(listed, "state", "rng"):
+        raise ValueError(
+            "num_actions is not given and the model does not have it; pass num_actions=..., and if actions(state) lists"
+            " the legal ones, call it legal_actions. Continuous actions are proposed by actions(state, rng)"
+        )
 
 
 def not_three(name: str, kind: str, outcome: object) -> str:
@@ -45,24 +50,30 @@ def not_three(name: str, kind: str, outcome: object) -> str:
     return f"{name}: {kind} returned {short_repr(outcome)}{hint}; {what} (state, reward, terminal)"
 
 
+def _takes(call: Callable[..., Any], *arguments: str) -> bool:
+    """Whether a function can be called with so many arguments, as far as it shows."""
+    try:
+        inspect.signature(call).bind(*arguments)
+    except ValueError:  # it does not show
+        return True
+    except TypeError:
+        return False
+    return True
+
+
 ARGUMENTS = {"step": ("state", "action"), "outcomes": ("state", "action"), "sample": ("state", "action", "rng")}
 
 
 def check_arguments_of(name: str, kind: str, call: Callable[..., Any]) -> None:
     """Refuses a `step` that takes something else than a state and an action, such as a method of an environment."""
-    try:
-        signature = inspect.signature(call)
-    except (TypeError, ValueError):  # it does not show
-        return
     wanted = ARGUMENTS[kind]
-    try:
-        signature.bind(*wanted)
-    except TypeError:
+    if not _takes(call, *wanted):
+        has = ", ".join(inspect.signature(call).parameters)
         raise TypeError(
-            f"{name}: {kind} takes ({', '.join(signature.parameters)}); it must take ({', '.join(wanted)}) and return "
+            f"{name}: {kind} takes ({has}); it must take ({', '.join(wanted)}) and return "
             "the next state: a search asks about many states, so the state cannot be kept in the simulator. If this is "
             "an environment with reset and step(action), derive it from gymnasium.Env and pass it as it is"
-        ) from None
+        )
 
 
 def suggest_features(state: State) -> str:

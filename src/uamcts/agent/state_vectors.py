@@ -6,10 +6,11 @@ import copy
 import enum
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeAlias
+from operator import attrgetter
+from typing import Any, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
@@ -45,13 +46,15 @@ def flatten(state: State) -> np.ndarray:
     if isinstance(state, dict):
         state = [state[key] for key in sorted(state)]
     elif hasattr(state, "__dataclass_fields__"):
-        state = [getattr(state, name) for name in state.__dataclass_fields__]
+        state = read_fields(state)
     elif isinstance(state, jax.Array):
         return np.asarray(state, np.float64).reshape(-1)
     elif isinstance(state, enum.Enum):
         return np.array([place(state)])
     elif not isinstance(state, (list, tuple)):
         state = list(fields(state).values())
+    if state and NUMBERS.issuperset(map(type, state)):
+        return np.array(state, np.float64)
     parts = [flatten(part) if part is not None else np.array(marks("None")) for part in state]
     return np.concatenate(parts) if parts else np.zeros(0)
 
@@ -92,11 +95,11 @@ def numbers_of(state: State) -> list[float]:
     if isinstance(state, dict):
         return [number for key in sorted(state) for number in numbers_of(state[key])]
     if hasattr(state, "__dataclass_fields__"):
-        state = [getattr(state, name) for name in state.__dataclass_fields__]
+        state = read_fields(state)
     if isinstance(state, (list, tuple)):
         if NUMBERS.issuperset(map(type, state)):
             return list(state)  # the usual case
-        return [number for part in state for number in numbers_of(part)]
+        return [number for part in state for number in (numbers_of(part) if part is not None else marks("None"))]
     numbers: list[float] = flatten(state).tolist()
     return numbers
 
@@ -133,24 +136,40 @@ def _refill(state: State, numbers: Iterator[float]) -> State:
     if isinstance(state, dict):
         return {**state, **{key: _refill(state[key], numbers) for key in sorted(state)}}
     if hasattr(state, "__dataclass_fields__"):
-        parts = [getattr(state, name) for name in state.__dataclass_fields__]
-        if FLOATS.issuperset(map(type, parts)) and _takes_all(type(state)):  # type: ignore[arg-type]
-            return type(state)(*islice(numbers, len(parts)))
-        renewed = [_refill(part, numbers) for part in parts]
+        held, kind = read_fields(state), cast(Any, type(state))
+        if FLOATS.issuperset(map(type, held)) and takes_all(kind):
+            return kind(*islice(numbers, len(held)))
+        renewed = [_refill(part, numbers) for part in held]
         return replace(state, **dict(zip(state.__dataclass_fields__, renewed, strict=True)))
     if isinstance(state, (list, tuple)):
         parts = [_refill(part, numbers) for part in state]
         return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
-    filled, held = copy.copy(state), fields(state)
-    for name, part in held.items():
+    filled = copy.copy(state)
+    for name, part in fields(state).items():
         object.__setattr__(filled, name, _refill(part, numbers))
     return filled
 
 
+def read_fields(state: Any) -> tuple[Any, ...]:
+    """What the fields of a dataclass hold."""
+    kind: Any = type(state)
+    return reader(kind)(state)
+
+
 @functools.cache
-def _takes_all(kind: Any) -> bool:
+def reader(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that returns what the fields of a dataclass hold."""
+    names = tuple(kind.__dataclass_fields__)
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda state: tuple(getattr(state, name) for name in names)
+
+
+@functools.cache
+def takes_all(kind: Any) -> bool:
     """Whether a dataclass is made of all of its fields, in their order."""
-    return all(field.init and not field.kw_only for field in kind.__dataclass_fields__.values())
+    whole = all(field.init and not field.kw_only for field in kind.__dataclass_fields__.values())
+    return whole and bool(kind.__dataclass_params__.init)
 
 
 def flatten_jax(state: PyTree) -> jax.Array:

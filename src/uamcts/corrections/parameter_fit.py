@@ -19,12 +19,15 @@ import numpy as np
 
 from uamcts.corrections.likelihood_fit import fit_likelihood
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.trials import Fit, Trials, credible
+from uamcts.corrections.trials import Fit, Rival, Trials, WithValues, credible
 
 MOST_FITTED, RANKED, REFINED = 3, 10, 4
 """Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
-FEWEST_ROWS, FITTED_ROWS, SCREENED_ROWS = 4, 64, 24
-"""Transitions that a fit needs, those that it is computed from at most, and those that grids are compared on."""
+FEWEST_ROWS, FEW_ROWS, FITTED_ROWS, SCREENED_ROWS = 2, 4, 64, 24
+"""Transitions that a fit needs: fewer than the second number must be explained exactly, by one parameter. Those that it
+is computed from at most, and those that grids are compared on."""
+REVERSED = (-2.0, -1.0, -0.5)
+"""How many times as large as believed a parameter with the other sign is tried."""
 EXACT = 6.0
 """Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
 
@@ -32,11 +35,31 @@ EXACT = 6.0
 def fit_parameters(trials: Trials, choice: Choice, count: int, start: Fit | None = None) -> Fit | None:
     """Fits parameters to transitions 0 .. count - 1; None if none explains credibly more than the believed values."""
     if trials.random:
-        return fit_likelihood(trials, choice, count, start)
+        return _fit_random(trials, choice, count, start)
     if count < FEWEST_ROWS or not choice.believed:
         return None
     search = _Selection(trials, choice, np.arange(count))
     return search.run(start)
+
+
+def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -> Fit | None:
+    """Fits what happens by least squares, and then how often it does by likelihood."""
+    matched = trials.matched() if hasattr(trials, "matched") and count >= FEW_ROWS and choice.believed else None
+    found = None
+    if matched is not None:
+        search = _Selection(matched, choice, np.arange(count)[-matched.most_rows :])
+        if search.plain > matched.noise:
+            known = start if start is not None and search.helps(start.values) else None
+            found = search.run(known, known is None or not search.explains(known.values, matched.noise))
+        if matched.continuum and (found is not None or not choice.named):
+            return found
+    if found is None:
+        return fit_likelihood(trials, choice, count, start)
+    before = {} if start is None else {name: one for name, one in start.values.items() if name not in found.values}
+    rest = fit_likelihood(
+        WithValues(trials, found.values), choice.without(found.values), count, Fit(before, {}) if before else None
+    )
+    return found if rest is None else Fit(found.values | rest.values, found.ranges | rest.ranges)
 
 
 class _Selection:
@@ -53,23 +76,38 @@ class _Selection:
         self.few = np.unique(np.concatenate([self.few, worst]))
         self.tried: dict[frozenset[str], tuple[float, dict[str, float]]] = {frozenset(): (self.plain, {})}
 
-    def run(self, start: Fit | None) -> Fit | None:
-        if start is not None:  # what was fitted before is where a fit begins
+    def run(self, start: Fit | None, wide: bool = True) -> Fit | None:
+        """Fits from what was fitted before, if there is any, and unless that is enough, from everywhere else."""
+        if start is not None:
             self._try(start.values)
-        for _ in range(2):
+        for _ in range(2 * wide):
             for values in self._promising_sets(self._best()[1]):
                 self._try(values)
             if self._exact():
                 break
-        if not self._exact():
+        if wide and not self._exact():
             self._try_single_values(REFINED)
         loss, chosen = self._best()
-        if not chosen:
+        if not chosen or (len(self.rows) < FEW_ROWS and not self._explains_all(chosen)):
             return None
-        return Fit(chosen, self._ranges(chosen), self._same_explanation(loss, chosen))
+        rivals = self._same_explanation(loss, chosen)
+        return Fit(chosen, self._ranges(chosen), tuple(rival.name for rival in rivals), rivals)
+
+    def helps(self, values: dict[str, float]) -> bool:
+        """Whether values explain more than those that are believed."""
+        return self._loss(values) < self.plain - 1e-9
+
+    def explains(self, values: dict[str, float], noise: float) -> bool:
+        """Whether values explain most transitions up to some noise."""
+        return float(np.median(self.trials.losses(list(values), np.array([list(values.values())]), self.rows))) < noise
 
     def _exact(self) -> bool:
-        return self._best()[0] < self.plain - EXACT
+        return self._best()[0] < max(self.plain - EXACT, getattr(self.trials, "noise", -math.inf))
+
+    def _explains_all(self, values: dict[str, float]) -> bool:
+        """Whether a single parameter explains every transition exactly: already of few of them, that is no chance."""
+        left = self.trials.losses(list(values), np.array([list(values.values())]), self.rows)
+        return len(values) == 1 and bool(np.all(left <= math.log(10.0 * self.trials.floor)))
 
     def _loss(self, values: dict[str, float]) -> float:
         vector = np.array([list(values.values())], float).reshape(1, len(values))
@@ -98,10 +136,12 @@ class _Selection:
                 best = better
         return best
 
-    def _same_explanation(self, loss: float, chosen: dict[str, float]) -> tuple[str, ...]:
+    def _same_explanation(self, loss: float, chosen: dict[str, float]) -> tuple[Rival, ...]:
         """Other single parameters that explain as much as the chosen one."""
-        others = [(place, found[0]) for place, found in self.tried.items() if len(place) == 1 and place != set(chosen)]
-        return tuple(next(iter(place)) for place, other in others if other < loss + 0.1 and len(chosen) == 1)
+        if len(chosen) > 1:
+            return ()
+        others = [found for place, found in self.tried.items() if len(place) == 1 and place != set(chosen)]
+        return tuple(Rival(*next(iter(values.items()))) for other, values in others if other < loss + 0.1)
 
     def _units(self, values: dict[str, float]) -> np.ndarray:
         """A step of each parameter that changes it by its own size."""
@@ -124,9 +164,12 @@ class _Selection:
         for _, chosen, steps in ranked[:REFINED]:
             values = {}
             for place, step in zip(chosen, steps, strict=True):
-                low, high = self.choice.bounds(names[place])
+                low, high = self.choice.bounds_near(names[place], here[place])
                 change = here[place] + step * units[place]
                 if here[place] != 0.0 and not 0.2 < change / here[place] < 5.0:  # a long way: as if in logarithms
+                    if change / here[place] < 0.0 and len(chosen) == 1:  # or it has the other sign
+                        ends = self.choice.bounds_near(names[place], change)
+                        sets.append({names[place]: float(np.clip(change, *ends))})
                     change = here[place] * math.exp(float(np.clip(step, -2.0, 2.0)))
                 values[names[place]] = float(np.clip(change, low, high))
             sets.append(values)
@@ -170,13 +213,19 @@ class _Selection:
         starts = []
         before = float(np.mean(self.trials.losses([], np.zeros((1, 0)), self.few)))
         for name in self.choice.believed:
-            grid = self.choice.grid(name)
+            grid = self._grid(name)
             if grid.size:
                 losses = self.trials.losses([name], grid[:, None], self.few).mean(axis=1)
                 starts.append((float(losses.min()), name, float(grid[losses.argmin()]), grid))
         for loss, name, value, grid in sorted(starts, key=lambda start: start[0])[:most]:
             if loss < before - 1e-9:
                 self._try({name: self._scan(name, value, grid)})
+
+    def _grid(self, name: str) -> np.ndarray:
+        """Values of a parameter from which a fit starts, those of the other sign included where they are possible."""
+        turned = self.choice.believed[name] * np.array(REVERSED)
+        low, high = self.choice.bounds_near(name, turned[0])
+        return np.unique([*self.choice.grid(name), *turned[(turned >= low) & (turned <= high) & (turned != 0.0)]])
 
     def _scan(self, name: str, value: float, grid: np.ndarray) -> float:
         """A better value between the neighbours of one on a grid: where there is no slope, only trying helps."""
@@ -194,7 +243,7 @@ class _Selection:
         from scipy import optimize  # only where something is fitted: it takes a while to import
 
         names, first = list(values), np.array(list(values.values()), float)
-        low, high = np.array([self.choice.bounds(name) for name in names], float).T
+        low, high = np.array([self.choice.bounds_near(name, values[name]) for name in names], float).T
         first = np.clip(first, low, high)
         scale = np.maximum(np.abs(first), 0.1 * np.array([max(abs(self.choice.believed[name]), 0.1) for name in names]))
         best = np.clip(first, low + 1e-9 * scale, high - 1e-9 * scale)

@@ -184,6 +184,13 @@ class Choice:
         ends = (value / WIDEST, value * WIDEST) if value > 0 else (value * WIDEST, value / WIDEST)
         return (0.0, 1.0) if self.random and 0.0 < value < 1.0 else ends
 
+    def bounds_near(self, name: str, value: float) -> Bounds:
+        """The same on the side of 0 on which a value lies: a motor may be wired the wrong way round."""
+        low, high = self.bounds(name)
+        if name in self._bounds or (low, high) == (0.0, 1.0) or value * self.believed[name] >= 0.0:
+            return low, high
+        return -high, -low
+
     def bounds_around(self, name: str, value: float) -> Bounds:
         """The range of a parameter that has drifted to a value: the user's, or one that is wide around it as well."""
         low, high = self.bounds(name)
@@ -207,7 +214,7 @@ class Choice:
 
 
 def _check_bounds(name: str, bounds: Any, value: float) -> Bounds:
-    remedy = f"give (low, high) with low < high around the believed value {value:g}, or a list of names"
+    remedy = f"give (low, high) with low < high (believed is {value:g}), or a list of names"
     if not isinstance(bounds, Sequence) or len(bounds) != 2 or not all(_is_real(end) for end in bounds):
         raise ValueError(f"parameters gives {name!r} the bounds {short_repr(bounds)}; {remedy}")
     low, high = float(bounds[0]), float(bounds[1])

@@ -17,6 +17,8 @@ MEMORY, RANDOM_MEMORY = 60.0, 400.0
 """Transitions that a score remembers, about; the second where outcomes are random, and a single one says little."""
 MARGIN = 4.0
 """Nats in all by which a candidate must be ahead of a simpler one."""
+MOST_NATS = 6.0
+"""What a single transition says at most, so that a few bad predictions, which the next fit mends, do not decide."""
 LARGEST = 4.0
 """A larger squared error counts as this, so that a few transitions that nobody predicts do not decide."""
 
@@ -36,7 +38,7 @@ class Referee:
         here = [name in scores for name in self.names]
         score = np.array([scores.get(name, 0.0) for name in self.names])
         error = np.array([min(errors.get(name, 0.0), LARGEST) for name in self.names])
-        ahead = score[None, :] - score[:, None]  # [a, b]: how far a is ahead of b
+        ahead = np.clip(score[None, :] - score[:, None], -MOST_NATS, MOST_NATS)  # [a, b]: how far a is ahead of b
         both = np.outer(here, here) & (np.abs(ahead) > 1e-9)  # where two agree, nothing is learned about them
         less = error[None, :] - error[:, None]
         for total, new in ((self.weight, both), (self.sums, ahead), (self.squares, ahead**2), (self.errors, less)):

@@ -144,9 +144,9 @@ class Residual:
         table = self._tables[action]
         if table is None:
             return None
-        bounds, node = table
+        lowest, highest, reaches, node = table
         weight = 1.0
-        for value, (lower, upper, reach) in zip(values, bounds, strict=True):
+        for value, lower, upper, reach in zip(values, lowest, highest, reaches, strict=True):
             if not lower <= value <= upper:
                 weight = min(1 - (lower - value if value < lower else value - upper) / reach, weight)
                 if not weight > 0:
@@ -160,8 +160,8 @@ class Residual:
         for total, slopes, low, high in node:
             for feature, slope in slopes:
                 total += slope * values[feature]
-            result.append(weight * (low if total < low else high if total > high else total))
-        return result
+            result.append(low if total < low else high if total > high else total)
+        return result if weight == 1.0 else [weight * one for one in result]
 
     def difference_jax(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " outputs"]:
         """The same under `jit` and `vmap`."""
@@ -235,9 +235,9 @@ class Residual:
         """For each action what `difference` needs, as Python numbers: these are faster than arrays this small."""
         tables: list[Any] = []
         for action in range(self.num_actions):
-            bounds = np.stack([self.lower[action], self.upper[action], self.reach], axis=1).tolist()
             root = self._node_table(action, 0)
-            tables.append((bounds, root) if root else None)
+            bounds = (bound.tolist() for bound in (self.lower[action], self.upper[action], self.reach))
+            tables.append((*bounds, root) if root else None)
         return tables
 
     def _node_table(self, action: int, node: int) -> Any:

@@ -49,21 +49,32 @@ def fit_actions(
         shared, left = _best_shared(common, moved.get(action), outputs, rows)
         alone = None
         if left > LITTLE:
-            alone = fit_border(inputs[rows], outputs[rows]) or fit_action(inputs[rows], outputs[rows])
+            alone = _fit_alone(inputs[rows], outputs[rows])
         if rows.sum() >= FEWEST:
             holds.append(left < LEFT and shared is common)
         else:
             rare |= rows
-        if alone is not None and not (left < LEFT and _left(alone.losses, outputs, rows, own=True) >= left):
+        if alone is not None and not (left < LEFT and _left(alone.losses, outputs[rows]) >= left):
             found[action] = alone, rows
         elif shared is not None and left < LEFT:
             found[action] = shared, everything
     if common is not None and rare.sum() >= FEWEST:  # one by one they say nothing
-        holds += [_left(common.losses, outputs, rare) < LEFT] * len(np.unique(actions[rare]))
+        holds += [_left(common.losses[rare], outputs[rare]) < LEFT] * len(np.unique(actions[rare]))
     if common is not None and len(holds) > 1 and all(holds):
         for action in set(range(num_actions)) - set(own):
             found[action] = common, everything
     return found
+
+
+def _fit_alone(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
+    """A fit to rows as if they were of one action: a border, unless that leaves much and a regression less."""
+    border = fit_border(inputs, outputs)
+    if border is not None and _left(border.losses, outputs) <= LITTLE:
+        return border
+    found = fit_action(inputs, outputs)
+    if found is None or border is None:
+        return found or border
+    return found if _left(found.losses, outputs) < _left(border.losses, outputs) else border
 
 
 def _fit_together(
@@ -73,7 +84,7 @@ def _fit_together(
     if len(own) < 2:
         return None, {}
     shifts = _shifts(outputs, own)
-    common = fit_action(inputs, outputs)
+    common = _fit_alone(inputs, outputs)
     if not shifts:
         return common, {}
     level = outputs.copy()
@@ -111,19 +122,14 @@ def _best_shared(
     common: ActionFit | None, moved: ActionFit | None, outputs: Matrix, rows: Selection
 ) -> tuple[ActionFit | None, float]:
     """The fit to all actions that leaves less of the errors of some rows, and the share that it leaves."""
-    left = [(1.0 if fit is None else _left(fit.losses, outputs, rows), fit) for fit in (common, moved)]
+    left = [(1.0 if fit is None else _left(fit.losses[rows], outputs[rows]), fit) for fit in (common, moved)]
     share, best = min(left, key=lambda one: one[0])
     return best, share
 
 
-def _left(losses: Matrix | None, outputs: Matrix, rows: Selection, own: bool = False) -> float:
-    """The share of the errors of some rows that a fit leaves, whose losses are those of all rows, or its `own`.
-
-    0 for a fit that held no rows out: only one with a border does not, and it was put to another test.
-    """
-    if losses is None:
-        return 0.0
+def _left(losses: Matrix, outputs: Matrix) -> float:
+    """The share of the errors of some rows that a fit leaves, whose losses on these rows are given."""
     sizes = np.abs(outputs).mean(axis=0)
     sizes = np.where(sizes > 0, sizes, 1)
-    before = float(np.sum(np.abs(outputs[rows]) / sizes))
-    return float(np.sum((losses if own else losses[rows]) / sizes)) / before if before else 1.0
+    before = float(np.sum(np.abs(outputs) / sizes))
+    return float(np.sum(losses / sizes)) / before if before else 1.0

@@ -47,7 +47,8 @@ def fit_border(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
     coefficients[half], low[half], high[half] = chosen, predicted.min(axis=0), predicted.max(axis=0)
     features, thresholds = np.zeros(INNER, int), np.full(INNER, np.inf)
     features[0], thresholds[0] = feature, threshold
-    return ActionFit(features, thresholds, coefficients, low, high)
+    losses = np.abs(outputs - side[:, None] * (columns @ chosen.T))
+    return ActionFit(features, thresholds, coefficients, low, high, losses)
 
 
 def _best_border(inputs: Matrix, wrong: np.ndarray) -> tuple[int, float, bool, float]:

@@ -29,8 +29,8 @@ class ActionFit(NamedTuple):
     low: Float[np.ndarray, "leaves outputs"]
     """The least prediction for a row that was seen."""
     high: Float[np.ndarray, "leaves outputs"]
-    losses: Float[np.ndarray, "rows outputs"] | None = None
-    """Absolute errors on held-out rows, bounded; None where no rows were held out."""
+    losses: Float[np.ndarray, "rows outputs"]
+    """Absolute errors on held-out rows, bounded; of a constant or a border, on the rows that it was fitted to."""
 
 
 def equal_differences(outputs: Matrix) -> Float[np.ndarray, " outputs"]:
@@ -51,8 +51,7 @@ def prune(fit: ActionFit) -> Float[np.ndarray, "leaves outputs inputs"]:
     """The slopes of a fit without those that add less than a fraction of what it leaves: every one costs time."""
     slopes = fit.coefficients[:, :, 1:]
     least = 1e-6 * np.maximum(np.abs(fit.low), np.abs(fit.high)).max(axis=0)
-    if fit.losses is not None:
-        least = np.maximum(least, PRUNED * fit.losses.mean(axis=0))
+    least = np.maximum(least, PRUNED * fit.losses.mean(axis=0))
     return np.where(np.abs(slopes) > least[:, None], slopes, 0.0)
 
 

@@ -47,6 +47,37 @@ class Trials(Protocol):
         ...
 
 
+class WithValues:
+    """Trials of a random simulator some of whose parameters have other values than believed."""
+
+    random = True
+
+    def __init__(self, trials: Trials, values: dict[str, float]):
+        self.trials, self.values = trials, values
+        self.times, self.seen, self.floor, self.small_step = trials.times, trials.seen, trials.floor, trials.small_step
+        self.draws = getattr(trials, "draws", False)
+
+    def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Nats [G, rows], as those of the trials themselves."""
+        rest = [name for name in self.values if name not in names]
+        fixed = np.tile([self.values[name] for name in rest], (len(values), 1))
+        return self.trials.losses([*names, *rest], np.concatenate([values, fixed], axis=1), rows)
+
+    def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("random simulators are fitted by likelihood")
+
+    paths = residuals
+
+
+class Rival(NamedTuple):
+    """A single parameter that explains the same as another one, so far."""
+
+    name: str
+    value: float
+    tried: bool = False
+    """Whether it was planned with for a while."""
+
+
 class Fit(NamedTuple):
     """Values of parameters that explain what was seen."""
 
@@ -55,6 +86,8 @@ class Fit(NamedTuple):
     """About 95 % of where a value may lie, given the rest of the fit."""
     instead: tuple[str, ...] = ()
     """Parameters that explain the same as the single one that was fitted."""
+    rivals: tuple[Rival, ...] = ()
+    """These with their values, as long as they may turn out to be the right ones."""
 
 
 def unless_same(found: Fit | None, before: Fit | None) -> Fit | None:

@@ -127,9 +127,18 @@ def put_generator(source: Any, state: Any) -> None:
         source.set_state((state[0], np.frombuffer(state[1], np.uint32), *state[2:]))
 
 
-def reseed(env: object, seed: int, global_too: bool = True) -> None:
-    """Reseeds the random generators."""
-    for name, source in generators(env).items():
+def own_generators(env: object) -> tuple[str, ...] | None:
+    """The attributes that are random generators; None if there are others, inside of attributes or of none."""
+    found = [name for name in generators(env) if name not in GLOBAL]
+    return tuple(found) if found and all(name in vars(env) for name in found) else None
+
+
+def reseed(env: object, seed: int, global_too: bool = True, own: tuple[str, ...] | None = None) -> None:
+    """Reseeds the random generators; `own`: they are known to be these attributes, and the global ones."""
+    known = None if own is None or global_too else {name: vars(env).get(name) for name in own}
+    if known is None or not all(isinstance(source, GENERATORS) for source in known.values()):
+        known = generators(env)
+    for name, source in known.items():
         if name in GLOBAL and not global_too:
             continue
         if isinstance(source, np.random.Generator):

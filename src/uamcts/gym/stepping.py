@@ -23,6 +23,7 @@ from uamcts.gym.probe import (
     Trial,
     Unfit,
     global_rng_state,
+    own_generators,
     play,
     refuse_random_emulator,
     reseed,
@@ -267,10 +268,11 @@ class StepFinder:
         Global generators that it draws from are restored afterwards, so that planning does not advance them.
         """
         base, borrows = self.base, bool(trial.draws & set(GLOBAL))
+        own = own_generators(base)
 
         def sample(state: object, action: int, rng: np.random.Generator) -> tuple[Any, float, bool]:
             before = global_rng_state() if borrows else None
-            self.before_step = lambda: reseed(base, int(rng.integers(2**32)), borrows)
+            self.before_step = lambda: reseed(base, int(rng.integers(2**32)), borrows, own)
             try:
                 return step(state, action)
             finally:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from uamcts.arguments import function, integer, real, short_repr
+from uamcts.errors import GuideError
 
 
 class Guides:
@@ -22,12 +23,12 @@ class Guides:
     def leaf_value(self, state: object) -> float:
         """What the value function says of a state."""
         assert self.value is not None  # noqa: S101 (the caller has looked)
-        return real("value(state)", self.value(state))
+        return real("value(state)", _ask("value(state)", self.value, state))
 
     def action(self, state: object, allowed: Sequence[int], rng: np.random.Generator) -> int:
         """What the policy does in a state; a draw among the legal actions where it wants none of them."""
         assert self.policy is not None  # noqa: S101 (the caller has looked)
-        answer = self.policy(state, rng)
+        answer = _ask("policy(state, rng)", self.policy, state, rng)
         number = integer(answer)
         if number is None:
             shares = self.shares("policy", answer, allowed)
@@ -46,7 +47,7 @@ class Guides:
     def priors(self, state: object, allowed: Sequence[int]) -> list[float]:
         """The prior probabilities of the legal actions, which sum to 1."""
         assert self.prior is not None  # noqa: S101 (the caller has looked)
-        shares = self.shares("prior", self.prior(state), allowed)
+        shares = self.shares("prior", _ask("prior(state)", self.prior, state), allowed)
         total = sum(shares)
         if not total > 0.0:
             raise ValueError(
@@ -59,7 +60,7 @@ class Guides:
         """The numbers that a function gave for the legal actions."""
         try:
             numbers = [float(number) for number in answer]
-        except TypeError:
+        except (TypeError, ValueError):
             numbers = []
         if len(numbers) != self.num_actions or not all(0.0 <= number < np.inf for number in numbers):
             raise ValueError(
@@ -67,3 +68,11 @@ class Guides:
                 f"number of at least 0 for each of the {self.num_actions} actions"
             )
         return [numbers[action] for action in allowed]
+
+
+def _ask(name: str, call: Callable, state: object, *rest: object) -> Any:
+    """What a function of the user's says about a state; what it raises is passed on with its name and the state."""
+    try:
+        return call(state, *rest)
+    except Exception as error:
+        raise GuideError(f"{name} raised {type(error).__name__}: {error}, for state {short_repr(state)}") from error

@@ -1,0 +1,131 @@
+"""What a random simulator with other parameters says *happens*, apart from how often.
+
+A number may say how often something happens (a slip probability) or what then happens (a price, a mass beside a gust of
+wind). The likelihood of what was seen is flat around a wrong price: no outcome pays what was paid. So the latter are
+fitted like those of a deterministic simulator, by differences:
+
+- Where outcomes are a few, a real transition is compared with the outcome that leads to the same state.
+- Where no two draws are equal, it is compared with the mean of the draws, in units of their spread. The same random
+  numbers are used for all values of the parameters, so that what changes is due to these alone.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from uamcts.agent.measure import Outcome
+from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting
+from uamcts.agent.python_simulator import PythonSimulator
+
+DRAWS, FEW_DRAWS = 32, 2
+"""Draws that tell the mean and the spread at the believed values, and those that tell what other values change."""
+MATCHED_DRAWS = 8
+"""Draws among which the outcome that happened is looked for."""
+LEAST_SPREAD = 1e-3
+"""The smallest spread that counts, of that of all states: there is no end to how exact a number may be."""
+
+
+class MatchedTrials:
+    """Real transitions beside a random simulator, as `corrections.trials.Trials` of a deterministic one.
+
+    Args:
+        trials: The trials of the random simulator.
+    """
+
+    random, small_step = False, 1e-5
+    most_rows = 32
+    """Rows that a fit looks at: every one takes draws."""
+
+    def __init__(self, trials: PlainTrials):
+        self.trials, self.seen, self.times = trials, trials.seen, trials.times
+        simulator = trials.simulator
+        self.features = simulator.features
+        self.believed = [self._draw(simulator, sight, DRAWS) for sight in self.seen] if trials.draws else []
+        distinct = [len({simulator.key(after) for after, _, _ in drawn}) for drawn in self.believed]
+        self.continuum = bool(distinct) and float(np.median(distinct)) > DRAWS // 2
+        """Whether no two draws are equal, as a rule."""
+        self.floor = trials.floor
+        if self.continuum:
+            points = [self._points(drawn) for drawn in self.believed]
+            self.centres = np.stack([one.mean(axis=0) - one[:FEW_DRAWS].mean(axis=0) for one in points])
+            """What the mean of all draws has beyond that of the first few."""
+            paid = [np.nan if one.real.reward is None else one.real.reward for one in self.seen]
+            self.real = np.array(
+                [[*self.features(one.following), pays] for one, pays in zip(self.seen, paid, strict=True)], float
+            )
+            least = LEAST_SPREAD * np.append(trials.scales.features, trials.scales.reward)
+            self.spreads = np.maximum(np.stack([one.std(axis=0) for one in points]), least)
+            self.floor = float(points[0].shape[1])
+
+    @property
+    def noise(self) -> float:
+        """Nats up to which there is nothing to explain."""
+        return math.log(3.0 * self.floor) if self.continuum else math.log(10.0 * self.floor)
+
+    def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        squares = [np.sum(self.residuals(names, vector, rows) ** 2, axis=1) for vector in values]
+        return np.log(np.minimum(np.stack(squares), self._worst) + self.floor)
+
+    @property
+    def _worst(self) -> float:
+        return WORST * self.floor if self.continuum else WORST
+
+    def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        model = self.trials._model(names, values)
+        if self.continuum:
+            return self._from_means(model, np.asarray(rows))
+        seen = [self.seen[row] for row in rows]
+        real = [Outcome(self.features(one.following), one.real.reward, one.real.terminal) for one in seen]
+        found = [self._match(model, sight, actual) for sight, actual in zip(seen, real, strict=True)]
+        return self.trials.measure.many_differences(real, found, self.trials.scales, WORST)
+
+    def paths(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The same where every row has its own values."""
+        return np.concatenate(
+            [self.residuals(names, vector, rows[[place]]) for place, vector in enumerate(values)], axis=0
+        )
+
+    def _from_means(self, model: PythonSimulator, rows: np.ndarray) -> np.ndarray:
+        """The differences to the means of the draws, in units of their spread."""
+        spreads, real = self.spreads[rows], self.real[rows].copy()
+        means = self.centres[rows].copy()
+        for place, row in enumerate(rows.tolist()):
+            drawn = self._draw(model, self.seen[row], FEW_DRAWS)
+            means[place] += self._points(drawn).mean(axis=0) if drawn else np.nan
+        unpaid = np.isnan(real[:, -1])
+        real[unpaid, -1] = means[unpaid, -1]
+        most = math.sqrt(self._worst / spreads.shape[1])
+        return np.clip(np.nan_to_num((real - means) / spreads, nan=most), -most, most)
+
+    def _match(self, model: PythonSimulator, sight: Sighting, real: Outcome) -> tuple[Outcome, float] | None:
+        """The outcome that leads to the state that was reached, the one that pays most nearly what was paid."""
+        if self.trials.draws:
+            found = self._draw(model, sight, MATCHED_DRAWS)
+        else:
+            try:
+                found = [one for chance, one in model.call(sight.state, sight.action) if chance > 0.0]
+            except Exception:  # other values than believed may break anything
+                return None
+        key = self.trials.simulator.key
+        place = key(sight.following)
+        same = [one for one in found if key(one[0]) == place]
+        if not same:
+            return None
+        _, paid, over = min(same, key=lambda one: 0.0 if real.reward is None else abs(real.reward - one[1]))
+        return Outcome(real.features, float(paid), bool(over)), 0.0
+
+    def _points(self, drawn: Sequence[tuple[Any, float, bool]]) -> np.ndarray:
+        return np.array([[*self.features(after), paid] for after, paid, _ in drawn], float)
+
+    def _draw(self, model: PythonSimulator, sight: Sighting, count: int) -> list[tuple[Any, float, bool]]:
+        """Draws with random numbers that depend on the state alone; none where the simulator fails."""
+        rng = np.random.default_rng(zlib.crc32(self.features(sight.state).tobytes()))
+        try:
+            return [model.call(sight.state, sight.action, rng) for _ in range(count)]
+        except Exception:  # other values than believed may break anything
+            return []
