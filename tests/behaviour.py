@@ -84,9 +84,15 @@ def domain(name):
     def believed(state):
         return jax.vmap(expected, (None, 0))(state, every)
 
-    features, rewards, ends, wrong = jax.jit(jax.vmap(jax.vmap(believed)))(states)
+    @jax.jit
+    @jax.vmap
+    @jax.vmap
+    def look(state, following):
+        return world.features(following), *believed(state)
+
+    after, features, rewards, ends, wrong = look(states, real.state)
     return {
-        "world": projected(jax.vmap(jax.vmap(world.features))(real.state)),
+        "world": projected(after),
         "world rewards": np.sum(real.reward, axis=1),
         "world ends": np.sum(real.terminal, axis=1),
         "model": projected(features).sum(-1),
@@ -105,7 +111,7 @@ def search(key, state, world, config):
 
 def searched(world, configs, starts=3):
     """Visits and values of searches with U known, from states along a walk."""
-    states = jax.tree.map(lambda leaf: leaf[:: WALK // starts][:starts], walk(world, 0)[0])
+    states = jax.tree.map(lambda leaf: np.asarray(leaf)[:: WALK // starts][:starts], walk(world, 0)[0])
     keys = jax.random.split(jax.random.key(0), starts)
     found = {}
     for label, config in configs.items():
@@ -133,7 +139,7 @@ def learner(name):
         learner = UncertaintyLearner(make_estimator("nearest+gate", jax.random.key(0), world, level=0.2, **options))
     else:
         learner = make_learner(parts.get(name, name), jax.random.key(0), world, options)
-    samples = walk(world, 3, 4 * WALK)
+    samples = jax.tree.map(np.asarray, walk(world, 3, 4 * WALK))  # NumPy picks rows without compiling
 
     @jax.jit
     def train(learner, samples, key):
@@ -147,16 +153,18 @@ def learner(name):
     states, actions = jax.tree.map(lambda leaf: leaf[::8], samples[:2])
 
     @jax.jit
-    def ask(learner):
+    def ask(learner, states, actions):
         model, u = learner.planner(world)
         steps = jax.vmap(model)(states, actions)
+        features = jax.vmap(world.features)(steps.state)
         if isinstance(u, BatchedUncertainty):
-            return steps, u.predict_batch(u.empty_cache(), states, actions, jnp.ones(len(actions), bool))[0]
-        return steps, jax.vmap(u)(states, actions)
+            doubts, _ = u.predict_batch(u.empty_cache(), states, actions, jnp.ones(len(actions), bool))
+        else:
+            doubts = jax.vmap(u)(states, actions)
+        return features, steps.reward, doubts
 
-    steps, doubts = ask(learner)
-    return {"U": doubts, "model": projected(jax.vmap(world.features)(steps.state)), "rewards": steps.reward,
-            "loss": loss}  # fmt: skip
+    features, rewards, doubts = ask(learner, states, actions)
+    return {"U": doubts, "model": projected(features), "rewards": rewards, "loss": loss}
 
 
 def engine(name):

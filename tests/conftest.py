@@ -1,11 +1,13 @@
-"""What several tests share. Compiled programs are kept for the session: compiling is most of the time here."""
+"""What several tests share. Programs are kept as long as there is room: compiling is most of the time here."""
 
 import atexit
+import ctypes
 import functools
 import gc
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 from quick_flags import QUICK
 
@@ -101,6 +103,26 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 10, 10)
+
+
+MOST_BYTES = 2.5e9
+"""What a worker may take up. If nothing were dropped, it would be 5 GB in the end."""
+
+
+def bytes_in_use():
+    """The memory of this process, on Linux; elsewhere nothing is dropped."""
+    pages = Path("/proc/self/statm")
+    return int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else 0
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Between two files: a worker that has grown large drops its programs, few of which another file needs."""
+    if nextitem is not None and nextitem.path != item.path and bytes_in_use() > MOST_BYTES:
+        jax.clear_caches()
+        gc.collect()
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc keeps what was freed
+        if trim is not None:
+            trim(0)
 
 
 @pytest.fixture(params=NAMES)

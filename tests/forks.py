@@ -1,5 +1,6 @@
 """Forks in a road, as a simulator and as a domain: 1 now, or 10 one step later. At some forks the 10 never comes."""
 
+import functools
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -62,8 +63,9 @@ class Forks(Domain):
         return jnp.stack(state)
 
 
+@functools.cache
 def domain(wrong=WRONG):
-    """The domain, whose model does not know of anything that leads astray."""
+    """The domain, whose model does not know of anything that leads astray; one object, whose agents share programs."""
     return Forks(np.int32(wrong), np.int32(FORKS))
 
 

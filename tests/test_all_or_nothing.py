@@ -170,7 +170,7 @@ def test_an_interrupted_lesson_of_a_domain_leaves_the_agent_as_it_was(monkeypatc
     agent.observe(state(1), 1, state(1))
     agent.observe(state(2), 1, state(2))
     before = content(agent, tmp_path)
-    monkeypatch.setattr(agent.backend, "_train", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(agent.backend._programs, "train", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         agent.observe(state(3), 1, state(3))  # the third: it is time to learn
     with pytest.raises(KeyboardInterrupt):
@@ -212,7 +212,7 @@ def test_a_failed_move_does_not_count(known, kind, monkeypatch, tmp_path):
         elif kind == "compiled":
             patch.setattr(agent.backend.planner._compiled, "search", interrupted)
         else:
-            patch.setattr(agent.backend, "_plan", interrupted)
+            patch.setattr(agent.backend._programs, "plan", interrupted)
         with pytest.raises(KeyboardInterrupt):
             agent.act(state(1))
     assert content(agent, tmp_path) == before

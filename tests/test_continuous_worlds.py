@@ -144,6 +144,30 @@ def test_a_bump_beside_exact_transitions_is_no_constant():
         assert residual.difference(np.array([x, 0.0]), 0)[1] == pytest.approx(expected, abs=0.25)
 
 
+@pytest.mark.parametrize(("paid", "doubts"), [("distance", False), ("step", True), ("trap", True)])
+def test_where_every_state_pays_only_costly_errors_are_avoided(paid, doubts):
+    """A magnet beside the way, without a residual: a small part of the steps end elsewhere than believed."""
+
+    class Believed:
+        num_actions = 2
+
+        def step(self, state, action):
+            x = state[0] + (-0.31, 0.29)[action]
+            return (x,), -abs(x) if paid != "step" else -1.0, False
+
+    agent, rng, state = uamcts.Agent(Believed(), corrections=("facts",), **BUDGET), random.Random(2), (0.0,)
+    for _ in range(120):
+        action = rng.randrange(2)
+        (x,), reward, _ = Believed().step(state, action)
+        near = 1.0 < state[0] < 1.6
+        after, reward = ((x + 0.5,), reward - 0.5 * (paid == "distance")) if near else ((x,), reward)
+        reward -= 20.0 * (near and paid == "trap")
+        agent.observe(state, action, after, reward=reward, terminal=False)
+        state = after if abs(after[0]) < 3 else (0.0,)
+    agent.act(state)
+    assert (agent.backend.uncertainty is not None) is doubts
+
+
 class Named(NamedTuple):
     x: float
     v: float

@@ -95,8 +95,9 @@ def test_the_compiled_agent_follows_too():
 
 
 def test_a_drift_that_stops_is_noticed():
-    agent = live(uamcts.Agent(Pole(), **SETTINGS), lambda world, step: weaker(world, min(step, 30)), 70)
-    assert "torque is about 1.7 now, not 2: corrected" in str(agent.report(0))
+    report = live(uamcts.Agent(Pole(), **SETTINGS), lambda world, step: weaker(world, min(step, 30)), 70).report(0)
+    assert "torque is about 1.7, not 2: corrected" in str(report)
+    assert report.remaining == 0
 
 
 def test_a_drift_is_followed_through_noise():

@@ -43,13 +43,14 @@ def test_rollouts_follow_the_policy(model, policy):
     assert uamcts.search(KEY, jnp.int32(0), model, None, config, num_actions=2).values[0] < 0.1
 
 
-@pytest.mark.parametrize(("weight", "first"), [(1.0, 2.0), (0.0, 0.5), (0.25, 0.25 * 2 + 0.75 * 0.5)])
-def test_values_at_leaves(weight, first):
+def test_values_at_leaves():
     """One step without a reward, then one that pays 1; the value function says 4. gamma is 1/2."""
     step = lambda state, action: uamcts.Transition(state + 1, jnp.float32(state == 1), jnp.bool_(False))  # noqa: E731
-    config = uamcts.SearchConfig(iterations=1, tree_depth=1, rollouts=3, depth=4, gamma=0.5, value_weight=weight)
-    found = uamcts.search(KEY, jnp.int32(0), step, None, config, num_actions=1, value=lambda state: 4.0)
-    assert found.values.tolist() == pytest.approx([first])
+    value = lambda state: 4.0  # noqa: E731
+    for weight, first in ((1.0, 2.0), (0.0, 0.5), (0.25, 0.25 * 2 + 0.75 * 0.5)):
+        config = uamcts.SearchConfig(iterations=1, tree_depth=1, rollouts=3, depth=4, gamma=0.5, value_weight=weight)
+        found = uamcts.search(KEY, jnp.int32(0), step, None, config, num_actions=1, value=value)
+        assert found.values.tolist() == pytest.approx([first]), weight
 
 
 def test_no_rollouts_with_a_value_of_full_weight():

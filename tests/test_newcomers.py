@@ -1,6 +1,5 @@
 """What somebody meets who uses the package for the first time: missing extras, and simulators that are nearly right."""
 
-import dataclasses
 import enum
 import subprocess
 import sys
@@ -124,28 +123,6 @@ def test_a_number_is_fitted_where_states_are_objects(tmp_path):
     again = uamcts.Agent(Tank(), iterations=5)
     again.load(tmp_path / "agent.uamcts")
     assert again.act(state) == agent.act(state)
-
-
-@dataclasses.dataclass(frozen=True)
-class Walker:
-    place: int
-    room: str
-
-
-@pytest.mark.parametrize(
-    ("state", "example"),
-    [
-        ("hall", "[names.index(state)]"),
-        ({"x": 1, "room": "hall"}, "[state['x'], names.index(state['room'])]"),
-        ((1, "hall"), "[state[0], names.index(state[1])]"),
-        (Walker(1, "hall"), "[state.place, names.index(state.room)]"),
-        (frozenset({1}), "[one in state for one in everything]"),
-    ],
-)
-def test_the_remedy_for_states_that_are_not_numbers_is_written_out(state, example):
-    with pytest.raises(ValueError, match="pass features=") as error:
-        uamcts.Agent(Line(), iterations=2).act(state)
-    assert f"for example features=lambda state: {example}" in str(error.value)
 
 
 class Bag(Line):

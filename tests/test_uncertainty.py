@@ -26,6 +26,8 @@ from uamcts.uncertainty.prediction_cache import SETS, WAYS, PredictionCache, fin
 from uamcts.uncertainty.schedule import Schedule
 
 KEY = jax.random.key(0)
+APPEND, ROWS = eqx.filter_jit(Buffer.append), eqx.filter_jit(Buffer.rows)
+"""One program for each form of a buffer."""
 
 
 # Networks
@@ -33,7 +35,7 @@ KEY = jax.random.key(0)
 
 def test_the_network_is_what_the_paper_says():
     """tanh(W1 [x, a] + b1), tanh(W2 [h, a] + b2), W3 [h, a] + b3, written out in NumPy with concatenated weights."""
-    network = ActionNetwork(KEY, 5, 3, (4, 4))
+    network = eqx.filter_jit(ActionNetwork)(KEY, 5, 3, (4, 4))
     inputs, action = np.array([1.0, 0.0, -2.0, 0.5, 3.0], np.float32), 2
     layers = [(np.hstack([layer.weight, layer.actions.T]), np.asarray(layer.bias)) for layer in network.layers]
     assert [weight.shape for weight, _ in layers] == [(4, 8), (4, 7), (1, 7)]
@@ -41,33 +43,37 @@ def test_the_network_is_what_the_paper_says():
     for index, (weight, bias) in enumerate(layers):
         hidden = weight @ np.concatenate([hidden, np.eye(3)[action]]) + bias
         hidden = np.tanh(hidden) if index < 2 else hidden
-    np.testing.assert_allclose(network(jnp.asarray(inputs), jnp.int32(action)), hidden, rtol=1e-5)
+    np.testing.assert_allclose(eqx.filter_jit(network)(inputs, jnp.int32(action)), hidden, rtol=1e-5)
 
 
 def test_all_actions_of_many_states_at_once():
     """A batch of states goes through one product a layer, also behind a threshold, with the same predictions."""
     domain = uamcts.make("space_invaders")
     keys = jax.random.split(KEY, 64)
-    states = jax.vmap(lambda key: domain.from_features(jax.random.randint(key, (306,), 0, 2)))(keys)
+    states = jax.jit(jax.vmap(lambda key: domain.from_features(jax.random.randint(key, (306,), 0, 2))))(keys)
     estimator = make_estimator("network", KEY, domain)
-    assert not np.any(estimator.uncertainty().predict_states(states))  # nothing is learned yet
+
+    @jax.jit
+    def at_once(estimator):
+        return estimator.uncertainty().predict_states(states)
+
+    assert not np.any(at_once(estimator))  # nothing is learned yet
     estimator = replace(estimator, regression=replace(estimator.regression, rounds=jnp.int32(1)))
-    every_action = jax.vmap(jax.vmap(estimator.predict, (None, 0)), (0, None))(states, jnp.arange(4))
-    assert jnp.min(every_action) < 0.5 < jnp.max(every_action)
-    above = replace(Calibrated.around(estimator, domain.reset(KEY)), threshold=jnp.float32(0.5)).uncertainty()
-    np.testing.assert_allclose(estimator.uncertainty().predict_states(states), every_action, rtol=1e-5)
-    np.testing.assert_allclose(
-        above.predict_states(states), jnp.where(every_action > 0.5, every_action, 0), rtol=1e-5, atol=1e-6
-    )
+    one_by_one = jax.jit(lambda one: jax.vmap(jax.vmap(one.predict, (None, 0)), (0, None))(states, jnp.arange(4)))
+    every_action = np.asarray(one_by_one(estimator))
+    assert every_action.min() < 0.5 < every_action.max()
+    above = replace(Calibrated.around(estimator, domain.reset(KEY)), threshold=jnp.float32(0.5))
+    np.testing.assert_allclose(at_once(estimator), every_action, rtol=1e-5)
+    np.testing.assert_allclose(at_once(above), np.where(every_action > 0.5, every_action, 0), rtol=1e-5, atol=1e-6)
 
 
 def test_sizes_are_the_papers():
     for name, inputs in {"space_invaders": 319, "freeway": 348, "breakout": 155}.items():
         domain = uamcts.make(name)
-        network = make_estimator("network", KEY, domain).regression.network
+        network = eqx.filter_eval_shape(make_estimator, "network", KEY, domain).regression.network
         assert [layer.weight.shape for layer in network.layers] == [(128, inputs), (128, 128), (1, 128)]
         assert {layer.actions.shape[0] for layer in network.layers} == {domain.num_actions}
-    linear = make_estimator("linear", KEY, uamcts.make("two_way")).regression.network
+    linear = eqx.filter_eval_shape(make_estimator, "linear", KEY, uamcts.make("two_way")).regression.network
     assert [layer.weight.shape for layer in linear.layers] == [(1, 3)]  # row, column, action
 
 
@@ -75,9 +81,17 @@ def test_sizes_are_the_papers():
 def test_inputs_hold_every_feature(name):
     """From the one-hot inputs of states of an episode the raw features can be read back."""
     domain = uamcts.make(name)
-    state = domain.reset(KEY)
-    for step, action in enumerate(np.random.default_rng(0).integers(domain.num_actions, size=40)):
-        features, inputs = np.asarray(domain.features(state)), np.asarray(domain.inputs(state))
+
+    @jax.jit
+    def walk(actions):
+        def step(state, number):
+            after = domain.world(state, actions[number], jax.random.key(number)).state
+            return after, (domain.features(state), domain.inputs(state))
+
+        return jax.lax.scan(step, domain.reset(KEY), jnp.arange(40))[1]
+
+    seen = walk(np.random.default_rng(0).integers(domain.num_actions, size=40))
+    for features, inputs in zip(*map(np.asarray, seen), strict=True):
         place = 0
         for number, value in enumerate(features):
             least, count = domain.one_hot.get(number, (0, 0))
@@ -89,7 +103,6 @@ def test_inputs_hold_every_feature(name):
                 assert inputs[place] == value
             place += max(count, 1)
         assert place == inputs.size
-        state = domain.world(state, int(action), jax.random.key(step)).state
 
 
 def small_regression(targets, link=jax.nn.sigmoid, minibatches=1):
@@ -101,7 +114,7 @@ def small_regression(targets, link=jax.nn.sigmoid, minibatches=1):
     network = eqx.tree_at(lambda network: network.layers[0], network, layer)
     buffer = Buffer.empty(jnp.zeros(2), jnp.float32(0), 8)
     for state, action, target in targets:
-        buffer = buffer.append(jnp.array(state), jnp.int32(action), jnp.float32(target))
+        buffer = APPEND(buffer, np.float32(state), np.int32(action), np.float32(target))
     return Regression.fresh(network, buffer, lambda state: state, link, minibatches)
 
 
@@ -112,7 +125,8 @@ def test_the_gradient_by_hand():
     """
     regression = small_regression([])
     inputs, actions, targets = jnp.array([[2.0, 1.0]]), jnp.array([2]), jnp.array([0.2])
-    loss, gradient = jax.value_and_grad(squared_error)(regression.network, regression.link, inputs, actions, targets)
+    slope = eqx.filter_jit(jax.value_and_grad(squared_error))
+    loss, gradient = slope(regression.network, regression.link, inputs, actions, targets)
     assert loss == pytest.approx(0.198609, abs=1e-6)
     np.testing.assert_allclose(gradient.layers[0].weight, [[0.407836, 0.203918, 0.407836]], atol=1e-6)
     np.testing.assert_allclose(gradient.layers[0].bias, [0.203918], atol=1e-6)
@@ -145,7 +159,7 @@ def test_training_is_optax_adam_on_minibatches_of_32():
         return optax.apply_updates(network, updates), state, found
 
     for row in numbers:
-        states, actions, targets = regression.buffer.rows(row)
+        states, actions, targets = ROWS(regression.buffer, row)
         network, state, found = move(network, state, states, actions, targets)
         losses.append(found)
     np.testing.assert_allclose(fitted.network.layers[0].weight, network.layers[0].weight, rtol=1e-5)
@@ -161,7 +175,8 @@ def test_a_network_learns_the_whole_gridworld():
     assert not estimator.trained
     absorb = jax.jit(lambda estimator, state, action: estimator.absorb(state, action, known(state, action)))
     predict = jax.jit(lambda estimator, state, action: estimator.predict(state, action))
-    pairs = [(domain.from_features(cell), action) for cell in cells for action in range(4)]
+    state_of = jax.jit(domain.from_features)
+    pairs = [(state_of(np.array(cell)), action) for cell in cells for action in range(4)]
     for state, action in pairs:
         assert predict(estimator, state, action) == 0, "an untrained network says something"
         estimator = absorb(estimator, state, action)
@@ -169,13 +184,14 @@ def test_a_network_learns_the_whole_gridworld():
     for key in jax.random.split(KEY, 3):
         estimator, loss = learn(estimator, key)
     assert estimator.trained
-    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[state for state, _ in pairs])
-    actions = jnp.array([action for _, action in pairs])
-    true, found = jax.vmap(known)(states, actions), jax.vmap(estimator.predict)(states, actions)
-    assert np.sum(np.asarray(true) > 0) >= 2, "there is nothing to learn"
-    assert float(jnp.mean(jnp.square(true - found))) < 1e-4
+    states = jax.tree.map(lambda *leaves: np.stack(leaves), *[state for state, _ in pairs])
+    actions = np.array([action for _, action in pairs])
+    true = np.asarray(jax.jit(jax.vmap(known))(states, actions))
+    found = np.asarray(jax.jit(jax.vmap(predict, (None, 0, 0)))(estimator, states, actions))
+    assert np.sum(true > 0) >= 2, "there is nothing to learn"
+    assert np.mean(np.square(true - found)) < 1e-4
     assert float(loss) < 1e-4
-    assert float(jnp.max(jnp.abs(true - found))) < 0.02
+    assert np.max(np.abs(true - found)) < 0.02
 
 
 QUICK = ("true", "none", "network", "linear", "two_part", "nearest")
@@ -202,7 +218,8 @@ def test_every_estimator_keeps_the_protocol(name):
     assert np.isfinite(loss)
     assert bool(after.trained)
     roomy = after.reserve(100)
-    np.testing.assert_allclose(jax.vmap(roomy.predict, (None, 0))(state, jnp.arange(4)), found, rtol=1e-6)
+    ask = jax.jit(lambda estimator: jax.vmap(estimator.predict, (None, 0))(state, jnp.arange(4)))
+    np.testing.assert_allclose(ask(roomy), found, rtol=1e-6)
 
 
 def test_an_unknown_estimator_gets_a_hint():
@@ -221,15 +238,14 @@ def test_an_unknown_estimator_gets_a_hint():
 def test_the_buffer_keeps_every_sample_in_order(samples, capacity):
     """Random samples, some stored three times, into a buffer that grows: exactly they are in it, in order."""
     buffer = Buffer.empty(jnp.uint32(0), jnp.float32(0), capacity, most_copies=3)
-    append, rows = eqx.filter_jit(Buffer.append), eqx.filter_jit(Buffer.rows)  # one program for each size
     expected = []
     for state, action, thrice in samples:
         buffer = buffer.reserve(1)
         copies = 3 if thrice else 1
-        buffer = append(buffer, jnp.uint32(state), jnp.int32(action), jnp.float32(state % 7), jnp.int32(copies))
+        buffer = APPEND(buffer, np.uint32(state), np.int32(action), np.float32(state % 7), np.int32(copies))
         expected += [(state, action, float(state % 7))] * copies
     assert int(buffer.count) == len(expected)
-    states, actions, targets = rows(buffer, jnp.arange(90))
+    states, actions, targets = ROWS(buffer, np.arange(90))
     found = list(zip(states.tolist(), actions.tolist(), targets.tolist(), strict=True))
     assert found[: len(expected)] == expected
 
@@ -241,14 +257,14 @@ def test_a_full_buffer_counts_nothing_more():
     for value in (5, 6, 7):
         buffer = append(buffer, jnp.uint32(value))
     assert int(buffer.count) == 2
-    assert buffer.rows(jnp.arange(2))[0].tolist() == [5, 6]
+    assert ROWS(buffer, np.arange(2))[0].tolist() == [5, 6]
 
 
 def test_samples_are_drawn_evenly():
     """32,000 draws out of 4 samples: each within 5 standard deviations (false alarm 1 in 400,000, seed fixed)."""
     buffer = Buffer.empty(jnp.uint32(0), jnp.float32(0), 100)
     for value in range(4):
-        buffer = buffer.append(jnp.uint32(value), jnp.int32(0), jnp.float32(0))
+        buffer = APPEND(buffer, np.uint32(value), np.int32(0), np.float32(0))
     counts = np.bincount(np.ravel(buffer.sample(KEY, (1000, 32))), minlength=5)
     assert counts[4:].sum() == 0
     np.testing.assert_allclose(counts[:4], 8000, atol=5 * np.sqrt(32000 * 0.25 * 0.75))
@@ -415,23 +431,25 @@ def test_fingerprints_of_floats_follow_their_values(size):
     """-0.0 is 0.0, NaN is NaN whatever its bits, tiny numbers are no zeros; in short arrays and in long ones."""
     other_nan = np.uint32(0xFFC00001).view(np.float32)
     alike = [np.full(size, number, np.float32) for number in (0.0, -0.0, np.nan, other_nan)]
-    prints = [tuple(map(int, fingerprint(jnp.asarray(row)))) for row in alike]
+    print_of = jax.jit(fingerprint)
+    prints = [tuple(map(int, print_of(row))) for row in alike]
     assert prints[0] == prints[1]
     assert prints[2] == prints[3]
     others = [np.full(size, number, np.float32) for number in (np.inf, -np.inf, 1e-45, -1e-45, 1.0, -1.0)]
-    prints = [prints[0], prints[2], *(tuple(map(int, fingerprint(jnp.asarray(row)))) for row in others)]
+    prints = [prints[0], prints[2], *(tuple(map(int, print_of(row))) for row in others)]
     assert len(set(prints)) == len(prints)
-    halves = tuple(map(int, fingerprint(jnp.full(size, -0.0, jnp.float16))))
+    halves = tuple(map(int, print_of(np.full(size, -0.0, np.float16))))
     assert halves == prints[0]
 
 
 def test_a_fingerprint_does_not_depend_on_how_words_are_mixed(monkeypatch):
     """One by one or as a vector."""
     state = (jnp.arange(5), jnp.linspace(-1, 1, 40))
-    expected = fingerprint(state)
+    expected = jax.jit(fingerprint)(state)
     for limit in (0, 1000):
         monkeypatch.setattr("uamcts.mcts.state_hash.UNROLLED", limit)
-        assert [int(word) for word in fingerprint(state)] == [int(word) for word in expected]
+        found = jax.jit(lambda state: fingerprint(state))(state)  # a function of its own, to be traced anew
+        assert [int(word) for word in found] == [int(word) for word in expected]
 
 
 def test_the_memory_keeps_one_hot_states_apart():
@@ -445,6 +463,9 @@ def test_the_memory_keeps_one_hot_states_apart():
         np.testing.assert_array_equal(found, np.arange(start, start + 984))
 
 
+FIRST_OF = jax.jit(first_of, static_argnums=1)
+
+
 @settings(max_examples=30)
 @given(st.lists(st.booleans(), min_size=12, max_size=12), st.sampled_from([1, 3, 8]))
 def test_first_of(conditions, count):
@@ -452,4 +473,4 @@ def test_first_of(conditions, count):
     if not places:
         return
     expected = (places[:count] + [places[0]] * count)[:count]
-    assert first_of(jnp.array(conditions), count).tolist() == expected
+    assert FIRST_OF(np.array(conditions), count).tolist() == expected

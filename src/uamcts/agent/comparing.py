@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent.backend import State
@@ -11,11 +12,13 @@ from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import Corrector
 from uamcts.agent.experience import Experience, Row
+from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.identity import own_copy
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.searching import Compared
 from uamcts.arguments import action_number, flag, real, short_repr
+from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.python_facts import Change
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
@@ -30,6 +33,7 @@ class Comparing:
     measure: Measure
     config: SearchConfig
     name: str
+    uncertainty: Doubt | FittedUncertainty | None
     _asked: tuple[Any, Any] | None = None
     """What `act` was given last, and the key that it had then, if it may change."""
 
@@ -42,7 +46,7 @@ class Comparing:
         """Plans in the simulator alone from now on."""
         raise NotImplementedError
 
-    def _accept_state(self, state: Any, argument: str) -> Any:
+    def _accept_state(self, state: State, argument: str) -> State:
         """A state of the simulator, with as many numbers as the states that were seen."""
         state = self.planner.accept(state, argument)
         names = ("features", "inputs") if self.planner.num_actions is not None else ("features",)
@@ -71,7 +75,7 @@ class Comparing:
             )
 
     def _compare(
-        self, state: Any, action: int, following: Any, reward: float | None, terminal: bool | None
+        self, state: State, action: int, following: State, reward: float | None, terminal: bool | None
     ) -> Compared:
         """Compares a transition with what the simulator predicts."""
         number, part = self._split(action)
@@ -114,6 +118,13 @@ class Comparing:
             return None
         said, _ = self.planner.predict(raw[0], raw[1], RealOutcome(raw[2], None, None), self.corrector.variant())
         return short_repr(raw[0]), short_repr(said), short_repr(raw[2])
+
+    def _predict(self, places: np.ndarray) -> np.ndarray:
+        """U-hat of some of the transitions."""
+        if self.uncertainty is None:
+            return np.zeros(len(places))
+        inputs, actions = self.experience.rows["inputs"], self.experience.rows["action"]
+        return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def _split(self, action: Any) -> tuple[int, np.ndarray]:
         """The number of an action, and what it adds to the inputs of U: a continuous action has the number 0."""

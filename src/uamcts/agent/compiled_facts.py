@@ -138,11 +138,9 @@ class FactTable:
         self._put = jax.jit(self._put_rows, donate_argnums=0)
 
     def _empty(self, outcomes: int) -> Facts:
-        state = jax.tree.map(lambda leaf: jnp.zeros((outcomes, *leaf.shape), leaf.dtype), self._example)
-        one = PlannedFact(
-            Transition(state, jnp.zeros(outcomes), jnp.zeros(outcomes, bool)), jnp.zeros(outcomes), jnp.float32(0),
-            jnp.bool_(False),
-        )  # fmt: skip
+        state = jax.tree.map(lambda leaf: np.zeros((outcomes, *leaf.shape), leaf.dtype), self._example)
+        none: Any = np.zeros(outcomes, np.float32)  # of NumPy, like the others: it says of what form rows are
+        one = PlannedFact(Transition(state, none, none > 0), none, none[0], none[0] > 0)
         size = sum(leaf.nbytes for leaf in jax.tree.leaves((one, self._example)))
         rows = min(ROWS, max(BATCHES[-1], 2 ** int(math.log2(BYTES / size))))
         return Facts.empty(self._identity(jax.tree.map(jnp.asarray, self._example)), one, rows)

@@ -16,6 +16,7 @@ from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.compiled_form import Form
 from uamcts.agent.compiled_parameters import ParameterTree, Variant
 from uamcts.agent.compiled_programs import Programs, Seen, programs
+from uamcts.agent.compiled_rates import ListedOutcomes
 from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.compiled_trials import ROWS, padded_rows, unstack
 from uamcts.agent.effects import NoEffects
@@ -24,6 +25,7 @@ from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_trials import WORST
 from uamcts.arguments import LARGEST, flag, real, short_repr
+from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
 from uamcts.types import PyTree
@@ -63,7 +65,7 @@ class Prepared:
     answers: dict[tuple[bytes, int], Answer] = field(default_factory=dict)
 
 
-class CompiledModel(NoEffects):
+class CompiledModel(ListedOutcomes, NoEffects):
     """What a JAX simulator and its variants predict."""
 
     def __init__(self, simulator: JaxSimulator, guides: Guides):
@@ -77,7 +79,7 @@ class CompiledModel(NoEffects):
         self._structure: Any = jax.tree.structure(self._example)
         self._form = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(self._example)]
         self._looks: dict[bytes, Look] = {}
-        self._believed = self._variant = Prepared(Variant(self._parameters.params))
+        self._believed = self._variant = Prepared(Variant(self._parameters.params, None, self._rates()))
 
     def parameters(self) -> dict[str, float]:
         """The parameters of the simulator and their believed values."""
@@ -94,25 +96,15 @@ class CompiledModel(NoEffects):
 
     can_shift_early = False
     """A compiled search shifts next states alone."""
-    lists_outcomes = False
-    """The rates of outcomes are not corrected here."""
 
-    def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> None:
-        """Nothing: which of its outcomes has happened is not asked."""
-
-    def recent_trials(self, *seen: object) -> None:
-        """Nothing: transitions are not kept in their order here."""
-
-    def expected_surprise(self, state: PyTree, action: PyTree, variant: object) -> tuple[float, float]:
-        """Nothing: it is not asked."""
-        return 0.0, 0.0
-
-    def variant(self, values: dict[str, float], residual: Residual | None) -> Prepared:
-        """The simulator with other parameters and a residual."""
+    def variant(self, values: dict[str, float], residual: Residual | OutcomeRates | None) -> Prepared:
+        """The simulator with other parameters and a residual, or other rates of its outcomes."""
         if not values and residual is None:
             return self._believed
         params = self._parameters.with_values(values) if values else self._believed.arrays.params
-        return Prepared(Variant(params, None if residual is None else PackedResidual.of(residual)))
+        if isinstance(residual, OutcomeRates):
+            return Prepared(Variant(params, None, self._rates(residual)))
+        return Prepared(Variant(params, None if residual is None else PackedResidual.of(residual), self._rates()))
 
     @property
     def judges_rewards(self) -> bool:

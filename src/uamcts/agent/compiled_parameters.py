@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.jax_simulator import JaxSimulator
@@ -20,10 +21,12 @@ MOST_SHIFTED = 64
 
 
 class Variant(NamedTuple):
-    """A simulator with other values of its parameters, and perhaps a residual."""
+    """A simulator with other values of its parameters, and perhaps a residual, or other rates of its outcomes."""
 
     params: PyTree
     residual: PackedResidual | None = None
+    rates: Float[Array, "actions outcomes"] | np.ndarray | None = None
+    """By what the probabilities of listed outcomes are multiplied."""
 
 
 class ParameterTree:
@@ -118,14 +121,16 @@ class Shift:
         if not 0 < total <= MOST_SHIFTED:
             return None
 
-        def of_numbers(numbers: jax.Array) -> jax.Array:
-            return jnp.ravel(self.features(self._fill(leaves, numbers)))
+        def of_numbers(numbers: jax.Array) -> tuple[jax.Array, jax.Array]:
+            values = jnp.ravel(self.features(self._fill(leaves, numbers)))
+            return values, values
 
+        look = jax.jit(jax.jacfwd(of_numbers, has_aux=True))
         found = None
         for seed in range(2):
             numbers = jnp.asarray(np.random.default_rng(seed).uniform(-1.0, 1.0, total), jnp.float32)
             try:
-                slopes, values = np.asarray(jax.jacfwd(of_numbers)(numbers)), np.asarray(of_numbers(numbers))
+                slopes, values = map(np.asarray, look(numbers))
             except Exception:  # features may do anything with a state that was made up
                 return None
             one = (

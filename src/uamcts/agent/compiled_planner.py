@@ -31,7 +31,7 @@ from uamcts.corrections.mixture import Mixture
 from uamcts.errors import SimulatorError
 from uamcts.mcts.api import raise_flags
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.graph.graph import Graph, empty_graph, graph_bytes
+from uamcts.mcts.graph.graph import Graph, compiled_empty_graph, graph_bytes
 from uamcts.mcts.search import SearchResult
 from uamcts.types import PyTree
 
@@ -288,7 +288,8 @@ class CompiledPlanner(CompiledModel):
         if previous is not None and isinstance(previous.tree, Graph) and previous.tree.owner.size == rows:
             return previous.tree
         has_prior = self._compiled.guides.prior is not None
-        return empty_graph(state, config, rows, self.num_actions, self._slots(config), has_prior)
+        fresh: Graph = compiled_empty_graph(state, config, rows, self.num_actions, self._slots(config), has_prior)
+        return fresh
 
 
 def _trim(doubt: Doubt) -> Doubt:

@@ -19,6 +19,7 @@ from uamcts.agent.backend import Guides
 from uamcts.agent.compiled_facts import PlannedFact
 from uamcts.agent.compiled_form import Form
 from uamcts.agent.compiled_parameters import ParameterTree, Shift, Variant, shifted_step
+from uamcts.agent.compiled_rates import rated_outcomes
 from uamcts.agent.compiled_words import Fetched
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.plain_trials import DRAWS as SURPRISE_DRAWS
@@ -101,6 +102,8 @@ class Programs:
         simulator, (variant, fitted, facts) = self.simulator, known
         kind = simulator.kind
         call: Any = self.step(variant) if kind == "step" else simulator.call(kind, variant.params)
+        if kind == "outcomes" and variant.rates is not None:
+            call = rated_outcomes(call, variant.rates)
         uncertainty: Any = no_uncertainty if fitted is None else fitted.uncertainty(self.numbers, simulator.num_actions)
         if facts is not None:
 

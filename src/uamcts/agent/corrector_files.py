@@ -95,10 +95,7 @@ class CorrectorFiles(Follower):
             ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in fit[1].items()}
             if ranges.keys() != values.keys():
                 raise ValueError("its ranges are of other parameters than its values")
-            rivals = [Rival(str(name), real(str(name), value), flag("tried", tried)) for name, value, tried in fit[3]]
-            if not {rival.name for rival in rivals} <= self.choice.believed.keys():
-                raise ValueError("it has rivals of its parameters that the simulator does not have")
-            fit = Fit(values, ranges, tuple(map(str, fit[2])), tuple(rivals))
+            fit = Fit(values, ranges, tuple(map(str, fit[2])), self._parse_rivals(fit[3]))
         drift = None if words["drift"] is None else self._parse_drift(*words["drift"])
         drifting = [whole("drifting", number, 0) for number in words["drifting"]]
         rates = OutcomeRates.of({"rates": np.frombuffer(str(words["rates"]).encode(), np.uint8)})
@@ -134,6 +131,12 @@ class CorrectorFiles(Follower):
         self.refuse(map(str, words["refused"][0]), flag("refused", words["refused"][1]))
         self.feature_names = tuple(map(str, words.get("names", ())))
         self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
+
+    def _parse_rivals(self, found: Iterable[tuple[str, object, object]]) -> tuple[Rival, ...]:
+        rivals = tuple(Rival(str(name), real(str(name), value), flag("tried", tried)) for name, value, tried in found)
+        if not {rival.name for rival in rivals} <= self.choice.believed.keys():
+            raise ValueError("it has rivals of its parameters that the simulator does not have")
+        return rivals
 
     def _parse_drift(self, values: dict[str, Any], rates: dict[str, Any], at: Any) -> Drift:
         if values.keys() != rates.keys() or not values.keys() <= self.choice.believed.keys():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +28,13 @@ class EndOfEpisode:
     """Says whether a real transition of a domain ended its episode, where the user did not."""
 
     def __init__(self, domain: Domain):
-        self._infer = jax.jit(lambda state, action, following: infer_terminal(domain, state, action, following))
+        self._infer = _compiled_end(domain)
 
     def __call__(self, state: PyTree, action: int, following: PyTree) -> bool:
         return bool(self._infer(state, jnp.int32(action), following))
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled_end(domain: Domain) -> Callable[[PyTree, jax.Array, PyTree], jax.Array]:
+    """One program for all agents of a domain."""
+    return jax.jit(functools.partial(infer_terminal, domain))

@@ -11,10 +11,15 @@ import numpy as np
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure, Scales
 from uamcts.corrections.doubt import Doubt, DoubtTable
-from uamcts.corrections.evidence import doubtful, usual_error
+from uamcts.corrections.evidence import are_cells, doubtful, usual_error
 
 SMALL_SHARE = 0.1
 """An error below this share of a step, both squared, is no reason for doubt, unless states are whole numbers."""
+
+
+COSTLY, DENSE = 0.1, 0.5
+"""A transition costs something if the reward is off by a third of its spread or an end is; rewards are those of places
+if more than this share of them differ."""
 
 
 class FittedDoubt(NamedTuple):
@@ -73,7 +78,23 @@ def _find_doubtful(
     if measure.own is None:
         small = evidence.state_errors <= SMALL_SHARE * experience.step_lengths()[order]
         evidence = evidence._replace(state_errors=np.where(small, 0.0, evidence.state_errors))
+    if not are_cells(evidence.points) and _pays_everywhere(experience.column("real_reward")[order]):
+        cheap = evidence.other_errors < COSTLY
+        evidence = evidence._replace(
+            state_errors=np.where(cheap, 0.0, evidence.state_errors),
+            other_errors=np.where(cheap, 0.0, evidence.other_errors),
+        )
     return (first, second), doubtful(evidence, experience.slips, (first, second), corrected)
+
+
+def _pays_everywhere(rewards: np.ndarray) -> bool:
+    """Whether nearly every state pays something else, as where rewards are distances.
+
+    What an error costs is then seen at once: only a reward that is far off, or an end, is a reason to keep away. To
+    keep away from all others costs more than to err: beyond a doubtful transition a search expects the worst.
+    """
+    known = rewards[np.isfinite(rewards)]
+    return len(known) > 0 and len(np.unique(known)) > DENSE * len(known)
 
 
 def doubtful_errors(experience: Experience, measure: Measure, since: int, corrected: bool) -> np.ndarray:

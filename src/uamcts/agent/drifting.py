@@ -20,9 +20,9 @@ from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.trials import Fit, Trials
 
-ON_TRIAL, BETWEEN = 2 * WINDOW, 4
-"""A drift that is not in use so many transitions after it was proposed is given up; one that predicts inexactly is
-fitted anew after so many."""
+ON_TRIAL, EARLY, BETWEEN = 2 * WINDOW, 16, 4
+"""A drift that is not in use so many transitions after it was proposed is given up, after fewer if it is behind what is
+in use; one that predicts inexactly is fitted anew after so many."""
 RECENT, FEWEST_RECENT, CHANGED, UNCHANGED = 64, 8, 3.5, 1.5
 """Transitions of a random world that are kept in their order; the fewest that may be taken for another world; the
 standard deviations by which their surprise must then exceed what is expected, and that of those before must not."""
@@ -225,7 +225,8 @@ class Follower:
             return self._follow_probability(experience, measure)
         if self.drift is None:
             return None
-        if self.in_use != "drift" and self.now > self._begun + ON_TRIAL:
+        behind = self.referee.ahead("drift", self.in_use) < 0.0
+        if self.in_use != "drift" and self.now > self._begun + (EARLY if behind else ON_TRIAL):
             self.drift, self._patient = None, 2 * self.now - self.since
             self.referee.clear("drift")
             return None

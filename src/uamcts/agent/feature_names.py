@@ -10,6 +10,7 @@ import numpy as np
 
 from uamcts.agent.identity import fields
 from uamcts.agent.state_vectors import MARKS, UNNUMBERED
+from uamcts.types import PyTree
 
 
 def number_names(state: Any) -> list[str]:
@@ -17,7 +18,7 @@ def number_names(state: Any) -> list[str]:
     return _names(state, "")
 
 
-def holds_names(state: Any) -> bool:
+def holds_names(state: PyTree) -> bool:
     """Whether a state holds anything that is no number: strings, sets, or None."""
     names = _names(state, "")
     return len(set(names)) < len(names)

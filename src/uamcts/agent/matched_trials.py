@@ -26,6 +26,8 @@ DRAWS, FEW_DRAWS = 32, 2
 """Draws that tell the mean and the spread at the believed values, and those that tell what other values change."""
 MATCHED_DRAWS = 8
 """Draws among which the outcome that happened is looked for."""
+MOST_ROWS, FEWEST_WRONG, UNUSUAL = 32, 3, 0.25
+"""Rows that a fit looks at, as every one takes draws; how many must be wrong, and which share where all is noise."""
 LEAST_SPREAD = 1e-3
 """The smallest spread that counts, of that of all states: there is no end to how exact a number may be."""
 
@@ -38,8 +40,6 @@ class MatchedTrials:
     """
 
     random, small_step = False, 1e-5
-    most_rows = 32
-    """Rows that a fit looks at: every one takes draws."""
 
     def __init__(self, trials: PlainTrials):
         self.trials, self.seen, self.times = trials, trials.seen, trials.times
@@ -49,6 +49,7 @@ class MatchedTrials:
         distinct = [len({simulator.key(after) for after, _, _ in drawn}) for drawn in self.believed]
         self.continuum = bool(distinct) and float(np.median(distinct)) > DRAWS // 2
         """Whether no two draws are equal, as a rule."""
+        self.outcomes = [Outcome(self.features(one.following), one.real.reward, one.real.terminal) for one in self.seen]
         self.floor = trials.floor
         if self.continuum:
             points = [self._points(drawn) for drawn in self.believed]
@@ -67,6 +68,16 @@ class MatchedTrials:
         """Nats up to which there is nothing to explain."""
         return math.log(3.0 * self.floor) if self.continuum else math.log(10.0 * self.floor)
 
+    def choose_rows(self, count: int) -> np.ndarray:
+        """The rows to fit to, out of the first so many: some that are wrong, and some others; none if all are right."""
+        losses = self.losses([], np.zeros((1, 0)), np.arange(count))[0]
+        wrong = np.flatnonzero(losses > self.noise)
+        if len(wrong) < (max(FEWEST_WRONG, UNUSUAL * count) if self.continuum else FEWEST_WRONG):
+            return np.zeros(0, int)
+        chosen = wrong[-(2 * MOST_ROWS // 3) :]
+        others = np.setdiff1d(np.arange(count), chosen)[len(chosen) - MOST_ROWS :]
+        return np.sort(np.concatenate([chosen, others]))
+
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         squares = [np.sum(self.residuals(names, vector, rows) ** 2, axis=1) for vector in values]
         return np.log(np.minimum(np.stack(squares), self._worst) + self.floor)
@@ -79,9 +90,8 @@ class MatchedTrials:
         model = self.trials._model(names, values)
         if self.continuum:
             return self._from_means(model, np.asarray(rows))
-        seen = [self.seen[row] for row in rows]
-        real = [Outcome(self.features(one.following), one.real.reward, one.real.terminal) for one in seen]
-        found = [self._match(model, sight, actual) for sight, actual in zip(seen, real, strict=True)]
+        real = [self.outcomes[row] for row in rows]
+        found = [self._match(model, int(row)) for row in rows]
         return self.trials.measure.many_differences(real, found, self.trials.scales, WORST)
 
     def paths(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -102,8 +112,12 @@ class MatchedTrials:
         most = math.sqrt(self._worst / spreads.shape[1])
         return np.clip(np.nan_to_num((real - means) / spreads, nan=most), -most, most)
 
-    def _match(self, model: PythonSimulator, sight: Sighting, real: Outcome) -> tuple[Outcome, float] | None:
-        """The outcome that leads to the state that was reached, the one that pays most nearly what was paid."""
+    def _match(self, model: PythonSimulator, row: int) -> tuple[Outcome, float] | None:
+        """The outcome that leads to the state that was reached, the one that pays most nearly what was paid.
+
+        That something is not drawn says nothing about what it would pay: it counts as before.
+        """
+        sight, real = self.seen[row], self.outcomes[row]
         if self.trials.draws:
             found = self._draw(model, sight, MATCHED_DRAWS)
         else:
@@ -114,8 +128,10 @@ class MatchedTrials:
         key = self.trials.simulator.key
         place = key(sight.following)
         same = [one for one in found if key(one[0]) == place]
+        if not same and self.trials.draws:
+            same = [one for one in self.believed[row] if key(one[0]) == place]
         if not same:
-            return None
+            return (real, 0.0) if self.trials.draws else None
         _, paid, over = min(same, key=lambda one: 0.0 if real.reward is None else abs(real.reward - one[1]))
         return Outcome(real.features, float(paid), bool(over)), 0.0
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -22,9 +20,10 @@ from uamcts.agent.backend import (
     pad_sample,
     split_groups,
 )
-from uamcts.agent.domain_transitions import compare, infer_terminal, state_bytes
+from uamcts.agent.domain_transitions import state_bytes
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure, Outcome
+from uamcts.agent.paper_programs import paper_programs
 from uamcts.agent.report import Report, build_report
 from uamcts.arguments import action_number, flag, real, refuse_beyond_memory, search_bytes
 from uamcts.corrections.facts import Patched, identity_of
@@ -88,22 +87,8 @@ class PaperBackend:
         self.knowledge = learner.AgentState.fresh(fresh, self.schedule)
         self.experience, self.journal = Experience(), Journal()
         self.acts = 0
-        self._compile()
-
-    def _compile(self) -> None:
-        """Compiles nothing yet: every function does so when it is first called."""
         self._cache = self._empty_cache()
-        self._plan = jax.jit(
-            lambda knowledge, key, state, cache, iterations: learner.plan(
-                knowledge, key, state, self.domain, replace(self.config, iterations=iterations), cache
-            ),
-            donate_argnames="cache",
-            static_argnames="iterations",
-        )
-        self._seen = jax.jit(lambda knowledge, *seen: learner.observe(knowledge, self.domain, *seen))
-        self._train = jax.jit(lambda knowledge, key: learner.train(knowledge, key, self.schedule))
-        self._compare = jax.jit(functools.partial(compare, self.domain))
-        self._over = jax.jit(functools.partial(infer_terminal, self.domain))
+        self._programs = paper_programs(domain, self.config, self.schedule)
 
     def twin(self) -> PaperBackend:
         """A copy that learns on its own."""
@@ -155,7 +140,7 @@ class PaperBackend:
         key = learner.purpose(self.key, learner.SEARCHES, self.acts)
 
         def search(iterations: int) -> SearchResult:
-            found: SearchResult = self._plan(self.knowledge, key, state, self._cache, iterations)
+            found: SearchResult = self._programs.plan(self.knowledge, key, state, self._cache, iterations)
             return found
 
         try:
@@ -178,14 +163,14 @@ class PaperBackend:
         number = jnp.int32(self._number(action))
         known = None if reward is None else real("reward", reward, "it must be a finite number, or None if not known")
         over = None if terminal is None else flag("terminal", terminal, "it must be True, False, or None if not known")
-        ended = bool(self._over(state, number, following)) if over is None else over
+        ended = bool(self._programs.over(state, number, following)) if over is None else over
         knowledge = self.knowledge
         roomy = knowledge.learner.reserve(1)
         if roomy is not knowledge.learner:
             knowledge = learner.AgentState(roomy, knowledge.tau, knowledge.steps, knowledge.loss)
         paid = self.domain.model(state, number).reward if known is None and self._remembers else known or 0.0
         outcome = Transition(following, jnp.float32(paid), jnp.bool_(ended))
-        self.knowledge = self._seen(knowledge, state, number, outcome, self.terminal_copies if ended else 1)
+        self.knowledge = self._programs.seen(knowledge, state, number, outcome, self.terminal_copies if ended else 1)
         self._record(state, int(number), following, known, over)
         return self._learn() if self.schedule.due(self.steps) else False
 
@@ -197,7 +182,7 @@ class PaperBackend:
         self, state: PyTree, action: int, following: PyTree, reward: float | None, terminal: bool | None
     ) -> None:
         """Records the transition for the report; its inputs are the bytes of the state."""
-        compared = self._compare(state, jnp.int32(action), following)
+        compared = self._programs.compare(state, jnp.int32(action), following)
         here, after, believed = (np.asarray(part, np.float64) for part in compared[:3])
         inputs = state_bytes(state)
         predicted = Outcome(believed, float(compared.reward), bool(compared.terminal))
@@ -213,7 +198,7 @@ class PaperBackend:
         if not bool(learner.goes_on(self.knowledge, self.schedule)):
             return False
         key = learner.purpose(self.key, learner.ROUNDS, self.steps)
-        self.knowledge = learner.finish_on_host(jax.block_until_ready(self._train(self.knowledge, key)))
+        self.knowledge = learner.finish_on_host(jax.block_until_ready(self._programs.train(self.knowledge, key)))
         self._cache = self._empty_cache()
         return True
 

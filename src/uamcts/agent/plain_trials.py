@@ -29,6 +29,8 @@ LARGEST_OF_REWARD = 9.0
 """The squared deviation of a reward, in units of its spread, that counts at most: rewards jump where states do not."""
 MOST_SURPRISES = 5000
 """Rows of surprises that are kept, some 2.5 MB."""
+FEWEST_MODELS = 6
+"""Values of a grid of which not all are tried everywhere."""
 WORST = 1e4
 """The squared error of a prediction that could not be made."""
 
@@ -103,10 +105,23 @@ class PlainTrials:
             column = self.surprises.get(place)
             if column is None:
                 models = models or [self._model(names, vector) for vector in values]
-                column = np.array([self._surprise(model, sight) for model in models])
+                column = self._surprises_of(models, sight)
                 self.surprises[place] = column
             columns.append(sight.times * column)
         return np.stack(columns, axis=1)
+
+    def _surprises_of(self, models: Sequence[PythonSimulator], sight: Sighting) -> np.ndarray:
+        """What each of some models says of a transition.
+
+        Draws take time. Where the first, the middle and the last value of a grid say the same, the number does not
+        matter to this transition, and the others are not asked.
+        """
+        if not self.draws or len(models) < FEWEST_MODELS:
+            return np.array([self._surprise(model, sight) for model in models])
+        some = {place: self._surprise(models[place], sight) for place in (0, len(models) // 2, len(models) - 1)}
+        if len(set(some.values())) == 1:
+            return np.full(len(models), some[0])
+        return np.array([some[n] if n in some else self._surprise(model, sight) for n, model in enumerate(models)])
 
     def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Differences for one set of values, [rows, parts]."""
@@ -155,11 +170,15 @@ def is_same(real: RealOutcome, key: Callable[[Any], Any]) -> Callable[[tuple[Any
     place = key(real.following)
 
     def same(outcome: tuple[Any, float, bool]) -> bool:
-        after, reward, over = outcome
-        paid = real.reward is None or abs(real.reward - reward) <= 1e-6 * max(1.0, abs(reward))
-        return bool(key(after) == place and paid and (real.terminal is None or real.terminal == bool(over)))
+        return pays_and_ends(real, *outcome[1:]) and bool(key(outcome[0]) == place)
 
     return same
+
+
+def pays_and_ends(real: RealOutcome, reward: float, over: bool) -> bool:
+    """Whether a reward and an end are those that were seen, as far as that is known."""
+    paid = real.reward is None or abs(real.reward - reward) <= 1e-6 * max(1.0, abs(reward))
+    return bool(paid and (real.terminal is None or real.terminal == bool(over)))
 
 
 def surprise(
@@ -171,9 +190,9 @@ def surprise(
     features: Callable[[Any], np.ndarray],
 ) -> float:
     """-log of the probability that a random simulator gives to what happened; of the density, for a continuum."""
-    same = is_same(real, key)
     try:
         if model_kind(model) == "outcomes":
+            same = is_same(real, key)
             share = sum(chance for chance, outcome in model.outcomes(state, action) if same(outcome))
             return -math.log(max(float(share), IMPOSSIBLE))
         # The same draws everywhere would be off in the same direction everywhere; so many say little about a spread.
@@ -181,9 +200,10 @@ def surprise(
         drawn = [model.sample(state, action, rng) for _ in range(DRAWS)]
     except (SimulatorError, ValueError, TypeError, ArithmeticError):
         return -math.log(IMPOSSIBLE) + 1.0
-    if len({key(after) for after, _, _ in drawn}) < DRAWS // 2:
-        share = sum(map(same, drawn)) / DRAWS
-        return -math.log(max(share, 0.5 / DRAWS))
+    keys, place = [key(after) for after, _, _ in drawn], key(real.following)
+    if len(set(keys)) < DRAWS // 2:
+        hits = sum(one == place and pays_and_ends(real, *rest) for one, (_, *rest) in zip(keys, drawn, strict=True))
+        return -math.log(max(hits / DRAWS, 0.5 / DRAWS))
     points = np.array([[*features(after), reward] for after, reward, _ in drawn], float)
     paid = points[:, -1].mean() if real.reward is None else real.reward
     point = np.array([*features(real.following), paid], float)

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from uamcts.agent.identity import Identity
-from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, check_kind, not_three, suggest_features
+from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, check_kind, not_three
 from uamcts.agent.state_vectors import fingerprint, flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
 from uamcts.corrections.links import WITH, resolve
@@ -265,7 +265,7 @@ class PythonSimulator:
         except Exception as error:
             raise SimulatorError(
                 f"{self.name}: the {what} of state {short_repr(state)} are not numbers ({type(error).__name__}: "
-                f"{error}); {suggest_features(state)}"
+                f"{error}); pass features=, a function that gives a vector for a state"
             ) from error
         if not np.all(np.abs(vector) <= LARGEST):
             raise SimulatorError(

@@ -14,7 +14,8 @@ import numpy as np
 from uamcts.agent.corrector_files import CorrectorFiles
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure
-from uamcts.corrections.trials import Fit, Rival
+from uamcts.agent.state_vectors import State
+from uamcts.corrections.trials import Fit, Rival, Trials
 from uamcts.errors import SimulatorError
 
 CONFIRMED = 16
@@ -59,7 +60,7 @@ class RivalFits(CorrectorFiles):
         self.fit = Fit({rival.name: rival.value}, {rival.name: (rival.value, rival.value)}, names, tuple(others))
         self._variants = {}
 
-    def _untried(self, raw: Any, rivals: list[Rival]) -> Rival | None:
+    def _untried(self, raw: tuple[State, object, State], rivals: list[Rival]) -> Rival | None:
         """A rival that was not planned with yet and predicts another effect of some action in a state."""
         count = getattr(self.planner, "num_actions", None)
         if count is None or all(one.tried for one in rivals):
@@ -82,5 +83,5 @@ class RivalFits(CorrectorFiles):
         raise NotImplementedError
 
 
-def _loss(trials: Any, one: Rival) -> float:
+def _loss(trials: Trials, one: Rival) -> float:
     return float(trials.losses([one.name], np.array([[one.value]]), np.arange(1))[0, 0])

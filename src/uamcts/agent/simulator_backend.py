@@ -26,7 +26,7 @@ from uamcts.agent.progress_files import latest_place
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
-from uamcts.agent.way_out import PACED, find_way_out, is_denied, is_hopeless
+from uamcts.agent.way_out import PACED, be_cautious, find_way_out, is_denied, is_hopeless
 from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
@@ -36,9 +36,6 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.uncertainty import Estimator
 from uamcts.uncertainty.estimator import ZeroUncertainty
 from uamcts.uncertainty.schedule import Schedule
-
-CAUTION = 0.05
-"""How much less a step pays that was never seen, of the spread of rewards, where all that was seen was wrong."""
 
 
 class SimulatorBackend(Comparing):
@@ -100,8 +97,7 @@ class SimulatorBackend(Comparing):
         self.planner.probe(state, self.config)
         self.alarm = self.alarm.sound(self.name)
         config = self._settings(horizon)
-        if (facts := self.planner.patched) is not None:
-            facts.caution = CAUTION * facts.wrong_share * self.experience.scales.reward
+        be_cautious(self.planner.patched, self.experience.scales.reward)
         usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
         before = self._previous.plan if usable and self._previous is not None else None
         try:
@@ -271,12 +267,6 @@ class SimulatorBackend(Comparing):
         said += self.planner.describe_effects()
         since = self.corrector.known_since
         return build_report(self.experience, self.measure, self._predict, most, *known, said, since, self._show)
-
-    def _predict(self, places: np.ndarray) -> np.ndarray:
-        if self.uncertainty is None:
-            return np.zeros(len(places))
-        inputs, actions = self.experience.rows["inputs"], self.experience.rows["action"]
-        return np.array([float(self.uncertainty(jnp.asarray(inputs[p]), jnp.int32(actions[p]))) for p in places])
 
     def save(self, path: FilePath) -> None:
         self.settle()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import numbers
 from collections.abc import Callable
 from typing import Any
 
-from uamcts.agent.identity import fields
-from uamcts.agent.state_vectors import State
 from uamcts.arguments import short_repr
 
 
@@ -74,32 +71,3 @@ def check_arguments_of(name: str, kind: str, call: Callable[..., Any]) -> None:
             "the next state: a search asks about many states, so the state cannot be kept in the simulator. If this is "
             "an environment with reset and step(action), derive it from gymnasium.Env and pass it as it is"
         )
-
-
-def suggest_features(state: State) -> str:
-    """What to do about a state that is not made of numbers, with an example for this one."""
-    usual = "pass features=, a function that gives a vector for a state"
-    if isinstance(state, str):
-        return f"{usual}, for example features=lambda state: [names.index(state)] with a list of all names"
-    if isinstance(state, (set, frozenset)):
-        return f"{usual}, for example features=lambda state: [one in state for one in everything] with a list of all"
-    try:
-        parts = _parts(state)
-    except TypeError:
-        return usual
-    shown = [code if isinstance(part, numbers.Real) else f"names.index({code})" for code, part in parts.items()
-             if isinstance(part, (numbers.Real, str))]  # fmt: skip
-    if not shown or len(shown) > 6:
-        return usual
-    named = " with a list of all names" if any("names" in one for one in shown) else ""
-    return f"{usual}, for example features=lambda state: [{', '.join(shown)}]{named}"
-
-
-def _parts(state: State) -> dict[str, Any]:
-    """The parts of a state, by how one would write them."""
-    if isinstance(state, dict):
-        return {f"state[{key!r}]": part for key, part in state.items()}
-    if isinstance(state, (list, tuple)) and not hasattr(state, "_fields"):
-        return {f"state[{place}]": part for place, part in enumerate(state)}
-    held = state._asdict() if hasattr(state, "_asdict") else fields(state)
-    return {f"state.{name}": part for name, part in held.items()}

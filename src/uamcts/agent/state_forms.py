@@ -41,7 +41,7 @@ def form_of(state: State) -> Form | None:
     return None
 
 
-def _unchanged(state: Any) -> Any:
+def _unchanged(state: State) -> State:
     return state
 
 
@@ -53,15 +53,15 @@ def _make_array(numbers: Iterable[float]) -> np.ndarray:
     return np.array([*numbers])
 
 
-def _form_of_dictionary(state: dict[Any, Any]) -> Form:
+def _form_of_dictionary(state: dict[str, float]) -> Form:
     """Numbers are in the order of the sorted keys, as everywhere; dictionaries keep the order that they have."""
     keys, count = sorted(state), len(state)
     values = itemgetter(*keys)
 
-    def read(other: dict[Any, Any]) -> Sequence[Any]:
+    def read(other: dict[str, float]) -> Sequence[Any]:
         return values(other) if len(other) == count and other.keys() == state.keys() else NO_FLOATS
 
-    def make(numbers: Iterable[float]) -> dict[Any, Any]:
+    def make(numbers: Iterable[float]) -> dict[str, float]:
         return {**state, **dict(zip(keys, numbers, strict=False))}
 
     return Form(read, make)

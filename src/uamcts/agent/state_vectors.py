@@ -92,6 +92,8 @@ def numbers_of(state: State) -> list[float]:
     """What `flatten` returns, as Python numbers: faster than arrays for states this small."""
     if isinstance(state, (float, int)):
         return [state]
+    if state is None:  # a part of a state may be
+        return list(marks("None"))
     if isinstance(state, dict):
         return [number for key in sorted(state) for number in numbers_of(state[key])]
     if hasattr(state, "__dataclass_fields__"):
@@ -150,7 +152,7 @@ def _refill(state: State, numbers: Iterator[float]) -> State:
     return filled
 
 
-def read_fields(state: Any) -> tuple[Any, ...]:
+def read_fields(state: State) -> tuple[Any, ...]:
     """What the fields of a dataclass hold."""
     kind: Any = type(state)
     return reader(kind)(state)

@@ -1,4 +1,4 @@
-"""A way out where nothing that is known leads on: the agent tries what it has never tried.
+"""What an agent makes of the unknown: it prefers what it knows, unless nothing that is known leads on.
 
 A simulator may deny a way that exists: a door that is open, or left and right swapped. Nothing contradicts it as long
 as nobody goes there, and a planner that finds no other way paces about for ever. Where all actions are worth the same,
@@ -26,6 +26,9 @@ WORSE = 0.05
 FARTHEST = 2000
 """States that are looked at, at most."""
 
+CAUTION = 0.05
+"""How much less a step pays that was never seen, of the spread of rewards, where all that was seen was wrong."""
+
 
 class Surroundings(Protocol):
     """What a planner knows about the states around."""
@@ -47,6 +50,15 @@ def is_denied(facts: PatchedModel) -> bool:
     """Whether a way may exist that the model denies: it is deterministic and known to be wrong, in a certain world."""
     random = facts.kind != "step" or facts.noisy or facts.plans_effects
     return not random and facts.planned_model() is not facts.model
+
+
+def be_cautious(facts: PatchedModel | None, spread: float) -> None:
+    """Has steps that were never seen pay a little less, in proportion to how often the model was wrong.
+
+    Of ways that are worth the same, the next search then takes one that is known.
+    """
+    if facts is not None:
+        facts.caution = CAUTION * facts.wrong_share * spread
 
 
 def is_hopeless(plan: Any, spread: float) -> bool:

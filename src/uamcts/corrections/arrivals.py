@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture, Outcome, merge
+from uamcts.corrections.python_facts import State
 
 Place: TypeAlias = tuple[Hashable, int]
 """The key of a state, and an action."""
@@ -32,7 +33,7 @@ class Difference(NamedTuple):
 
     target: Hashable
     """Where it leads instead: the key of that state, None to where it should, or "stays"."""
-    following: Any
+    following: State
     """That state itself, if it is another one."""
     reward: float
     """What it pays more than is believed."""
@@ -61,7 +62,7 @@ class Arrivals:
         key: Makes a hashable key of a state.
     """
 
-    def __init__(self, key: Callable[[Any], Hashable]):
+    def __init__(self, key: Callable[[State], Hashable]):
         self.key = key
         self.by_state: dict[Hashable, dict[Place, Difference | None]] = {}
         """For the believed next state, all transitions that were seen; None for what was as believed. The inner
@@ -73,13 +74,15 @@ class Arrivals:
         self.tested: tuple[int, ...] = (0,) * (2 * SORTS)
         """How often an expectation of each sort has come true, and how often it has not."""
 
-    def twin(self, key: Callable[[Any], Hashable]) -> Arrivals:
+    def twin(self, key: Callable[[State], Hashable]) -> Arrivals:
         """A copy that goes on by itself, as long as every change of its tables is written to a journal."""
         other = Arrivals(key)
         other.__dict__.update(self.__dict__)
         return other
 
-    def find(self, place: Place, believed: Sequence[tuple[float, Outcome]], real: Outcome) -> tuple[Hashable, Any]:
+    def find(
+        self, place: Place, believed: Sequence[tuple[float, Outcome]], real: Outcome
+    ) -> tuple[Hashable, Difference | None]:
         """The believed next state of a transition that was seen, and how it differs; (None, None) if that is not known.
 
         Of a random model, only what leads where it may tells anything.
@@ -104,7 +107,7 @@ class Arrivals:
     ) -> bool:
         """Adds what was seen of a transition, `new` if for the first time. Returns whether expectations change."""
         state, difference = self.find(place, believed, real)
-        expected = self._most_common(state) if new and state in self.different else None
+        expected = self._most_common(self.by_state[state]) if new and state in self.different else None
         if expected is not None:
             came_true = difference is not None and difference.kind == expected[0].kind
             place_of = 2 * expected[0].sort + (not came_true)
@@ -150,40 +153,49 @@ class Arrivals:
         """Whether anything may be expected at all."""
         return bool(self.different) and any(self.rate(sort) >= LEAST for sort in range(SORTS))
 
-    def _most_common(self, state: Hashable) -> tuple[Difference, int]:
+    def _most_common(self, here: dict[Place, Difference | None]) -> tuple[Difference, int]:
         """The most common difference, the latest of its kind, and how often it was seen."""
-        found = [one for one in self.by_state[state].values() if one is not None]
+        found = [one for one in here.values() if one is not None]
         kind, times = Counter(one.kind for one in found).most_common(1)[0]
         return next(one for one in reversed(found) if one.kind == kind), times
 
-    def expected(self, state: Hashable) -> tuple[Difference, float] | None:
+    def expected(self, state: Hashable, besides: Place | None = None) -> tuple[Difference, float] | None:
         """What is expected of transitions that are believed to lead to this state, and how probably; None if nothing.
 
-        What was seen of a transition itself is for facts to say.
+        What was seen of one of them, `besides`, is left out: that is for facts to say.
         """
         if state not in self.different:
             return None
-        best, times = self._most_common(state)
-        rate, others = self.rate(best.sort), len(self.by_state[state]) - times
+        here = self.by_state[state]
+        if besides in here:
+            here = {place: one for place, one in here.items() if place != besides}
+            if all(one is None for one in here.values()):
+                return None
+        best, times = self._most_common(here)
+        rate, others = self.rate(best.sort), len(here) - times
         return None if rate < LEAST else (best, (LOCAL * rate + times - 1) / (LOCAL + times - 1 + others))
 
-    def correct(self, state: Any, outcome: Outcome) -> list[tuple[float, Outcome]] | None:
+    def correct(
+        self, state: State, outcome: Outcome, besides: Place | None = None
+    ) -> list[tuple[float, Outcome]] | None:
         """What is expected instead of an outcome that a model predicts for a state; None if that outcome is."""
-        found = self.expected(self.key(outcome[0]))
+        found = self.expected(self.key(outcome[0]), besides)
         if found is None:
             return None
         (target, following, reward, over), chance = found
         instead = state if target == STAYS else outcome[0] if target is None else following
         return [(1.0 - chance, outcome), (chance, (instead, outcome[1] + reward, over))]
 
-    def correct_step(self, state: Any, outcome: Outcome) -> Outcome | Mixture:
+    def correct_step(self, state: State, outcome: Outcome) -> Outcome | Mixture:
         """The same for a deterministic model, as something to plan with."""
         found = self.correct(state, outcome)
         return outcome if found is None else Mixture(1.0, merge([(1.0, found)], self.key), [])
 
-    def correct_all(self, state: Any, outcomes: Sequence[tuple[float, Outcome]]) -> Sequence[tuple[float, Outcome]]:
+    def correct_all(
+        self, state: State, outcomes: Sequence[tuple[float, Outcome]], besides: Place | None = None
+    ) -> Sequence[tuple[float, Outcome]]:
         """The same for all outcomes that a model lists."""
-        parts = [(chance, self.correct(state, outcome) or [(1.0, outcome)]) for chance, outcome in outcomes]
+        parts = [(chance, self.correct(state, outcome, besides) or [(1.0, outcome)]) for chance, outcome in outcomes]
         return outcomes if all(len(found) == 1 for _, found in parts) else merge(parts, self.key)
 
     def describe(self) -> list[str]:

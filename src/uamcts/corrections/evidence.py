@@ -72,19 +72,19 @@ def doubtful(
     usual, (points, _, _) = usual or seen.usual_errors, standardise(seen.points)
     found = seen.state_errors > max(usual[0], SMALLEST_OF_STATE)
     found |= seen.other_errors > max(usual[1], SMALLEST_OF_REST)
-    if (max(usual) > 0.0 or (corrected and not _are_cells(seen.points))) and found.any():
+    if (max(usual) > 0.0 or (corrected and not are_cells(seen.points))) and found.any():
         found &= _supported(seen, points, found, 0.5)
     once = found & (seen.times == 1)
-    if once.sum() >= FEWEST_SCATTERED and not _are_cells(seen.points) and _is_scattered(seen, points, found, once):
+    if once.sum() >= FEWEST_SCATTERED and not are_cells(seen.points) and _is_scattered(seen, points, found, once):
         found &= ~once | _is_concentrated(seen, points, found, once)
     if slips > 0.0:
         found &= _exceeds(seen.deviations, seen.times, min(slips, 0.5), ALONE)
-    if len(found) >= (20 if _are_cells(seen.points) else FEWEST) and found.mean() > MOST_DOUBTFUL:
+    if len(found) >= (20 if are_cells(seen.points) else FEWEST) and found.mean() > MOST_DOUBTFUL:
         return np.zeros(len(found), bool)
     return found
 
 
-def _are_cells(points: np.ndarray) -> bool:
+def are_cells(points: np.ndarray) -> bool:
     """Whether states are described by whole numbers: then each is a place of its own, whatever is next to it."""
     return bool(np.all(points == np.round(points)))
 

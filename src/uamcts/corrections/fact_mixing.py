@@ -9,7 +9,7 @@ from uamcts.corrections.arrivals import Arrivals
 from uamcts.corrections.effective_actions import EffectiveActions, EffectiveModel
 from uamcts.corrections.fact_weights import Question, Weigher
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.mixture import Mixture, mix, predicted_outcomes
+from uamcts.corrections.mixture import Mixture, Outcome, mix, predicted_outcomes
 from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact, State
 
 CHECKED = 2000
@@ -44,6 +44,7 @@ class MixedFacts:
     facts: dict[tuple[Hashable, int], Fact]
     journal: Journal
     _planned: dict[Any, Any]
+    _contradicting: dict[Any, int]
 
     def _arrive(self, place: tuple[Hashable, int], fact: Fact | None, new: bool = False) -> None:
         """Takes note of where a transition leads and where it should, or forgets it."""
@@ -69,11 +70,18 @@ class MixedFacts:
         if tested is not None:
             self.arrivals.tested = tuple(tested)
 
-    def _expect(self, state: State, outcomes: Any) -> Any:
-        """Outcomes of a random model, with what is known about the states that they lead to."""
+    def _expect(
+        self, state: State, outcomes: Sequence[tuple[float, Outcome]], besides: tuple[Hashable, int] | None = None
+    ) -> Sequence[tuple[float, Outcome]]:
+        """Outcomes of a random model, with what is known of the states that they lead to, `besides` one transition."""
         if self.arrivals is None or not self.arrivals.expects:
             return outcomes
-        return self.arrivals.correct_all(state, outcomes)
+        return self.arrivals.correct_all(state, outcomes, besides)
+
+    @property
+    def wrong_share(self) -> float:
+        """The share of facts that contradict the model."""
+        return len(self._contradicting) / max(len(self.facts), 1)
 
     @property
     def plans_effects(self) -> bool:
@@ -83,7 +91,7 @@ class MixedFacts:
     def believe(self, state: State, action: int) -> list[tuple[float, Any]]:
         """What is predicted without facts: all outcomes with their probabilities."""
         found = predicted_outcomes(self.model if self.effects is None else self.effects, state, action)
-        return found if self.kind == "step" else list(self._expect(state, found))
+        return found if self.kind == "step" else list(self._expect(state, found, (self.key(state), action)))
 
     def learn_effects(self, effective: EffectiveActions | None) -> None:
         """Learns which action each action acts as from now on, beginning with what is known."""

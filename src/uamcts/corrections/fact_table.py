@@ -9,9 +9,11 @@ from typing import Self, TypeAlias
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Int, UInt32
 
 from uamcts.mcts.state_hash import fingerprint, words_of
+from uamcts.runtime.zeros import zero_rows
 from uamcts.types import PyTree
 
 CAPACITY = 1024
@@ -43,12 +45,8 @@ class Facts(eqx.Module):
     def empty(cls, state: PyTree, value: PyTree, capacity: int = CAPACITY) -> Self:
         """Room for `capacity` different transitions from states like `state`, each with a value like `value`."""
         width = jax.eval_shape(lambda state: _key(state, jnp.int32(0)), state).size
-
-        def rows(leaf: PyTree) -> jax.Array:
-            return jnp.zeros((capacity + 1, *jnp.shape(leaf)), jnp.asarray(leaf).dtype)
-
-        keys = jnp.zeros((capacity + 1, width), jnp.uint32)
-        return cls(keys, jax.tree.map(rows, value), _no_slots(capacity), jnp.int32(0))
+        keys, values = zero_rows((np.zeros(width, np.uint32), value), capacity + 1)
+        return cls(keys, values, _no_slots(capacity), jnp.int32(0))
 
     @property
     def capacity(self) -> int:

@@ -47,10 +47,12 @@ def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -
     matched = trials.matched() if hasattr(trials, "matched") and count >= FEW_ROWS and choice.believed else None
     found = None
     if matched is not None:
-        search = _Selection(matched, choice, np.arange(count)[-matched.most_rows :])
-        if search.plain > matched.noise:
-            known = start if start is not None and search.helps(start.values) else None
-            found = search.run(known, known is None or not search.explains(known.values, matched.noise))
+        rows = matched.choose_rows(count)
+        if rows.size:
+            search = _Selection(matched, choice.of_amounts(), rows)
+            known = {} if start is None else search.needed(start.values)
+            enough = bool(known) and search.explains(known, matched.noise)
+            found = search.run(Fit(known, {}) if known else None, not enough)
         if matched.continuum and (found is not None or not choice.named):
             return found
     if found is None:
@@ -93,9 +95,11 @@ class _Selection:
         rivals = self._same_explanation(loss, chosen)
         return Fit(chosen, self._ranges(chosen), tuple(rival.name for rival in rivals), rivals)
 
-    def helps(self, values: dict[str, float]) -> bool:
-        """Whether values explain more than those that are believed."""
-        return self._loss(values) < self.plain - 1e-9
+    def needed(self, values: dict[str, float]) -> dict[str, float]:
+        """Those of some values without which less would be explained."""
+        loss = self._loss(values)
+        without = {one: {name: value for name, value in values.items() if name != one} for one in values}
+        return {name: value for name, value in values.items() if self._loss(without[name]) > loss + 1e-9}
 
     def explains(self, values: dict[str, float], noise: float) -> bool:
         """Whether values explain most transitions up to some noise."""

@@ -174,6 +174,12 @@ class Choice:
         twin.believed = {name: value for name, value in self.believed.items() if name not in dropped}
         return twin
 
+    def of_amounts(self) -> Choice:
+        """The same for numbers that are no probabilities, whatever their values."""
+        twin = copy.copy(self)
+        twin.random = False
+        return twin
+
     def bounds(self, name: str) -> Bounds:
         """The range of a parameter: the user's, or a wide one around its believed value."""
         if name in self._bounds:

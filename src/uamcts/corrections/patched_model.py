@@ -250,11 +250,6 @@ class PatchedModel(MixedFacts):
             return self.facts[self._place(state, action)].most_frequent()
         return self.model.step(state, action) if planned is None else planned  # type: ignore[no-any-return]
 
-    @property
-    def wrong_share(self) -> float:
-        """The share of facts that contradict the model."""
-        return len(self._contradicting) / max(len(self.facts), 1)
-
     def planned_model(self) -> Any:
         """What to search in: this model; if facts contradict a deterministic one, one with `outcomes`.
 

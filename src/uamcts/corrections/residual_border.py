@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from uamcts.corrections.residual_fit import fit_node, with_intercept
+from uamcts.corrections.residual_fit import EDGE, fit_node, with_intercept
 from uamcts.corrections.residual_leaves import FEWEST_EQUAL, INNER, LEAVES, ActionFit, Matrix, equal_differences
 
 FEWEST_WRONG, FEWEST_EXACT = 5, 8
@@ -64,5 +64,7 @@ def _best_border(inputs: Matrix, wrong: np.ndarray) -> tuple[int, float, bool, f
             shares = np.where(ranked[:-1] < ranked[1:], shares, 0.0)
             place = int(np.argmax(shares))
             if shares[place] > best[3]:
-                best = (feature, float((ranked[place] + ranked[place + 1]) / 2), above, float(shares[place]))
+                gap = ranked[place + 1] - ranked[place]
+                edge = ranked[place + 1] - EDGE * gap if above else ranked[place] + EDGE * gap
+                best = (feature, float(edge), above, float(shares[place]))
     return best

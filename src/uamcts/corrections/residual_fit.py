@@ -13,6 +13,9 @@ from jaxtyping import Float, Int
 
 from uamcts.corrections.residual_leaves import DEPTH, INNER, LEAVES, ActionFit, Matrix, constant_fit, equal_differences
 
+NOTHING, EDGE = 0.01, 0.05
+"""A leaf adds nothing if it adds less than this share of its neighbour; how far into the gap between them that one
+reaches."""
 LEAST_ROWS = 8
 """Fewer rows of an action teach nothing but a constant that all of them share, and no leaf has fewer."""
 FOLDS, FEWER_FOLDS, MANY_ROWS, BLOCKS = 4, 2, 200, 20
@@ -98,9 +101,33 @@ def fit_action(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
                 seen = columns[place == node] @ coefficients[leaf, output]
                 if seen.size:  # there are no rows in a node that nothing is sent to
                     low[leaf, output], high[leaf, output] = seen.min(), seen.max()
+    move_borders(tree, inputs, np.abs(np.stack([low, high])).max(axis=(0, 2)))
     return ActionFit(
         tree.feature, tree.threshold, coefficients * sizes[:, None], low * sizes, high * sizes, held_out * sizes
     )
+
+
+def move_borders(tree: Tree, inputs: Matrix, sizes: Float[np.ndarray, " leaves"]) -> None:
+    """Moves splits between leaves that add something and leaves that add nothing to the edge of what was off.
+
+    In a gap between the two the simulator may be right: believed to be wrong there, it would never be found out.
+
+    Args:
+        tree: Its thresholds are changed.
+        inputs: The rows that it was fitted to.
+        sizes: The largest of what each leaf adds, in any output.
+    """
+    for node in np.flatnonzero(np.isfinite(tree.threshold)).tolist():
+        first, count = node, 1
+        while first < INNER:
+            first, count = 2 * first + 1, 2 * count
+        left, right = (sizes[start : start + count // 2].max() for start in (first - INNER, first - INNER + count // 2))
+        depth = (node + 1).bit_length() - 1
+        values = inputs[tree.nodes(inputs, depth) == node, tree.feature[node]]
+        below, above = values[values <= tree.threshold[node]], values[values > tree.threshold[node]]
+        if below.size and above.size and min(left, right) <= NOTHING * max(left, right):
+            gap = above.min() - below.max()
+            tree.threshold[node] = below.max() + EDGE * gap if left > right else above.min() - EDGE * gap
 
 
 def choose(losses: Float[np.ndarray, "rows candidates"]) -> int:

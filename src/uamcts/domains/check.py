@@ -180,18 +180,24 @@ def _play(domain: Domain, key: jax.Array, batch: int, steps: int) -> tuple[PyTre
     def episode(key: jax.Array) -> tuple[PyTree, jax.Array]:
         return jax.lax.scan(step, domain.reset(key), jax.random.split(key, steps))[1]
 
-    played = jax.jit(jax.vmap(episode))(jax.random.split(key, batch))
-    states, actions = jax.tree.map(lambda leaf: leaf.reshape(batch * steps, *leaf.shape[2:]), played)
+    @jax.jit
+    def play(key: jax.Array) -> tuple[PyTree, jax.Array]:
+        played = jax.vmap(episode)(jax.random.split(key, batch))
+        states, actions = jax.tree.map(lambda leaf: leaf.reshape(batch * steps, *leaf.shape[2:]), played)
+        return states, actions
+
+    states, actions = play(key)
     return states, actions
 
 
 def _check_plain(domain: Domain, name: str, step: Step, states: PyTree, actions: jax.Array, count: int) -> None:
     """Plain, repeated, compiled and batched calls give the same transitions."""
     chosen = np.linspace(0, len(actions) - 1, count).astype(int)
-    some = jax.tree.map(lambda leaf: leaf[chosen], (states, actions))
-    batch, compiled = jax.vmap(step)(*some), jax.jit(step)
+    # Rows are picked by NumPy, and the batch is compiled: each operation outside of a program is compiled by itself.
+    some = jax.tree.map(lambda leaf: np.asarray(leaf)[chosen], (states, actions))
+    batch, compiled = jax.tree.map(np.asarray, jax.jit(jax.vmap(step))(*some)), jax.jit(step)
     for index in range(count):
-        state, action = jax.tree.map(lambda leaf, index=index: leaf[index], some)
+        state, action = jax.tree.map(lambda leaf, index=index: jnp.asarray(leaf[index]), some)
         before = jax.tree.map(lambda leaf: np.array(leaf, copy=True), state)
         plain = step(state, action)
         if not _equal(before, state):
@@ -218,7 +224,7 @@ def _check_transitions(domain: Domain, states: PyTree, actions: jax.Array) -> in
             continue
         # A fixed number of terminals, so that every domain of these shapes is compiled once.
         rows, slots = np.resize(ends, (64, 2)).T
-        final = jax.tree.map(lambda leaf, at=(rows, slots): leaf[at], batch.state)
+        final = jax.tree.map(lambda leaf, at=(rows, slots): np.asarray(leaf)[at], batch.state)
         after, probabilities = jax.jit(jax.vmap(jax.vmap(outcomes_of, (None, 0)), (0, None)))(final, every)
         possible = np.asarray(probabilities) > 0
         if not np.all(np.asarray(after.terminal)[possible]):
@@ -235,7 +241,7 @@ def _check_transitions(domain: Domain, states: PyTree, actions: jax.Array) -> in
 
 def _check_features(domain: Domain, states: PyTree, actions: jax.Array) -> int:
     """Features are finite, round-trip and give the uncertainty. Returns how often world and model differ."""
-    shape = jax.eval_shape(domain.features, jax.tree.map(lambda leaf: leaf[0], states))
+    shape = jax.eval_shape(lambda states: domain.features(jax.tree.map(lambda leaf: leaf[0], states)), states)
     if shape.ndim != 1:
         fail(domain, f"features has shape {shape.shape}; it must be a vector")
     world, model = (_outcomes(domain, step) for _, step in _steps(domain))
@@ -251,7 +257,7 @@ def _check_features(domain: Domain, states: PyTree, actions: jax.Array) -> int:
         return real, vectors, domain.difference(real.state, believed.state)
 
     real, (first, second), found = jax.jit(jax.vmap(look))(states, actions)
-    if not bool(jnp.all(jnp.isfinite(first)) & jnp.all(jnp.isfinite(second))):
+    if not (np.all(np.isfinite(first)) and np.all(np.isfinite(second))):
         fail(domain, "features holds a number that is not finite")
     difference = np.asarray(first, np.float64) - np.asarray(second, np.float64)
     expected = np.mean(np.square(difference), axis=1)

@@ -77,6 +77,24 @@ class DeepCopy(StateAccess):
             data[name] = refill(data[name], numbers)
         return Saved(data, observation)
 
+    def with_numbers(self, state: Saved, vector: np.ndarray) -> Saved | None:
+        if not self.fixed:
+            return None
+        data, numbers = dict(state.data), iter(vector.tolist())
+        try:
+            for name in self._telling():
+                data[name] = refill(data[name], numbers, whole_too=False)
+        except (TypeError, StopIteration):  # numbers inside of objects
+            return None
+        return Saved(data, state.observation)
+
+    @property
+    def number_names(self) -> tuple[str, ...]:
+        if not self.fixed or self.home is None:
+            return ()
+        held = {name: vars(self.home).get(name) for name in self._telling()}
+        return tuple(one for name, value in held.items() for one in element_names(name, value))
+
     def _telling(self) -> list[str]:
         """The attributes that tell a state from others."""
         return sorted(self.changing - self.clocks)
@@ -173,25 +191,40 @@ def parts_of(value: object) -> list[Any] | None:
         return None
 
 
-def refill(value: PyTree, numbers: Iterator[float]) -> Any:
-    """A value like this one with other numbers, in the order in which `collect` finds them; a TypeError for objects."""
+def element_names(name: str, value: object) -> list[str]:
+    """What the numbers of an attribute are called."""
+    found: list[float] = []
+    collect(value, found)
+    return [name] if len(found) == 1 else [f"{name}[{place}]" for place in range(len(found))]
+
+
+def refill(value: PyTree, numbers: Iterator[float], whole_too: bool = True) -> Any:
+    """A value like this one with other numbers, in the order in which `collect` finds them; a TypeError for objects.
+
+    Without `whole_too`, whole numbers stay what they are.
+    """
     if isinstance(value, np.ndarray):
         drawn = np.array([next(numbers) for _ in range(value.size)])
         whole = value.dtype.kind in "biu"
+        if whole and not whole_too:
+            return value
         return (np.rint(drawn) if whole else drawn).astype(value.dtype).reshape(value.shape)
     if isinstance(value, dict):
-        return {key: refill(held, numbers) for key, held in value.items()}
+        return {key: refill(held, numbers, whole_too) for key, held in value.items()}
     if isinstance(value, (list, tuple)):
-        parts = [refill(part, numbers) for part in value]
+        parts = [refill(part, numbers, whole_too) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if value is None:
         return None
     if isinstance(value, enum.Enum):
-        return list(type(value))[round(next(numbers))]
+        member = round(next(numbers))
+        return list(type(value))[member] if whole_too else value
     if not isinstance(value, (bool, int, float, np.generic)):
         raise TypeError(f"a {type(value).__name__} cannot be filled with numbers")
     number = next(numbers)
     whole = isinstance(value, (bool, int, np.bool_, np.integer))
+    if whole and not whole_too:
+        return value
     return type(value)(round(number) if whole else number)
 
 

@@ -127,7 +127,8 @@ class Simulator:
         self.kind, self.trial, self.how = found.kind, found.trial, found.access.how
         setattr(self, found.kind, found.call)
         self._opaque = self._is_opaque()
-        self.feature_names = classic.state_names(self._base) if self._own_features is None else ()
+        named = classic.state_names(self._base) or found.access.number_names
+        self.feature_names = named if self._own_features is None and self._vectors is None else ()
         self.seconds_per_step = found.seconds_per_step()
         self._tuned, self._changing = finder.tuned, found.trial.changing
         if start is not None and set is not None:
@@ -149,9 +150,8 @@ class Simulator:
 
     def with_features(self, state: Any, vector: np.ndarray) -> Any:
         """A state like `state` with other features; None where features are not simply the numbers of a state."""
-        floats = type(state) is tuple and all(type(part) is float for part in state)
         plain = self._own_features is None and self._vectors is None
-        return tuple(np.asarray(vector, float).tolist()) if floats and plain and len(state) == len(vector) else None
+        return self._access.with_numbers(state, np.asarray(vector, float)) if plain else None
 
     def read(self, env: gymnasium.Env) -> Any:
         """Reads the state of another environment of this kind, for example the one that you act in.

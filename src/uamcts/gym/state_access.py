@@ -27,6 +27,9 @@ class Saved:
         self.data = data
         self.observation = observation
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Saved:
+        return self  # nobody changes it
+
     def __repr__(self) -> str:
         return f"<saved state {self.data!r}>"
 
@@ -60,6 +63,16 @@ class StateAccess:
     def numbers(self, env: object, state: Any) -> np.ndarray | None:
         """The state as a vector; None if it is not numeric."""
         return None
+
+    def with_numbers(self, state: Any, vector: np.ndarray) -> Any:
+        """A state with other floats in place of its own; None if it does not simply hold numbers."""
+        floats = type(state) is tuple and all(type(part) is float for part in state)
+        return tuple(vector.tolist()) if floats and len(state) == len(vector) else None
+
+    @property
+    def number_names(self) -> tuple[str, ...]:
+        """What the numbers of a state are called; nothing where that is not known."""
+        return ()
 
     def identity(self, env: object, state: Any) -> Any:
         """What distinguishes a state from others."""

@@ -7,8 +7,10 @@ from typing import Any, Self, TypeAlias
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int
 
+from uamcts.runtime.zeros import zero_rows
 from uamcts.types import PyTree
 from uamcts.uncertainty.estimator import Action, Copies
 
@@ -28,11 +30,8 @@ class Buffer(eqx.Module):
     @classmethod
     def empty(cls, state: PyTree, target: Target, capacity: int, most_copies: int = 1) -> Self:
         """Room for `capacity` samples like (`state`, an action, `target`), each counted at most `most_copies` times."""
-
-        def rows(leaf: PyTree) -> jax.Array:
-            return jnp.zeros((capacity + most_copies, *jnp.shape(leaf)), jnp.asarray(leaf).dtype)
-
-        return cls(jax.tree.map(rows, state), rows(jnp.int32(0)), jax.tree.map(rows, target), jnp.int32(0), most_copies)
+        states, actions, targets = zero_rows((state, np.int32(0), target), capacity + most_copies)
+        return cls(states, actions, targets, jnp.int32(0), most_copies)
 
     @property
     def capacity(self) -> int:

@@ -25,6 +25,7 @@ Encode: TypeAlias = Callable[[PyTree], Inputs]
 Outputs: TypeAlias = Float[Array, " outputs"]
 Link: TypeAlias = Callable[[Outputs], Outputs]
 Net = TypeVar("Net", bound="Network")
+Made = TypeVar("Made")
 
 
 @runtime_checkable
@@ -123,7 +124,7 @@ class Regression(eqx.Module):
     @classmethod
     def fresh(cls, network: Network, buffer: Buffer, encode: Encode, link: Link, minibatches: int) -> Self:
         """An untrained regression."""
-        optimiser = adam().init(eqx.filter(network, eqx.is_inexact_array))
+        optimiser = _compiled(_first_moments, network)
         return cls(network, optimiser, buffer, jnp.int32(0), encode, link, minibatches)
 
     def __call__(self, state: PyTree, action: Action) -> Outputs:
@@ -156,6 +157,16 @@ def input_size(space: Space) -> int:
 
 def adam() -> optax.GradientTransformation:
     return optax.adam(STEP_SIZE)
+
+
+def _first_moments(network: PyTree) -> optax.OptState:
+    return adam().init(eqx.filter(network, eqx.is_inexact_array))
+
+
+@eqx.filter_jit
+def _compiled(make: Callable[..., Made], *arguments: object) -> Made:
+    """What `make` makes, by one program: outside of it, each of its operations is compiled by itself."""
+    return make(*arguments)
 
 
 def descend(
@@ -200,7 +211,7 @@ class NetworkEstimator(Estimator):
         """An untrained estimator."""
         encode = cls.encoder(space)
         state = space.reset(key)
-        network = cls.network(key, jax.eval_shape(encode, state).size, space.num_actions)
+        network = _compiled(cls.network, key, jax.eval_shape(encode, state).size, space.num_actions)
         buffer = Buffer.empty(state, jnp.float32(0), capacity, most_copies)
         return cls(Regression.fresh(network, buffer, encode, jax.nn.sigmoid, minibatches), space.num_actions)
 

@@ -113,6 +113,10 @@ def empty_graph(state: PyTree, config: SearchConfig, rows: int, num_actions: int
     )
 
 
+compiled_empty_graph = jax.jit(empty_graph, static_argnums=(2, 3, 4, 5))
+"""For use outside of programs, where each of the arrays would be compiled by itself."""
+
+
 def graph_bytes(state: PyTree, config: SearchConfig, num_actions: int, slots: int) -> float:
     """About how much memory a compiled graph search takes: nodes, their table, and a state for every rollout."""
     size = state_bytes(state)
