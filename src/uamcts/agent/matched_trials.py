@@ -80,7 +80,7 @@ class MatchedTrials:
 
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         squares = [np.sum(self.residuals(names, vector, rows) ** 2, axis=1) for vector in values]
-        return np.log(np.minimum(np.stack(squares), self._worst) + self.floor)
+        return np.asarray(np.log(np.minimum(np.stack(squares), self._worst) + self.floor))
 
     @property
     def _worst(self) -> float:
@@ -110,7 +110,7 @@ class MatchedTrials:
         unpaid = np.isnan(real[:, -1])
         real[unpaid, -1] = means[unpaid, -1]
         most = math.sqrt(self._worst / spreads.shape[1])
-        return np.clip(np.nan_to_num((real - means) / spreads, nan=most), -most, most)
+        return np.asarray(np.clip(np.nan_to_num((real - means) / spreads, nan=most), -most, most))
 
     def _match(self, model: PythonSimulator, row: int) -> tuple[Outcome, float] | None:
         """The outcome that leads to the state that was reached, the one that pays most nearly what was paid.

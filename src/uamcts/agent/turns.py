@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, TypeVar, cast
 
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Turns:
@@ -24,21 +23,12 @@ class Turns:
         return Turns, ()
 
 
-class HasTurns(Protocol):
-    _turns: Turns
-
-
-Holder = TypeVar("Holder", bound=HasTurns)
-
-
-def in_turn(
-    method: Callable[Concatenate[Holder, Given], Found],
-) -> Callable[Concatenate[Holder, Given], Found]:
-    """Has calls of a method wait for calls of other methods of the same object, by other threads, to end."""
+def in_turn(method: Method) -> Method:
+    """Has a method of an object with `_turns` wait for calls of its other methods, by other threads, to end."""
 
     @functools.wraps(method)
-    def call(self: Holder, *given: Given.args, **named: Given.kwargs) -> Found:
+    def call(self: Any, *given: Any, **named: Any) -> Any:
         with self._turns.lock:
             return method(self, *given, **named)
 
-    return call
+    return cast(Method, call)

@@ -204,8 +204,8 @@ class Arrivals:
         if not self.expects or not true:
             return []
         count = len(self.different)
-        states = "a step to one state differs" if count == 1 else f"steps to {count} states differ"
+        states = "steps to one state differ" if count == 1 else f"steps to {count} states differ"
         return [
-            f"{states} from what is believed, and is expected to do so from all sides: this came true in {true} of "
+            f"{states} from what is believed, and are expected to do so from all sides: this came true in {true} of "
             f"{true + false} cases"
         ]

@@ -39,6 +39,11 @@ def state_names(env: object) -> tuple[str, ...]:
     return next((names for kind, names in STATE_NAMES.items() if isinstance(env, kind)), ())
 
 
+def name_numbers(env: object, found: Any) -> tuple[str, ...]:
+    """What the numbers of a state are called, by Gymnasium's own code or by their attributes; nothing of a table's."""
+    return () if found.vectors is not None else state_names(env) or found.access.number_names
+
+
 def plain_step(env: object, actions: Sequence[Any]) -> PlainStep | None:
     """A step of `env` in plain Python, or None if there is none; `actions` are the environment's own actions."""
     makers: dict[Any, Any] = {

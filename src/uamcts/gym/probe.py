@@ -135,7 +135,7 @@ def own_generators(env: object) -> tuple[str, ...] | None:
 
 def reseed(env: object, seed: int, global_too: bool = True, own: tuple[str, ...] | None = None) -> None:
     """Reseeds the random generators; `own`: they are known to be these attributes, and the global ones."""
-    known = None if own is None or global_too else {name: vars(env).get(name) for name in own}
+    known: dict[str, Any] | None = None if own is None or global_too else {one: vars(env).get(one) for one in own}
     if known is None or not all(isinstance(source, GENERATORS) for source in known.values()):
         known = generators(env)
     for name, source in known.items():

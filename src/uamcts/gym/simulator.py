@@ -127,8 +127,7 @@ class Simulator:
         self.kind, self.trial, self.how = found.kind, found.trial, found.access.how
         setattr(self, found.kind, found.call)
         self._opaque = self._is_opaque()
-        named = classic.state_names(self._base) or found.access.number_names
-        self.feature_names = named if self._own_features is None and self._vectors is None else ()
+        self.feature_names = classic.name_numbers(self._base, found) if features is None else ()
         self.seconds_per_step = found.seconds_per_step()
         self._tuned, self._changing = finder.tuned, found.trial.changing
         if start is not None and set is not None:

@@ -267,8 +267,7 @@ class StepFinder:
 
         Global generators that it draws from are restored afterwards, so that planning does not advance them.
         """
-        base, borrows = self.base, bool(trial.draws & set(GLOBAL))
-        own = own_generators(base)
+        base, borrows, own = self.base, bool(trial.draws & set(GLOBAL)), own_generators(self.base)
 
         def sample(state: object, action: int, rng: np.random.Generator) -> tuple[Any, float, bool]:
             before = global_rng_state() if borrows else None
@@ -284,18 +283,17 @@ class StepFinder:
 
     def _stepper(self, access: StateAccess, generators_at: dict[str, Any] | None = None) -> StepFunction:
         """Steps the environment itself: restores the state, steps once, and saves the new state."""
-        env, base, actions, ends = self.env, self.base, self.actions, self.truncation_ends
-        restore, take, move = access.restore, access.take, env.step
+        env, base, actions, ends, take = self.env, self.base, self.actions, self.truncation_ends, access.take
 
         def step(state: object, action: int) -> tuple[Any, float, bool]:
-            restore(env, state)
+            access.restore(env, state)
             if self.overrides:
                 base.__dict__.update(self.overrides)
             if generators_at is not None:  # it draws, to no visible effect: the same numbers every time
                 set_rng_state(base, generators_at)
             if self.before_step is not None:
                 self.before_step()
-            observation, reward, terminated, truncated, _ = move(actions[action])
+            observation, reward, terminated, truncated, _ = env.step(actions[action])
             self._observation = observation
             return take(env, observation), float(reward), bool(terminated or (ends and truncated))
 
