@@ -53,7 +53,7 @@ def play(name, cell, iterations, episodes):
     shape = (episodes, world.steps)
     if name == "agent":
         return field.play_agent(grid, world.parameter, believed, world.gamma, *shape, iterations, SEED)
-    draws = 8 if iterations > 1000 else 32
+    draws = 32 if iterations <= 1000 else 8 if iterations <= 10_000 else 2  # a tree of each takes memory
     return field.play(
         jax.random.key(SEED), planner, grid, world.parameter, believed, world.gamma, *shape, draws
     )  # fmt: skip
