@@ -191,7 +191,8 @@ def draw_times(rows, folder):
     names = [name for name in reversed(PLANNERS) if len(found.get((name, budgets[0]), [])) == cells]
     wide = 0.8 / len(budgets)
     for place, budget in enumerate(budgets):
-        means = [statistics.fmean(found.get((name, budget), [float("nan")])) for name in names]
+        every = [found.get((name, budget), []) for name in names]
+        means = [statistics.fmean(scores) if len(scores) == cells else float("nan") for scores in every]
         places = [y - 0.4 + wide * (place + 0.5) for y in range(len(names))]
         axes.barh(places, means, 0.9 * wide, label=f"{budget} of CPU time", color=("#56a0d3", "#08519c")[place % 2])
     axes.set_yticks(range(len(names)), [PLANNERS[name].title for name in names])
