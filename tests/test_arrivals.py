@@ -98,10 +98,25 @@ def test_random_models_expect_it_of_the_outcome_that_leads_there():
     assert found == {((2, 2), -0.1, False): 0.45, ((2, 2), -0.1, True): 0.45, ((2, 1), -0.1, False): 0.1}
 
 
+def test_errors_of_actions_from_one_place_are_not_those_of_the_state_they_lead_to():
+    """Machines that pay otherwise than believed: what one of them pays says nothing about the next one."""
+    arrivals = Arrivals(lambda state: state)
+    arrivals.add((0, 0), [(1.0, (1, 2.0, False))], (1, 5.0, False), Journal(), True)
+    assert arrivals.expected(1, 0) is None
+    assert arrivals.correct(0, (1, 2.0, False)) is None
+    arrivals.add((0, 1), [(1.0, (1, 2.0, False))], (1, 2.0, False), Journal(), True)
+    assert sum(arrivals.tested) == 0  # nothing was expected, so nothing has come true or not
+    expected, chance = arrivals.expected(1, 7)
+    assert (expected.reward, chance) == (
+        3.0,
+        pytest.approx(1 / 3),
+    )  # half as worth two transitions, and one that was right
+
+
 def test_what_fails_half_way_is_undone():
     arrivals, journal = Arrivals(lambda state: state), Journal()
     arrivals.add(((1, 2), 2), [(1.0, ((2, 2), 0.0, False))], ((2, 2), 0.0, True), journal, True)
-    assert arrivals.expected((2, 2)) is not None
+    assert arrivals.expected((2, 2), (2, 1)) is not None
     journal.undo()
     assert (arrivals.different, arrivals.by_state, arrivals.by_place) == ({}, {}, {})
 

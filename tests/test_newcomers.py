@@ -159,8 +159,8 @@ def test_what_a_step_has_changed_is_shown():
 
 
 def test_no_other_name_is_suggested_for_one_that_is_far_from_all():
-    with pytest.raises(TypeError, match=r"no argument 'render'; settings of the search are"):
-        uamcts.Agent(Line(), render=1)
+    with pytest.raises(TypeError, match=r"no argument 'xyzzy'; settings of the search are"):
+        uamcts.Agent(Line(), xyzzy=1)
 
 
 def test_an_agent_is_saved_into_a_folder_that_exists(tmp_path):

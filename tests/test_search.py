@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from tables import Table, find, table
 
 import uamcts
-from uamcts.mcts import backpropagate, expand, select, simulate
+from uamcts.mcts import backpropagate, batch, expand, select, simulate
 from uamcts.mcts import tree as trees
 from uamcts.mcts.api import raise_flags
 from uamcts.mcts.growth import BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION
@@ -137,7 +137,10 @@ def small_tree():
         ("pseudocode", [1.5, 2.375, 6.75], [0.0, 0.5, 0.25]),
     ],
 )
-def test_backpropagation_by_hand(rules, total, weight):
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_backpropagation_by_hand(rules, total, weight, device, monkeypatch):
+    """Level by level, as on a CPU, and by one scatter, as on a GPU."""
+    monkeypatch.setattr(jax, "default_backend", lambda: device)
     path = select.Path(jnp.array([0, 3, 5, 6, 6]), jnp.int32(3), jnp.int32(5))
     config = uamcts.SearchConfig(gamma=0.5, rules=rules)
     tree = backpropagate.backpropagate(small_tree(), path, jnp.float32(3.0), jnp.bool_(False), config)
@@ -148,19 +151,48 @@ def test_backpropagation_by_hand(rules, total, weight):
 
 
 @pytest.mark.parametrize("leaf", range(7))
-def test_doubling_climbs_as_steps_do(leaf, monkeypatch):
-    """A GPU doubles where a CPU goes step by step: the same values above the leaf, wherever it is on the path."""
+def test_doubling_climbs_as_steps_do(leaf):
+    """The values of the leaf and of all places above it, wherever it is on the path."""
     rng = np.random.default_rng(leaf)
     factor, summand = (jnp.asarray(rng.random(7), jnp.float32) for _ in range(2))
     above = jnp.arange(7) < leaf
-    steps = backpropagate.climb(jnp.float32(3.0), above, factor, summand)
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    doubled = backpropagate.climb(jnp.float32(3.0), above, factor, summand)
-    np.testing.assert_allclose(doubled[: leaf + 1], steps[: leaf + 1], rtol=1e-6)
-    value = 3.0
-    for place in reversed(range(leaf)):
-        value = float(factor[place + 1]) * value + float(summand[place + 1])
-    assert float(doubled[0]) == pytest.approx(value, rel=1e-6)
+    climbed = backpropagate.climb(jnp.float32(3.0), above, factor, summand)
+    value = np.float32(3.0)
+    for place in reversed(range(leaf + 1)):
+        assert float(climbed[place]) == pytest.approx(float(value), rel=1e-6)
+        value = factor[place] * value + summand[place]
+
+
+@pytest.mark.parametrize("small_loops", [False, True])
+def test_a_batch_adds_to_one_entry_of_each_search(small_loops, monkeypatch):
+    """By a scatter and one after the other; a search that is done gets nothing, wherever its number points to."""
+    monkeypatch.setattr(batch, "compiles_small_loops", lambda: small_loops)
+    table = jnp.arange(24, dtype=jnp.float32).reshape(3, 2, 2, 2)
+    amounts = jnp.array([[1.0, 2.0], [4.0, 8.0], [16.0, 32.0]])
+    after = batch.add_rows(table, jnp.array([3, 9, 0]), amounts, jnp.array([True, False, True]))
+    added = np.zeros((3, 4, 2), np.float32)
+    added[0, 3], added[2, 0] = amounts[0], amounts[2]
+    np.testing.assert_array_equal(after, table + added.reshape(table.shape))
+
+
+@pytest.mark.parametrize("small_loops", [False, True])
+def test_a_batch_of_searches_with_settings_of_their_own_is_each_search(small_loops, monkeypatch):
+    """Paths of different lengths, two levels of batches, and settings that belong to one of them."""
+    monkeypatch.setattr(batch, "compiles_small_loops", lambda: small_loops)
+    domain = uamcts.make("two_way")
+    keys, scales = jax.random.split(jax.random.key(0), 3), jnp.array([0.2, 4.0])
+
+    def plan(key, c):
+        config = uamcts.SearchConfig(iterations=40, rollouts=2, depth=8, c=c, gamma=0.9, tree_depth=5)
+        return uamcts.search(key, domain.reset(key), domain.model, uamcts.true_uncertainty(domain), config)
+
+    together = jax.jit(jax.vmap(jax.vmap(plan, (0, None)), (None, 0)))(keys, scales)
+    alone = jax.jit(plan)
+    for row, c in enumerate(scales):
+        for column, key in enumerate(keys):
+            one, other = alone(key, c), jax.tree.map(lambda leaf, at=(row, column): leaf[at], together)
+            jax.tree.map(np.testing.assert_array_equal, (one.visits, one.ends), (other.visits, other.ends))
+            np.testing.assert_allclose(one.tree.stats, other.tree.stats, rtol=1e-5)
 
 
 # Properties.

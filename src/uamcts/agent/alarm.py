@@ -32,6 +32,6 @@ class Alarm(NamedTuple):
             "the same step, and that actions have the same numbers in both, or correct the simulator (see "
             "agent.report())",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return self._replace(sounded=True)

@@ -45,7 +45,7 @@ def fact_rows(patched: PatchedModel, name: str, waiting: list[Any]) -> list[Any]
             f"{name}: {held - len(rows)} of {held} remembered transitions are not in the file, because their "
             f"states cannot be saved ({lost}); all else is. States of numbers, strings, arrays, tuples, lists, "
             "dicts, dataclasses and objects of these can be saved",
-            stacklevel=6,
+            stacklevel=7,
         )
     return rows
 

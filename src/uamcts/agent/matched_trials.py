@@ -28,6 +28,8 @@ MATCHED_DRAWS = 8
 """Draws among which the outcome that happened is looked for."""
 MOST_ROWS, FEWEST_WRONG, UNUSUAL = 32, 3, 0.25
 """Rows that a fit looks at, as every one takes draws; how many must be wrong, and which share where all is noise."""
+FEWEST_LIVELY, USUAL, TOO_FAR = 8, 0.6745, 0.5
+"""Numbers that tell a spread; what the median of a normal deviation is; the logarithm of how far it may be off."""
 LEAST_SPREAD = 1e-3
 """The smallest spread that counts, of that of all states: there is no end to how exact a number may be."""
 
@@ -60,7 +62,8 @@ class MatchedTrials:
                 [[*self.features(one.following), pays] for one, pays in zip(self.seen, paid, strict=True)], float
             )
             least = LEAST_SPREAD * np.append(trials.scales.features, trials.scales.reward)
-            self.spreads = np.maximum(np.stack([one.std(axis=0) for one in points]), least)
+            own = np.stack([one.std(axis=0) for one in points])
+            self.spreads, self.lively = np.maximum(own, least), own > least
             self.floor = float(points[0].shape[1])
 
     @property
@@ -77,6 +80,14 @@ class MatchedTrials:
         chosen = wrong[-(2 * MOST_ROWS // 3) :]
         others = np.setdiff1d(np.arange(count), chosen)[len(chosen) - MOST_ROWS :]
         return np.sort(np.concatenate([chosen, others]))
+
+    def spread_is_off(self, count: int) -> bool:
+        """Whether draws from a continuum lie clearly too near to each other, or too far apart, for what was seen."""
+        apart = self.residuals([], np.zeros(0), np.arange(count))
+        lively = self.lively[:count]
+        if lively.sum() < FEWEST_LIVELY:
+            return False
+        return abs(math.log(max(float(np.median(np.abs(apart[lively]))), 1e-6) / USUAL)) > TOO_FAR
 
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         squares = [np.sum(self.residuals(names, vector, rows) ** 2, axis=1) for vector in values]

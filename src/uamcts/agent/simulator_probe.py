@@ -193,7 +193,7 @@ class Probe:
             remedy += "budget_seconds=..., or fewer iterations and rollouts in config"
         else:
             remedy = f"budget_seconds={budget_seconds:g} leaves room for {int(budget_seconds / seconds)} steps a move"
-        warnings.warn(f"{self.name}: one step took {seconds:.1f} s; {remedy}", SlowSimulator, stacklevel=5)
+        warnings.warn(f"{self.name}: one step took {seconds:.1f} s; {remedy}", SlowSimulator, stacklevel=6)
 
 
 def duration(seconds: float) -> str:

@@ -107,10 +107,11 @@ class Arrivals:
     ) -> bool:
         """Adds what was seen of a transition, `new` if for the first time. Returns whether expectations change."""
         state, difference = self.find(place, believed, real)
-        expected = self._most_common(self.by_state[state]) if new and state in self.different else None
-        if expected is not None:
-            came_true = difference is not None and difference.kind == expected[0].kind
-            place_of = 2 * expected[0].sort + (not came_true)
+        elsewhere = self._from_elsewhere(state, place[0]) if new and state in self.different else {}
+        if any(one is not None for one in elsewhere.values()):
+            expected, _ = self._most_common(elsewhere)
+            came_true = difference is not None and difference.kind == expected.kind
+            place_of = 2 * expected.sort + (not came_true)
             self.tested = tuple(count + (number == place_of) for number, count in enumerate(self.tested))
         before = self.drop(place, journal)
         if state is None:
@@ -159,27 +160,29 @@ class Arrivals:
         kind, times = Counter(one.kind for one in found).most_common(1)[0]
         return next(one for one in reversed(found) if one.kind == kind), times
 
-    def expected(self, state: Hashable, besides: Place | None = None) -> tuple[Difference, float] | None:
-        """What is expected of transitions that are believed to lead to this state, and how probably; None if nothing.
+    def _from_elsewhere(self, state: Hashable, source: Hashable) -> dict[Place, Difference | None]:
+        """What was seen of transitions to a state that start anywhere but in one."""
+        return {place: one for place, one in self.by_state[state].items() if place[0] != source}
 
-        What was seen of one of them, `besides`, is left out: that is for facts to say.
+    def expected(self, state: Hashable, source: Hashable) -> tuple[Difference, float] | None:
+        """What is expected of a transition from `source` that should lead to a state, with its probability, or None.
+
+        What was seen of other transitions from the same place is left out: an error of theirs belongs to their actions
+        rather than to the state that they lead to, and what was seen of this one is for facts to say.
         """
         if state not in self.different:
             return None
-        here = self.by_state[state]
-        if besides in here:
-            here = {place: one for place, one in here.items() if place != besides}
-            if all(one is None for one in here.values()):
-                return None
+        here = self._from_elsewhere(state, source)
+        if all(one is None for one in here.values()):
+            return None
         best, times = self._most_common(here)
         rate, others = self.rate(best.sort), len(here) - times
         return None if rate < LEAST else (best, (LOCAL * rate + times - 1) / (LOCAL + times - 1 + others))
 
-    def correct(
-        self, state: State, outcome: Outcome, besides: Place | None = None
-    ) -> list[tuple[float, Outcome]] | None:
+    def correct(self, state: State, outcome: Outcome) -> list[tuple[float, Outcome]] | None:
         """What is expected instead of an outcome that a model predicts for a state; None if that outcome is."""
-        found = self.expected(self.key(outcome[0]), besides)
+        leads_to = self.key(outcome[0])
+        found = self.expected(leads_to, self.key(state)) if leads_to in self.different else None
         if found is None:
             return None
         (target, following, reward, over), chance = found
@@ -191,17 +194,16 @@ class Arrivals:
         found = self.correct(state, outcome)
         return outcome if found is None else Mixture(1.0, merge([(1.0, found)], self.key), [])
 
-    def correct_all(
-        self, state: State, outcomes: Sequence[tuple[float, Outcome]], besides: Place | None = None
-    ) -> Sequence[tuple[float, Outcome]]:
+    def correct_all(self, state: State, outcomes: Sequence[tuple[float, Outcome]]) -> Sequence[tuple[float, Outcome]]:
         """The same for all outcomes that a model lists."""
-        parts = [(chance, self.correct(state, outcome, besides) or [(1.0, outcome)]) for chance, outcome in outcomes]
+        parts = [(chance, self.correct(state, outcome) or [(1.0, outcome)]) for chance, outcome in outcomes]
         return outcomes if all(len(found) == 1 for _, found in parts) else merge(parts, self.key)
 
     def describe(self) -> list[str]:
         """What was learned, in plain words."""
-        true, false = (sum(self.tested[place::2]) for place in (0, 1))
-        if not self.expects or not true:
+        used = [2 * sort for sort in range(SORTS) if self.rate(sort) >= LEAST]
+        true, false = (sum(self.tested[place + other] for place in used) for other in (0, 1))
+        if not self.different or not true:
             return []
         count = len(self.different)
         states = "steps to one state differ" if count == 1 else f"steps to {count} states differ"

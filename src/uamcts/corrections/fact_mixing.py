@@ -53,8 +53,7 @@ class MixedFacts:
         if fact is None or fact.stale:
             changed = self.arrivals.drop(place, self.journal)
         else:
-            believed = predicted_outcomes(self.model, fact.state, place[1])
-            changed = self.arrivals.add(place, believed, fact.latest(), self.journal, new)
+            changed = self.arrivals.add(place, self._said_of(place, fact), fact.latest(), self.journal, new)
         if changed:
             self._renew()
 
@@ -65,18 +64,21 @@ class MixedFacts:
         self.arrivals = Arrivals(self.key)
         for place, fact in list(self.facts.items())[-CHECKED:]:
             if not fact.stale:
-                believed = predicted_outcomes(self.model, fact.state, place[1])
-                self.arrivals.add(place, believed, fact.latest(), Journal(), False)
+                self.arrivals.add(place, self._said_of(place, fact), fact.latest(), Journal(), False)
         if tested is not None:
             self.arrivals.tested = tuple(tested)
 
-    def _expect(
-        self, state: State, outcomes: Sequence[tuple[float, Outcome]], besides: tuple[Hashable, int] | None = None
-    ) -> Sequence[tuple[float, Outcome]]:
-        """Outcomes of a random model, with what is known of the states that they lead to, `besides` one transition."""
+    def _said_of(self, place: tuple[Hashable, int], fact: Fact) -> list[tuple[float, Any]]:
+        """What the model predicts where a fact was seen; it need not be asked where it agrees."""
+        if fact.agrees:
+            return [(1.0, fact.latest())]
+        return predicted_outcomes(self.model, fact.state, place[1])
+
+    def _expect(self, state: State, outcomes: Sequence[tuple[float, Outcome]]) -> Sequence[tuple[float, Outcome]]:
+        """Outcomes of a random model, with what is known of the states that they lead to."""
         if self.arrivals is None or not self.arrivals.expects:
             return outcomes
-        return self.arrivals.correct_all(state, outcomes, besides)
+        return self.arrivals.correct_all(state, outcomes)
 
     @property
     def wrong_share(self) -> float:
@@ -91,7 +93,7 @@ class MixedFacts:
     def believe(self, state: State, action: int) -> list[tuple[float, Any]]:
         """What is predicted without facts: all outcomes with their probabilities."""
         found = predicted_outcomes(self.model if self.effects is None else self.effects, state, action)
-        return found if self.kind == "step" else list(self._expect(state, found, (self.key(state), action)))
+        return found if self.kind == "step" else list(self._expect(state, found))
 
     def learn_effects(self, effective: EffectiveActions | None) -> None:
         """Learns which action each action acts as from now on, beginning with what is known."""

@@ -53,7 +53,7 @@ def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -
             known = {} if start is None else search.needed(start.values)
             enough = bool(known) and search.explains(known, matched.noise)
             found = search.run(Fit(known, {}) if known else None, not enough)
-        if matched.continuum and (found is not None or not choice.named):
+        if matched.continuum and (found is not None or not (choice.named or matched.spread_is_off(count))):
             return found
     if found is None:
         return fit_likelihood(trials, choice, count, start)

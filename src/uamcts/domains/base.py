@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import jax
 import jax.numpy as jnp
@@ -122,7 +123,7 @@ class Domain:
         """One step of the real game; in a random domain, an outcome drawn with `key`."""
         if self.random:
             return draw_outcome(self.world_outcomes(state, action), self._key("world", key))
-        return self.step(self.world_rules, state, self._action(action))
+        return _step(self, "world_rules", state, self._action(action))
 
     def model(self, state: PyTree, action: int | jax.Array, key: jax.Array | None = None) -> Transition:
         """One step as the planner believes it: next state and terminal flag from the model, the reward from the world.
@@ -133,8 +134,8 @@ class Domain:
         if self.random:
             return draw_outcome(self.model_outcomes(state, action), self._key("model", key))
         action = self._action(action)
-        believed = self.step(self.model_rules, state, action)
-        return believed._replace(reward=self.step(self.world_rules, state, action).reward)
+        believed = _step(self, "model_rules", state, action)
+        return believed._replace(reward=_step(self, "world_rules", state, action).reward)
 
     def world_outcomes(self, state: PyTree, action: int | jax.Array) -> Outcomes:
         """Every outcome of a real step: transitions [K] and their probabilities [K]."""
@@ -248,6 +249,20 @@ class Domain:
             names = ", ".join(f"{index} {name}" for index, name in enumerate(self.action_names))
             raise ValueError(f"action is {action}; {self.name} has the actions {names}")
         return jnp.asarray(number, dtype=jnp.int32)
+
+
+def _step(domain: Domain, rules: str, state: PyTree, action: jax.Array) -> Transition:
+    """A step under the domain's rules of that name. A program that calls it at many places traces it once."""
+    varies = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(domain))
+    by_identity = type(domain).__hash__ is object.__hash__  # what was traced is found again for this very domain
+    if isinstance(action, jax.core.Tracer) and by_identity and not varies:
+        return cast(Transition, _traced_step(domain, rules, state, action))
+    return domain.step(getattr(domain, rules), state, action)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _traced_step(domain: Domain, rules: str, state: PyTree, action: jax.Array) -> Transition:
+    return domain.step(getattr(domain, rules), state, action)
 
 
 @jax.jit

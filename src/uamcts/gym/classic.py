@@ -17,6 +17,8 @@ from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_Mo
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
+from uamcts.gym.state_access import StateAccess
+
 PlainStep = Callable[[tuple, int], tuple[tuple, float, bool]]
 
 CLASSIC = (CartPoleEnv, AcrobotEnv, MountainCarEnv, Continuous_MountainCarEnv, PendulumEnv)
@@ -39,9 +41,9 @@ def state_names(env: object) -> tuple[str, ...]:
     return next((names for kind, names in STATE_NAMES.items() if isinstance(env, kind)), ())
 
 
-def name_numbers(env: object, found: Any) -> tuple[str, ...]:
-    """What the numbers of a state are called, by Gymnasium's own code or by their attributes; nothing of a table's."""
-    return () if found.vectors is not None else state_names(env) or found.access.number_names
+def name_numbers(env: object, access: StateAccess) -> tuple[str, ...]:
+    """What the numbers of a state are called, by Gymnasium's own code or by their attributes, as far as known."""
+    return state_names(env) or access.number_names
 
 
 def plain_step(env: object, actions: Sequence[Any]) -> PlainStep | None:

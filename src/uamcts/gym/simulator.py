@@ -127,7 +127,7 @@ class Simulator:
         self.kind, self.trial, self.how = found.kind, found.trial, found.access.how
         setattr(self, found.kind, found.call)
         self._opaque = self._is_opaque()
-        self.feature_names = classic.name_numbers(self._base, found) if features is None else ()
+        self.feature_names = () if features or found.vectors else classic.name_numbers(self._base, self._access)
         self.seconds_per_step = found.seconds_per_step()
         self._tuned, self._changing = finder.tuned, found.trial.changing
         if start is not None and set is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from uamcts.arguments import whole
@@ -74,12 +75,17 @@ def search_many(
     uncertainty = no_uncertainty if uncertainty is None else uncertainty
     guides = {"policy": policy, "value": value, "prior": prior}
     problem = make_problem(model, uncertainty, num_actions, legal, samples=config.outcomes, **guides)
-    check_size(jax.tree.map(lambda leaf: leaf[0], states), problem, config, count)
+    check_size(jax.tree.map(_one_of, states), problem, config, count)
     fixed, free = partition(config)
-    settings = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *jnp.shape(leaf))), (free, horizon))
+    settings = jax.tree.map(lambda leaf: np.broadcast_to(np.asarray(leaf), (count, *np.shape(leaf))), (free, horizon))
     result = find_program(_many_program, problem, fixed)(keys, states, *settings)
     raise_flags(result)
     return result
+
+
+def _one_of(leaf: jax.Array) -> jax.ShapeDtypeStruct:
+    """The type of one entry of a batch: looking at an entry itself would take as long as some searches."""
+    return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
 
 
 def _count(keys: PRNGKeyArray, states: PyTree) -> int:

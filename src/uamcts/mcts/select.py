@@ -15,9 +15,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from uamcts.mcts.batch import Arrays, Batch, run_batch
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
-from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, argmax_actions, put, reduce_actions
+from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, argmax_actions, reduce_actions
 from uamcts.types import Number
 
 
@@ -32,20 +33,51 @@ class Path(NamedTuple):
 def select(tree: Tree, config: SearchConfig, longest: int, horizon: Number = None) -> Path:
     """Descends to a place without children, by at most `longest` transitions, nor more than there are steps left.
 
-    The tree is only read: it is not part of what the loop carries.
+    The tree is only read: it is not part of what the loop carries. All searches of a batch take a step at a time
+    together, so that the next place of all paths is one column of an array.
     """
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
+    outside = tree.children.size
 
-    def has_children(path: Path) -> Bool[Array, ""]:
-        return (tree.entry(tree.children, path.leaf) != UNEXPANDED) & (path.length <= limit)
+    def descend(batch: Batch, lanes: Arrays) -> Arrays:
+        def step(descent: _Descent) -> _Descent:
+            place, length, active, path, level = descent
+            child = jnp.where(active, batch.each(_next_place, place), place)
+            path = jax.lax.dynamic_update_slice(path, jnp.where(active, child, outside)[:, None], (0, level))
+            length = length + active
+            return _Descent(child, length, batch.each(_goes_on, child, length), path, level + 1)
 
-    def descend(path: Path) -> Path:
-        child = next_outcome(tree, best_child(tree, path.leaf, config))
-        return Path(put(path.places, path.length, child), path.length + 1, child)
+        root, length = lanes[0], jnp.ones(lanes[0].size, jnp.int32)
+        path = jnp.full((root.size, longest + 2), outside, jnp.int32).at[:, 0].set(root)
+        start = _Descent(root, length, batch.each(_goes_on, root, length), path, jnp.int32(1))
+        end = jax.lax.while_loop(lambda descent: jnp.any(descent.active), step, start)
+        return [end.path, end.length, end.place]
 
-    root, outside = jnp.int32(ROOT), tree.children.size
-    places = jnp.full(longest + 2, outside, jnp.int32).at[0].set(root)
-    return jax.lax.while_loop(has_children, descend, Path(places, jnp.int32(1), root))
+    return Path(*run_batch(descend, (tree, config, limit), [jnp.int32(ROOT)]))
+
+
+class _Descent(NamedTuple):
+    """Where the descents of all searches of a batch have arrived."""
+
+    place: Int[Array, " searches"]
+    length: Int[Array, " searches"]
+    active: Bool[Array, " searches"]
+    """Whether a descent goes on."""
+    path: Int[Array, "searches levels"]
+    level: Int[Array, ""]
+
+
+def _next_place(tree: Tree, config: SearchConfig, limit: Number, place: Int[Array, ""]) -> Int[Array, ""]:
+    del limit
+    return next_outcome(tree, best_child(tree, place, config))
+
+
+def _goes_on(
+    tree: Tree, config: SearchConfig, limit: Number, place: Int[Array, ""], length: Int[Array, ""]
+) -> Bool[Array, ""]:
+    del config
+    goes_on: jax.Array = (tree.entry(tree.children, place) != UNEXPANDED) & (length <= limit)
+    return goes_on
 
 
 class Family(NamedTuple):

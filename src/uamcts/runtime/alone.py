@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
 import jax
 
-from uamcts.runtime.jax_setup import SMALL_LOOPS, knows_cpu_flags
+from uamcts.runtime.jax_setup import compiles_small_loops, knows_cpu_flags
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -28,7 +27,7 @@ def jit_alone(
         jax.jit, function, static_argnames=tuple(static_argnames), donate_argnames=tuple(donate_argnames)
     )
     inside: Callable[Given, Found] = compiler()
-    if not (knows_cpu_flags() and SMALL_LOOPS in os.environ.get("XLA_FLAGS", "") and jax.default_backend() == "cpu"):
+    if not (knows_cpu_flags() and compiles_small_loops()):
         return inside
     from jax._src.core import trace_state_clean  # JAX has no public way to ask
 

@@ -74,6 +74,13 @@ def knows_cpu_flags() -> bool:
     return importlib.metadata.version("jaxlib").startswith(("0.8.", "0.9.", "0.10."))
 
 
+def compiles_small_loops() -> bool:
+    """Whether XLA compiles small loops as one function (`SMALL_LOOPS`) on the device of this process."""
+    import jax
+
+    return SMALL_LOOPS in os.environ.get("XLA_FLAGS", "") and jax.default_backend() == "cpu"
+
+
 def prepare_jax(all_cores: bool = False, device_a_core: bool = False) -> None:
     """Enables the cache of compiled programs and sets XLA's flags. Does nothing if JAX is loaded already.
 
