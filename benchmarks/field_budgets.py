@@ -53,7 +53,7 @@ def play(name, cell, iterations, episodes):
     shape = (episodes, world.steps)
     if name == "agent":
         return field.play_agent(grid, world.parameter, believed, world.gamma, *shape, iterations, SEED)
-    draws = 8 if iterations > 1000 else 32
+    draws = 32 if iterations <= 1000 else 8 if iterations <= 10_000 else 2  # a tree of each takes memory
     return field.play(
         jax.random.key(SEED), planner, grid, world.parameter, believed, world.gamma, *shape, draws
     )  # fmt: skip
@@ -91,23 +91,23 @@ def fit_iterations(name, cell, seconds):
     return iterations
 
 
-def count_episodes(name, iterations):
-    """Fewer of planners that search at every move, and fewer with many iterations."""
+def count_episodes(name, iterations, most):
+    """Fewer of planners that search at every move, and fewer with many iterations; of these at most so many."""
     from uamcts.lab.experiments.field_worlds import PLANNERS
 
     if not PLANNERS[name].learns:
         return 1000
-    return max(30, min(200, (20_000 if name == "agent" else 400_000) // iterations))
+    return min(most, max(30, min(200, (20_000 if name == "agent" else 400_000) // iterations)))
 
 
-def measure(name, cell_name, budget):
+def measure(name, cell_name, budget, episodes):
     """One row: what a planner gets in a cell with a budget, like `10 ms` or `1000`."""
     import numpy as np
 
     cell = find_cell(cell_name)
     number, _, unit = budget.partition(" ")
     iterations = fit_iterations(name, cell, float(number) / 1000) if unit else int(number)
-    rewards = np.asarray(play(name, cell, iterations, count_episodes(name, iterations)).reward)
+    rewards = np.asarray(play(name, cell, iterations, count_episodes(name, iterations, episodes)).reward)
     error = float(rewards.std(ddof=1)) / len(rewards) ** 0.5
     return {"cell": cell_name, "planner": name, "budget": budget, "iterations": iterations, "episodes": len(rewards),
             "mean": round(float(rewards.mean()), 4), "error": round(error, 4)}  # fmt: skip
@@ -154,24 +154,23 @@ def _words(row, timed):
 
 
 def draw(rows, folder):
-    """Scores against iterations of ADA-MCTS, where all cells were measured, and of all planners in equal time."""
+    """Rewards against iterations of ADA-MCTS in four cells, beside what was published, and scores in equal time."""
     from uamcts.lab.experiments.field import FIELD
     from uamcts.lab.report import style
 
-    iterated = [row for row in rows if " " not in row["budget"] and row["planner"] == "ada_mcts"]
-    words = "score: 1 is the optimum"
+    iterated = [row for row in rows if row["planner"] == "ada_mcts"]  # times too: rows say how many iterations fitted
+    words = "discounted reward and standard error"
     figure, axes = style.new_axes("ADA-MCTS against its iterations", "iterations", words, (6.2, 4.2))
-    for family, colour in (("lake", "#0072b2"), ("cliff", "#d55e00")):
-        own = [row for row in iterated if row["cell"].startswith(family)]
-        every = {row["cell"] for row in own}
-        budgets = sorted({row["budget"] for row in own}, key=in_order)
-        budgets = [one for one in budgets if {row["cell"] for row in own if row["budget"] == one} == every]
-        means = [statistics.fmean(score(row) for row in own if row["budget"] == one) for one in budgets]
-        axes.plot(list(map(int, budgets)), means, color=colour, marker="o", label=f"{family}, ours")
-        published = FIELD[family].published["ADA-MCTS"]
-        known = [score({"cell": name, "mean": published[find_cell(name).level]}) for name in every]
-        axes.plot([30_000], [statistics.fmean(known)], color=colour, marker="x", linestyle="none",
-                  label=f"{family}, published")  # fmt: skip
+    for name, colour in zip(CELLS, ("#0072b2", "#56b4e9", "#a33d00", "#e69f00"), strict=True):
+        own = sorted((row for row in iterated if row["cell"] == name), key=lambda row: row["iterations"])
+        found = {key: [row[key] for row in own] for key in ("iterations", "mean", "error")}
+        cell, family = find_cell(name), name.split("_")[0]
+        label = f"{family}, p {cell.level:g}"
+        axes.errorbar(
+            found["iterations"], found["mean"], found["error"], color=colour, marker="o", capsize=3, label=label
+        )
+        published = FIELD[family].published["ADA-MCTS"][cell.level]
+        axes.plot([30_000], [published], color=colour, marker="x", linestyle="none", label=f"{label}, published")
     axes.set_xscale("log")
     style.legend_below(axes, 2)
     style.save(figure, folder, "field_iterations")
@@ -192,7 +191,8 @@ def draw_times(rows, folder):
     names = [name for name in reversed(PLANNERS) if len(found.get((name, budgets[0]), [])) == cells]
     wide = 0.8 / len(budgets)
     for place, budget in enumerate(budgets):
-        means = [statistics.fmean(found.get((name, budget), [float("nan")])) for name in names]
+        every = [found.get((name, budget), []) for name in names]
+        means = [statistics.fmean(scores) if len(scores) == cells else float("nan") for scores in every]
         places = [y - 0.4 + wide * (place + 0.5) for y in range(len(names))]
         axes.barh(places, means, 0.9 * wide, label=f"{budget} of CPU time", color=("#56a0d3", "#08519c")[place % 2])
     axes.set_yticks(range(len(names)), [PLANNERS[name].title for name in names])
@@ -205,6 +205,7 @@ def main():
     parser.add_argument("--budgets", nargs="*", default=[], help='iterations, or times like "10 ms"')
     parser.add_argument("--planners", nargs="+", default=NAMES)
     parser.add_argument("--cells", nargs="+", default=CELLS)
+    parser.add_argument("--episodes", type=int, default=200, help="of planners that learn, at most")
     parser.add_argument("--rows", type=Path, help="where rows are kept")
     parser.add_argument("--figure", type=Path, help="the folder of the figures")
     chosen = parser.parse_args()
@@ -218,7 +219,7 @@ def main():
         for cell in chosen.cells:
             for name in chosen.planners:
                 if not any((row["planner"], row["cell"], row["budget"]) == (name, cell, budget) for row in rows):
-                    rows.append(measure(name, cell, budget))
+                    rows.append(measure(name, cell, budget, chosen.episodes))
                     if chosen.rows:
                         with chosen.rows.open("a") as file:
                             file.write(json.dumps(rows[-1]) + "\n")

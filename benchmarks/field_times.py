@@ -26,7 +26,7 @@ def time_planner(name: str, world: str, iterations: int, repeats: int) -> float:
     import jax.numpy as jnp
 
     from uamcts import field
-    from uamcts.lab.experiments.field import FIELD, PLANNERS
+    from uamcts.lab.experiments.field import FIELD
     from uamcts.lab.run.field import make_planner
 
     cell = FIELD[world].experiments[0].world
@@ -35,7 +35,7 @@ def time_planner(name: str, world: str, iterations: int, repeats: int) -> float:
         start = time.process_time()
         _, steps, _ = field.play_agent(grid, cell.parameter, cell.believed, cell.gamma, 5, cell.steps, iterations, 0)
         return (time.process_time() - start) / int(steps.sum())
-    planner = make_planner(name, PLANNERS[name].settings[0], iterations, cell)
+    planner = make_planner(name, cell.usual(name), iterations, cell)
     believed = jnp.asarray(cell.believed)
     act = jax.jit(planner.act)
     memory, place = planner.begin(grid, believed), field.Place(grid.start, jnp.asarray(cell.steps))
@@ -54,17 +54,17 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=15)
     chosen = parser.parse_args()
     use_one_core()
-    from uamcts.lab.experiments.field import PLANNERS
+    from uamcts.lab.experiments.field_worlds import GRID_PLANNERS, PLANNERS
 
     print(f"| planner, ms per decision at {chosen.iterations} iterations | " + " | ".join(chosen.worlds) + " |")
     print("| --- |" + " --- |" * len(chosen.worlds))
-    for name, planner in PLANNERS.items():
+    for name in GRID_PLANNERS:
         cells = []
         for world in chosen.worlds:
             text = f"{1000 * time_planner(name, world, chosen.iterations, chosen.repeats):.2f}"
             published = PUBLISHED.get(world, {}).get(name)
             cells.append(text + (f" (published {1000 * published:,.0f})" if published else ""))
-        print(f"| {planner.title} | " + " | ".join(cells) + " |", flush=True)
+        print(f"| {PLANNERS[name].title} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

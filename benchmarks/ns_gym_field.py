@@ -31,6 +31,9 @@ import warnings
 
 LEVELS = {"nothing": (False, False), "that it changed": (True, False), "how it changed": (True, True)}
 SETTINGS = {"depth": 15, "c": 1.44, "gamma": 0.999}
+OLD_MODEL = "uamcts.Agent, old model"
+"""The agent if it learns nothing: it plans in the world as it was at first."""
+AGENTS = ("uamcts.Agent", OLD_MODEL, "NS-Gym's MCTS")
 
 
 def make_world(name, level, steps):
@@ -79,7 +82,8 @@ def make_agent(name, simulations):
         return PeerAgent(simulations)
     import uamcts.gym
 
-    return uamcts.gym.NsGymAgent(iterations=simulations, rollouts=1, gamma=SETTINGS["gamma"])
+    fixed = {"corrections": (), "estimator": "none"} if name == OLD_MODEL else {}
+    return uamcts.gym.NsGymAgent(iterations=simulations, rollouts=1, gamma=SETTINGS["gamma"], **fixed)
 
 
 def values_of(table, sweeps=1000, gamma=0.99):
@@ -186,7 +190,7 @@ def measure(name, level, agent_name, chosen):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", nargs="+", default=list(WORLDS), choices=WORLDS)
-    parser.add_argument("--agents", nargs="+", default=["uamcts.Agent", "NS-Gym's MCTS"])
+    parser.add_argument("--agents", nargs="+", default=list(AGENTS), choices=AGENTS)
     parser.add_argument("--levels", nargs="+", default=list(LEVELS), choices=LEVELS)
     parser.add_argument("--episodes", type=int, default=8)
     parser.add_argument("--simulations", type=int, default=25, help="for a move")

@@ -18,7 +18,7 @@ from uamcts.field.planner import parameter_values, posterior
 from uamcts.field.rats import worst_case
 from uamcts.field.tree import search
 from uamcts.lab.experiments.field import FIELD
-from uamcts.lab.experiments.field_worlds import PLANNERS
+from uamcts.lab.experiments.field_worlds import GRID_PLANNERS
 from uamcts.lab.report.field_section import yardsticks
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -180,6 +180,14 @@ def test_posterior_ignores_what_cannot_be_told_apart():
     assert np.allclose(posterior(memory), expected / expected.sum(), atol=1e-5)
 
 
+@pytest.mark.parametrize(("p", "action"), [(1.0, 2), (0.2, 3)])
+def test_bamcp_plans_for_the_worlds_of_its_posterior(p, action):
+    """Above a row of holes, moves that succeed lead to the goal; where most of them slip, only up cannot fall."""
+    grid = field.make_grid(("SFG", "HHH"))
+    known = jnp.where(jnp.abs(parameter_values() - p) < 1e-3, 0.0, -1e9)
+    assert act(field.Bamcp(field.Settings(300, 20, 0.95)), grid, 0.7, 0, known) == action
+
+
 def test_ada_mcts_turns_from_fear_to_what_it_learned():
     """Unknown, a move beside a hole is taken for a fall; once p = 1 is known, it is safe."""
     grid = field.make_grid(("SFG", "HHH"))
@@ -279,5 +287,5 @@ def test_every_planner_of_the_lab_can_be_made():
     from uamcts.lab.run.field import make_planner
 
     world = FIELD["lake"].experiments[0].world
-    made = [make_planner(name, world.settings(name)[0], 7, world) for name in PLANNERS if name != "agent"]
+    made = [make_planner(name, world.settings(name)[0], 7, world) for name in GRID_PLANNERS if name != "agent"]
     assert all(planner.settings.iterations == 7 for planner in made)

@@ -75,6 +75,16 @@ def test_the_agent_lives_until_the_pole_falls_or_time_is_up():
     assert score.ended.tolist() == [False, True]
 
 
+def test_an_agent_with_the_old_plan_holds_the_pole_it_was_made_for(stale):
+    """A plan is worth the more the fewer iterations a search has: with four, only the plan tells how to balance."""
+    starts = field.draw_starts(0, 0, 1)
+    without, with_plan = (
+        int(field.play_pole_agent(starts, field.Change(), 120, 2, 2, 0.99, 0, stale=plan).steps[0])
+        for plan in (None, stale)
+    )
+    assert without < with_plan == 120
+
+
 def test_the_old_plan_falls_when_the_declaration_says(stale):
     keys = jax.random.split(jax.random.key(0), 200)
     score = field.play_pole(keys, field.draw_starts(0, 0, 200), stale, field.Change(gain=0.1), 1000, False)

@@ -12,7 +12,7 @@ from uamcts.cli import app
 from uamcts.field import make_grid, play_agent
 from uamcts.lab.analysis.results import read
 from uamcts.lab.experiments.field import FIELD, choose_experiments
-from uamcts.lab.experiments.field_worlds import PLANNERS, SETTINGS
+from uamcts.lab.experiments.field_worlds import GRID_PLANNERS, PLANNERS, SETTINGS
 from uamcts.lab.report.field_section import field_tables, terminal_lines
 from uamcts.lab.run.engines import make_engine
 from uamcts.lab.run.enumeration import enumerate_units
@@ -83,7 +83,7 @@ def test_versions_are_part_of_a_unit(monkeypatch):
     before = enumerate_units(CELLS, ("released",), 0)[0].name
     monkeypatch.setitem(versions.FIELD_VERSIONS, "exact_learner", 99)
     assert enumerate_units(CELLS, ("released",), 0)[0].name != before
-    assert versions.FIELD_VERSIONS.keys() == {"field", "cart_pole", "pole_agent", *PLANNERS}
+    assert versions.FIELD_VERSIONS.keys() == {"field", "cart_pole", "pole_agent", *GRID_PLANNERS}
 
 
 def test_published_numbers_have_a_level_each():
@@ -108,6 +108,7 @@ def test_quick_is_small_and_all_is_all():
     [
         (["lak"], "did you mean 'lake'?"),
         (["--planner", "rat"], "did you mean 'rats'?"),
+        (["cartpole_mass", "--planner", "rats"], "rats does not play in cartpole_mass; planners there are agent,"),
         (["--iterations", "0"], "iterations"),
         (["--seed=-3"], "seed is -3"),
     ],

@@ -81,9 +81,22 @@ def test_it_takes_over_a_planning_environment_that_is_up_to_date():
 
 def test_it_finds_an_untold_change_by_itself():
     env, agent = ChangingLake(0.4, 1.0, 0), uamcts.gym.NsGymAgent(iterations=60, parameters=["success_rate"])
+    env.persistent_params = True  # what is learned in one episode holds in the next
     assert np.mean(live(env, agent, 6)[2:]) == 1.0
     found = re.search(r"success_rate is about ([\d.]+)", str(agent.agent.report()))
     assert float(found[1]) > 0.9
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_an_episode_begins_with_the_world_as_it_was_unless_changes_persist(persistent):
+    env, agent = ChangingLake(0.8, 0.8, 0), uamcts.gym.NsGymAgent(iterations=5)
+    env.persistent_params = persistent
+    live(env, agent, 1)
+    seen = len(agent.agent.experience)
+    observation, _ = env.reset(seed=1)
+    agent.act(observation, env.get_planning_env())
+    assert len(agent.agent.experience) == (seen if persistent else 0)
+    assert seen > 0
 
 
 def test_the_planning_environment_is_left_alone():

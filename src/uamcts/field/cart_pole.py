@@ -32,6 +32,8 @@ EDGES = (FAR, 3.0, TILTED, 3.5)
 POINTS = (13, 13, 15, 15)
 """Of the grid of states: how far it reaches from 0 in each number, and how many points it has there."""
 SWEEPS, STALE_GAMMA = 400, 0.99
+STALE_WEIGHT = 0.5
+"""How much the old plan counts beside rollouts, for an agent that has it."""
 
 
 class Pole(NamedTuple):
@@ -92,11 +94,14 @@ class StalePlan(eqx.Module):
 
         def worth(action: jax.Array) -> jax.Array:
             after = push(state, action, pole)
-            places, weights = _corners(after.state)
-            onward = jnp.sum(self.table.reshape(-1)[places] * weights)
-            return after.reward + STALE_GAMMA * jnp.where(after.terminal, 0.0, onward)
+            return after.reward + STALE_GAMMA * jnp.where(after.terminal, 0.0, self.value(after.state))
 
         return jax.vmap(worth)(jnp.arange(2))
+
+    def value(self, state: jax.Array) -> jax.Array:
+        """What a state is worth, between the points of the grid."""
+        places, weights = _corners(state)
+        return jnp.sum(self.table.reshape(-1)[places] * weights)
 
 
 @jax.jit
@@ -198,8 +203,15 @@ def play_pole_agent(
     gamma: float,
     seed: int,
     progress: Callable[[float], None] = lambda share: None,
+    stale: StalePlan | None = None,
 ) -> Score:
-    """Plays episodes of a new `uamcts.Agent` each, one after the other; it is not told which number has changed."""
+    """Plays episodes of a new `uamcts.Agent` each, one after the other; it is not told which number has changed.
+
+    With a `stale` plan, a leaf is worth the mean of a rollout and of what that plan says, with the plan's discount.
+    """
+    guides: dict[str, Any] = {}
+    if stale is not None:
+        guides, gamma = {"value": stale.value, "value_weight": STALE_WEIGHT}, STALE_GAMMA
     move = jax.jit(lambda state, action, step: push(state, action, change.pole(step)))
     simulator = JaxSimulator(
         cast(Model, push), 2, jnp.zeros(4), name="cart pole", action_names=("left", "right"), params=Pole(),
@@ -207,7 +219,9 @@ def play_pole_agent(
     )  # fmt: skip
     lengths, ended = np.zeros(len(starts), int), np.zeros(len(starts), bool)
     for number, state in enumerate(np.asarray(starts)):
-        agent = Agent(simulator, seed=seed + number, iterations=iterations, rollouts=1, depth=depth, gamma=gamma)
+        agent = Agent(
+            simulator, seed=seed + number, iterations=iterations, rollouts=1, depth=depth, gamma=gamma, **guides
+        )
         while not ended[number] and lengths[number] < steps:
             action = agent.act(state)
             after = move(state, action, int(lengths[number]))

@@ -2,6 +2,9 @@
 
 The lines that every table of the field should have: the best that can be had, what the best plan in the old model gets,
 and what is left to learn in a single episode.
+
+Assumptions: the learner plans as if p were certain to be the mean of its posterior, whose prior is uniform; it makes no
+move only to learn from it. All exact plans know how many steps are left.
 """
 
 from __future__ import annotations

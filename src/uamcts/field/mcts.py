@@ -1,4 +1,10 @@
-"""Plain MCTS (UCT) in the model it is given, and our search on a graph of shared states."""
+"""Plain MCTS (UCT) in the model it is given, and our search on a graph of shared states.
+
+Kocsis and Szepesvári: Bandit based Monte-Carlo Planning, ECML 2006.
+
+Assumptions: one random rollout from each new node, up to the time limit of an episode, however many steps are left; it
+takes the most visited action. A planner that is told differs in nothing but the parameter that it is given.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +20,7 @@ from uamcts.types import Transition
 
 
 class Mcts(Planner):
-    """UCT with random rollouts (Kocsis and Szepesvári, 2006)."""
+    """UCT with random rollouts."""
 
     def act(self, key: jax.Array, grid: Grid, believed: jax.Array, memory: Memory, place: Place) -> jax.Array:
         chances = grid.probabilities(believed)

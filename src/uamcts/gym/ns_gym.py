@@ -26,7 +26,8 @@ class NsGymAgent:
     tells what came of the last action, so calls of `act` are all that the agent needs. With `finish`, it also learns
     how an episode ended. Where NS-Gym notifies the agent of the amount of a change, its planning environment is up to
     date: the agent takes it over, and forgets what it saw of the world before the change. At the other levels of
-    notification the agent finds the change by itself, and keeps what it has learned from one episode to the next.
+    notification the agent finds the change by itself. NS-Gym begins every episode with the world as it was at first,
+    and so does the agent; only if the environment has `persistent_params` does it keep what it has learned.
 
     Args:
         **settings: The arguments of `uamcts.Agent`, except for the model.
@@ -71,13 +72,14 @@ class NsGymAgent:
         """
         del done
         state, first = _state_of(obs), _is_first(obs)
+        restored = first and self.agent is not None and not getattr(planning_env, "persistent_params", False)
         if self.agent is None:
             from uamcts.agent.agent import Agent  # JAX is loaded only now
 
             self.agent = Agent(bare_environment(planning_env), **self.settings)
         elif self._last is not None and not first:
             self._learn(state, reward, False)
-        if _tells_how(obs):
+        if restored or _tells_how(obs):
             simulator = Simulator(bare_environment(planning_env), trial_steps=SHORT_TRIAL)
             self.agent.replace(simulator, keep=False)
         action = self.agent.act(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from uamcts.lab.experiments.field_worlds import PLANNERS, POLE_PLANNERS, GridWorld, PoleWorld
+from uamcts.lab.experiments.field_worlds import GRID_PLANNERS, PLANNERS, POLE_PLANNERS, GridWorld, PoleWorld
 from uamcts.lab.experiments.paper import Experiment
 from uamcts.names import check_name
 
@@ -15,14 +15,14 @@ class FieldExperiment(Experiment):
     """A world of the field and the planners that are compared in it."""
 
     world: GridWorld | PoleWorld = field(default_factory=lambda: GridWorld("4x4", 0.7, 0.7, 1.0))
-    planners: tuple[str, ...] = tuple(PLANNERS)
+    planners: tuple[str, ...] = GRID_PLANNERS
     iterations: int = 100
     episodes: int = 1000
     tuning_episodes: int = 60
     """Episodes that choose a planner's setting."""
     learner_episodes: int = 500
     """Episodes of planners that learn, which search at every move."""
-    agent_episodes: int = 100
+    agent_episodes: int = 150
     """Episodes of `uamcts.Agent`, which are played one after the other."""
     agent_block: int = 25
     """How many of them are a unit."""
@@ -77,7 +77,7 @@ def _pole_cells(
         FieldExperiment(
             f"{family}_{level:g}".replace(".", ""), title, "cart_pole", family=family, level=level, world=world,
             iterations=iterations, planners=(*POLE_PLANNERS, *(more if iterations <= 100 else ())), episodes=100,
-            tuning_episodes=20, agent_episodes=20, agent_block=5,
+            tuning_episodes=20, agent_episodes=12, agent_block=4,
         )
         for level, (world, iterations) in cells.items()
     )  # fmt: skip
@@ -98,7 +98,7 @@ OLD = "Planners believe p = 0.7 and live for one episode of at most 100 steps."
 ROBUST = "Robust-Power-UCT (Dam et al., ICML 2025), Table 4: 4,000 rollouts a move"
 LAKE = GridWorld("4x4", 0.7, 0.7, 0.998)
 SLIPPERY = GridWorld("4x4", 0.1, 0.1, 0.99, "anywhere", (1.0, 0.0, 0.0), share=True)
-FEW = {"learner_episodes": 150, "agent_episodes": 50}
+FEW = {"learner_episodes": 150, "agent_episodes": 200}
 GRAVITIES, SIMULATIONS = (9.8, 20.0, 50.0, 500.0), (50.0, 100.0, 300.0)
 POLE = (
     "Steps until the pole falls, at most 1,000. Planners believe CartPole-v1's own numbers, and search with random "
@@ -144,7 +144,8 @@ FIELD: dict[str, FieldFamily] = {
         _columns(TELEPORT_LEVELS, ADA_MCTS=".533 .700 .967 1", RATS_stale=".300 .600 .800 1", SFIR=".633 .900 .967 1"),
         _cells(
             "teleport", "Cliff with teleport", TELEPORT_LEVELS,
-            replace(LAKE, map="cliff", gamma=0.996, rewards=(1.0, 0.0, 0.0), teleport=True, share=True), **FEW,
+            replace(LAKE, map="cliff", gamma=0.996, rewards=(1.0, 0.0, 0.0), teleport=True, share=True),
+            learner_episodes=150, agent_episodes=100,
         ),
     ),
     "slip10": FieldFamily(
@@ -193,12 +194,20 @@ def choose_experiments(
         is_quick: Whether to play few episodes, with one setting for each planner.
         iterations: Of every search, instead of 100; not where the cells of a family differ in their iterations.
         planners: Only these.
+
+    Raises:
+        ValueError: A name is unknown, or a planner is in none of these worlds.
     """
     for name in names:
         check_name("experiment", name, FIELD)
     for name in planners:
         check_name("planner", name, PLANNERS)
     found = [cell for name in names or FIELD for cell in FIELD[name].experiments]
+    for name in planners:
+        if not any(name in cell.planners for cell in found):
+            worlds = ", ".join(dict.fromkeys(cell.family for cell in found))
+            known = ", ".join(dict.fromkeys(one for cell in found for one in cell.planners))
+            raise ValueError(f"planner {name} does not play in {worlds}; planners there are {known}")
     if planners:
         found = [replace(cell, planners=tuple(name for name in cell.planners if name in planners)) for cell in found]
     if iterations is not None:

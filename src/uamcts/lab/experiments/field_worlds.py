@@ -28,6 +28,7 @@ class FieldPlanner:
 
 PLANNERS = {
     "agent": FieldPlanner("uamcts.Agent", "", learns=True),
+    "agent_stale": FieldPlanner("uamcts.Agent with the old plan", "", learns=True),
     "exact_learner": FieldPlanner("Exact plan, parameter learned", "", learns=True),
     "ada_mcts": FieldPlanner("ADA-MCTS", published="ADA-MCTS", learns=True),
     "bamcp": FieldPlanner("BAMCP", learns=True),
@@ -45,7 +46,8 @@ PLANNERS = {
     "pa_mcts": FieldPlanner("PA-MCTS, told", "alpha", told=True),
 }
 """By name, in the order in which tables show them."""
-POLE_PLANNERS = ("agent", "mcts", "mcts_told", "pa_mcts")
+GRID_PLANNERS = tuple(name for name in PLANNERS if name != "agent_stale")
+POLE_PLANNERS = ("agent", "agent_stale", "mcts", "mcts_told", "pa_mcts")
 """Planners that work without a table of states."""
 
 

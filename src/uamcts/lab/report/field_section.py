@@ -33,8 +33,8 @@ NEARLY = "Plan, old model"
 """The lines that are computed and not measured, in worlds of a table and on cart poles."""
 GRID_COLOURS = {"agent": COLOURS["agent"], "ada_mcts": "#2b6fd6", "rats": "#868686", "mcts": COLOURS["corrupted"],
                 "graph_told": COLOURS["true"], "bamcp": "#b8860b", "wasserstein": "#2f95b4"}  # fmt: skip
-POLE_COLOURS = {"agent": COLOURS["agent"], "mcts": COLOURS["corrupted"], "mcts_told": "#2b6fd6",
-                "graph_told": COLOURS["true"], "pa_mcts": "#b8860b"}  # fmt: skip
+POLE_COLOURS = {"agent": COLOURS["agent"], "agent_stale": "#7a4fb5", "mcts": COLOURS["corrupted"],
+                "mcts_told": "#2b6fd6", "graph_told": COLOURS["true"], "pa_mcts": "#b8860b"}  # fmt: skip
 """Planners that a figure shows, and their colours; the others are in the table."""
 NOTE = (
     "Mean of the episodes and 95% interval. A planner that chooses a setting chose it for this cell, on other seeds. "
@@ -112,9 +112,15 @@ def field_tables(found: Summary) -> Iterator[FamilyTable]:
 
 
 def score_chart(scores: dict[str, dict[str, float]]) -> Figure:
-    """Scores as a map: a row for each planner, the best first, a column for each world."""
+    """Scores as a map: a row for each planner, the best first, a column for each world.
+
+    Planners that play in less than half of the worlds come last: their mean says little beside that of others.
+    """
     worlds = list(dict.fromkeys(world for row in scores.values() for world in row))
-    order = sorted(scores, key=lambda title: -float(np.nanmean([scores[title].get(world, np.nan) for world in worlds])))
+    order = sorted(
+        scores,
+        key=lambda title: (2 * len(scores[title]) < len(worlds), -float(np.nanmean(list(scores[title].values())))),
+    )
     values = np.array([[scores[title].get(world, np.nan) for world in worlds] for title in order])
     size = (2.9 + 0.85 * len(worlds), 1.3 + 0.3 * len(order))
     figure, axes = style.new_axes("Score: 1 is the exact optimum", "", "", size)

@@ -33,7 +33,7 @@ from uamcts.field import (
     play_pole_agent,
 )
 from uamcts.lab.experiments.field_worlds import PLANNERS, GridWorld, PoleWorld
-from uamcts.lab.run.field_units import FRESH, RULES, FieldUnit
+from uamcts.lab.run.field_units import AGENTS, FRESH, RULES, FieldUnit
 from uamcts.lab.run.tables import Episodes, constants, join_tables
 from uamcts.lab.run.units import Progress
 
@@ -85,13 +85,13 @@ def _play_grid(unit: FieldUnit, world: GridWorld, setting: float, progress: Call
 def _play_pole(unit: FieldUnit, world: PoleWorld, setting: float, progress: Callable[[float], None]) -> Score:
     seed = _seed(unit)
     change, starts = Change(world.gravity, world.gain), draw_starts(seed, unit.first, unit.episodes)
-    if unit.planner == "agent":
-        return play_pole_agent(
-            starts, change, world.steps, unit.iterations, world.depth, world.gamma, seed + unit.first, progress
-        )
     mixed = unit.planner == "pa_mcts"
+    stale = StalePlan.of(Pole()) if mixed or unit.planner == "agent_stale" else None
+    if unit.planner in AGENTS:
+        return play_pole_agent(
+            starts, change, world.steps, unit.iterations, world.depth, world.gamma, seed + unit.first, progress, stale
+        )
     c = world.usual("mcts") if mixed else None if unit.planner == "graph_told" else setting
-    stale = StalePlan.of(Pole()) if mixed else None
     planner = PolePlanner(unit.iterations, world.depth, world.gamma, c, setting if mixed else 0.0, stale)
     keys = jax.random.split(jax.random.key(seed), unit.episodes)
     return play_pole(keys, starts, planner, change, world.steps, PLANNERS[unit.planner].told)

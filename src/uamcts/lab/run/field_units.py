@@ -15,6 +15,7 @@ from uamcts.lab.experiments.field_worlds import PLANNERS, GridWorld, PoleWorld
 from uamcts.versions import FIELD_VERSIONS
 
 RULES = "field"
+AGENTS = ("agent", "agent_stale")
 FRESH = 1_000_000
 """The first seed of the episodes that are reported."""
 
@@ -45,7 +46,7 @@ class FieldUnit:
     def identity(self) -> dict[str, Any]:
         """Everything that decides the numbers."""
         kind = "field" if isinstance(self.world, GridWorld) else "cart_pole"
-        planner = "pole_agent" if (kind, self.planner) == ("cart_pole", "agent") else self.planner
+        planner = "pole_agent" if kind == "cart_pole" and self.planner in AGENTS else self.planner
         versions = {name: FIELD_VERSIONS[name] for name in (kind, planner)}
         given = {name: value for name, value in asdict(self).items() if name != "first" or value}
         return {**given, "versions": versions}
@@ -87,7 +88,7 @@ def _unit(
 
 def _blocks(experiment: FieldExperiment, planner: str) -> Iterator[tuple[int, int]]:
     """The number of the first episode and the number of episodes, of each unit that is reported."""
-    if planner != "agent":
+    if planner not in AGENTS:
         yield 0, experiment.learner_episodes if PLANNERS[planner].learns else experiment.episodes
         return
     for first in range(0, experiment.agent_episodes, experiment.agent_block):
