@@ -91,8 +91,8 @@ def add_rows(
         return table.at[jnp.arange(searches), block, place].add(amounts, mode="drop")
 
     def add(search: Int[Array, ""], table: jax.Array) -> jax.Array:
-        at = (search, jnp.where(active[search], block[search], 0), place[search])
-        start = [*at, *(jnp.int32(0) for _ in table.shape[3:])]
+        at = (search, jnp.where(active[search], block[search], 0), place[search], *(0 for _ in table.shape[3:]))
+        start = [jnp.asarray(number, jnp.int32) for number in at]  # loops count in 64 bits where these are enabled
         amount = jnp.where(active[search], amounts[search], jnp.zeros_like(amounts[search]))
         entry = jax.lax.dynamic_slice(table, start, (1, 1, 1, *table.shape[3:]))
         return jax.lax.dynamic_update_slice(table, entry + amount, start)

@@ -43,7 +43,7 @@ def select(tree: Tree, config: SearchConfig, longest: int, horizon: Number = Non
         def step(descent: _Descent) -> _Descent:
             place, length, active, path, level = descent
             child = jnp.where(active, batch.each(_next_place, place), place)
-            path = jax.lax.dynamic_update_slice(path, jnp.where(active, child, outside)[:, None], (0, level))
+            path = jax.lax.dynamic_update_slice(path, jnp.where(active, child, outside)[:, None], (jnp.int32(0), level))
             length = length + active
             return _Descent(child, length, batch.each(_goes_on, child, length), path, level + 1)
 
