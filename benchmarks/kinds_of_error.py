@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from uamcts.colours import INK, LINE, PLANNERS
 
 KINDS = {
-    "gym_pole_gravity": "a number is off\n(CartPole, gravity)",
+    "pole_gravity": "a number is off\n(a cart pole's gravity)",
     "slippery_lake_40": "a probability is off\n(a slippery lake)",
     "pole_worn": "a worn motor,\nwhich no number explains",
     "warehouse": "pallets in the way\n(a warehouse)",

@@ -15,6 +15,7 @@ from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.state_vectors import flatten
 from uamcts.corrections.residual import NO_SPLIT, Residual, find_angles, wrap_differences
 from uamcts.corrections.residual_border import fit_border
+from uamcts.corrections.residual_fit import fit_node
 
 PI = np.pi
 
@@ -516,3 +517,8 @@ def test_a_simulator_that_forgets_its_state_is_not_shifted_before_the_step():
     assert agent.backend.corrector.in_use == "residual"
     assert not agent.backend.corrector.residuals["residual"].early
     assert agent.backend.corrector.variant().step((0.2,), 1)[:2] == (pytest.approx((0.8,)), pytest.approx(0.8))
+
+
+def test_a_node_without_rows_adds_nothing():
+    """All rows that a part of a tree has may be held out."""
+    assert not fit_node(np.zeros((0, 3)), np.zeros((0, 2))).any()

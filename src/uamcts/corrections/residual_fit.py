@@ -208,6 +208,8 @@ def grow(inputs: Matrix, outputs: Matrix, depth: int) -> Tree:
 def fit_node(columns: Matrix, outputs: Matrix) -> Float[np.ndarray, "kinds outputs columns"]:
     """A median, and linear functions by least squares with less and less weight for outliers (Huber's)."""
     rows, size = columns.shape
+    if not rows:  # all rows of a part of the tree may be held out
+        return np.zeros((KINDS, outputs.shape[1], size))
     products = (columns[:, :, None] * columns[:, None, :]).reshape(rows, -1)
     slopes = np.diag(np.arange(size) > 0)
     targets = np.ascontiguousarray(outputs.T)
