@@ -13,6 +13,7 @@ import numpy as np
 
 from uamcts.agent.report import Report
 from uamcts.arguments import short_repr
+from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.search import SearchResult
 from uamcts.types import PyTree
 from uamcts.uncertainty.estimator import Estimator
@@ -43,6 +44,7 @@ class Backend(Protocol):
 
     name: str
     action_names: tuple[str, ...]
+    config: SearchConfig
 
     @property
     def estimator(self) -> Estimator | None: ...

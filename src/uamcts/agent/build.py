@@ -18,6 +18,7 @@ from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.searching import TREE_C, Searching
 from uamcts.agent.simulator_backend import SimulatorBackend
+from uamcts.agent.simulator_checks import refuse_batch
 from uamcts.arguments import function, real, short_repr, switch, whole
 from uamcts.corrections.python_facts import MOST_FACTS
 from uamcts.domains import DOMAINS
@@ -34,7 +35,7 @@ AT_ONCE = ("nearest",)
 """Estimators that learn instantly: after every real step, unless there is a schedule."""
 
 
-OF_SIMULATORS = ("action_names", "inputs", "legal_actions", "name", "render", "reward", "terminal", "with_features")
+OF_SIMULATORS = ("inputs", "legal_actions", "name", "render", "reward", "terminal", "with_features")
 """What simulators offer, and agents are sometimes given."""
 
 
@@ -134,6 +135,7 @@ def make_planner(
     if isinstance(model, str):
         make = f"uamcts.make({model!r})" if model in DOMAINS else f"a simulator, or gymnasium.make({model!r})"
         raise TypeError(f"model is {model!r}; give {make}")
+    refuse_batch("model", model)
     gymnasium = sys.modules.get("gymnasium")  # whoever has an environment has imported it
     if gymnasium is not None and isinstance(model, gymnasium.Env):
         from uamcts import gym
