@@ -129,14 +129,14 @@ class OutcomeRates:
                 return True
         return False
 
-    def describe(self, names: Sequence[str] = ()) -> str:
+    def describe(self, names: Sequence[str] = (), action_names: Sequence[str] = ()) -> str:
         """The corrected probabilities of all actions, in words."""
         said = []
         for key, (_, listed, _) in self.sums.items():
             if " " not in key:
                 believed = [one / sum(listed) for one in listed]
                 really = ", ".join(f"{one:.2g}" for one in self.tilt(believed, -1))
-                said.append(f"of {key} outcomes {really} instead of {', '.join(f'{one:.2g}' for one in believed)}")
+                said.append(f"{really}, not {', '.join(f'{one:.2g}' for one in believed)}")
         return "; ".join(said)
 
     def arrays(self) -> dict[str, np.ndarray]:
