@@ -170,6 +170,25 @@ def test_a_fact_beside_a_correction_is_not_called_wrong():
     assert "the corrected model is right about all but 1, which is remembered as a fact" in said
 
 
+class Door:
+    num_actions, action_names = 1, ("open",)
+
+    def step(self, state, action):
+        return "garden", 0.0, False
+
+
+def test_what_is_wrong_at_times_is_counted_and_shown():
+    agent = uamcts.Agent(Door(), iterations=5)
+    for after in ("kitchen", "garden", "garden"):
+        agent.observe("kitchen", 0, after, reward=0.0, terminal=False)
+    said = str(agent.report()).splitlines()
+    assert said[:2] == [
+        "the simulator was wrong in 1 of 1 different transition (3 real steps)",
+        "it is remembered as a fact",
+    ]
+    assert said[-1].split()[3:] == ["'kitchen'", "open", "'garden'", "'garden',", "not", "always"]
+
+
 class Coin:
     num_actions, heads = 1, 0.5
 

@@ -79,6 +79,12 @@ def test_a_wrong_drag_is_a_linear_term():
     assert residual.describe(["x", "v"]) == "v by 0.02 - 0.1 * v"
 
 
+def test_traces_of_a_correction_are_not_mentioned():
+    features, actions, differences, _ = sample()
+    residual = Residual.fit(features, actions, differences + np.array([0.3, 3e-4, 3e-3]), 3)
+    assert residual.describe(["x", "y", "z"]) == "x by +0.3, z by +0.003"
+
+
 def test_a_motor_that_is_weak_in_one_place_is_a_split():
     features, actions, differences, _ = weak_motor()
     residual = Residual.fit(features, actions, differences, 2)

@@ -93,10 +93,13 @@ class Report:
         head += "".join(f"\n{sentence}" for sentence in self.corrections)
         if self.corrected and self.wrong:
             head += f"\nthe corrected model is right about {self._of_the_rest()}"
-        elif self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
+        elif self.remembered:
+            several = f"{'all' if self.remembered >= self.wrong else self.remembered} of them are remembered as facts"
+            head += f"\n{'it is remembered as a fact' if self.wrong == 1 else several}"
+        if not self.corrected and self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
             head += (
-                "; where nearly every transition is doubtful, avoiding doubtful ones may harm: correct the simulator, "
-                "or ignore small differences with features=, discrepancy= or tolerance="
+                "\nnearly everything is wrong, and no correction explains it: correct the simulator, or leave small "
+                "differences out with features= or tolerance="
             )
         head += "".join(f"\n{sentence}" for sentence in self._of_memory())
         if not self.errors:
@@ -141,7 +144,7 @@ class Report:
 
 
 def _describe(believed: Outcome, real: Outcome, states: Sequence[str]) -> tuple[str, str]:
-    """Two outcomes in words; reward and end only where they differ."""
+    """Two outcomes in words; reward and end only where they differ. One that was wrong earlier is wrong at times."""
     words = [[state] for state in states]
     if real.reward is not None and believed.reward is not None and real.reward != believed.reward:
         words[0].append(f"reward {believed.reward:g}")
@@ -149,6 +152,8 @@ def _describe(believed: Outcome, real: Outcome, states: Sequence[str]) -> tuple[
     if real.terminal is not None and real.terminal != believed.terminal:
         words[0].append("over" if believed.terminal else "goes on")
         words[1].append("over" if real.terminal else "goes on")
+    if len(words[1]) == 1 and np.array_equal(real.features, believed.features):
+        words[1].append("not always")
     return ", ".join(words[0]), ", ".join(words[1])
 
 
@@ -194,6 +199,8 @@ def build_report(
         )
         for rank, place in ((rank, wrong[rank]) for rank in order)
     ]
+    if not any("corrected" in sentence for sentence in corrections):
+        simulator_errors = np.maximum(simulator_errors, errors)  # some were right the last time, and wrong before
     found = int(np.count_nonzero(simulator_errors))
     known = sum(map(remembers, wrong.tolist()))
     return Report(entries, experience.seen, steps, found, action_names, memory, corrections, len(wrong), known)

@@ -19,6 +19,8 @@ MOST = 4
 """Places that are mentioned at most."""
 NEGLIGIBLE = 0.05
 """Terms below this fraction of the largest are not mentioned."""
+TRACE = 0.002
+"""Neither are features that are corrected by less than this fraction of the largest correction."""
 
 
 def describe(residual: Residual, names: Sequence[str] = (), action_names: Sequence[str] = ()) -> str:
@@ -27,7 +29,7 @@ def describe(residual: Residual, names: Sequence[str] = (), action_names: Sequen
     known = [*names[:size], *(f"feature {number}" for number in range(len(names), size)), "reward"]
     actions: dict[tuple[str, str], list[int]] = {}
     for action in range(residual.num_actions):
-        for output in range(residual.num_outputs):
+        for output in _important_outputs(residual):
             for text, place in _regions(residual, action, output, known):
                 actions.setdefault((f"{known[output]} by {text}", place), []).append(action)
     shifts: dict[tuple[str, str], list[str]] = {}
@@ -39,6 +41,12 @@ def describe(residual: Residual, names: Sequence[str] = (), action_names: Sequen
     if len(lines) > MOST + 1:
         lines = [*lines[:MOST], f"and {len(lines) - MOST} more"]
     return "; ".join(lines)
+
+
+def _important_outputs(residual: Residual) -> list[int]:
+    """The features, and perhaps the reward, that are corrected by more than a trace of the largest correction."""
+    sizes = np.maximum(np.abs(residual.low), np.abs(residual.high)).max(axis=(0, 1))
+    return np.flatnonzero(sizes > TRACE * sizes.max(initial=0.0)).tolist()
 
 
 def _regions(
