@@ -182,10 +182,7 @@ def test_what_is_wrong_at_times_is_counted_and_shown():
     for after in ("kitchen", "garden", "garden"):
         agent.observe("kitchen", 0, after, reward=0.0, terminal=False)
     said = str(agent.report()).splitlines()
-    assert said[:2] == [
-        "the simulator was wrong in 1 of 1 different transition (3 real steps)",
-        "it is remembered as a fact",
-    ]
+    assert said[0] == "the simulator was wrong in 1 of 1 different transition (3 real steps), remembered as a fact"
     assert said[-1].split()[3:] == ["'kitchen'", "open", "'garden'", "'garden',", "not", "always"]
 
 

@@ -90,12 +90,12 @@ class Report:
         if not self.wrong:
             head = f"the simulator was wrong in none of {seen}"
             head += ", only in how often things happen" if self.corrected else ""
+        if self.remembered and not self.corrected:
+            known = "all" if self.remembered >= self.wrong else f"{self.remembered} of them"
+            head += ", remembered as a fact" if self.wrong == 1 else f", {known} remembered as facts"
         head += "".join(f"\n{sentence}" for sentence in self.corrections)
         if self.corrected and self.wrong:
             head += f"\nthe corrected model is right about {self._of_the_rest()}"
-        elif self.remembered:
-            several = f"{'all' if self.remembered >= self.wrong else self.remembered} of them are remembered as facts"
-            head += f"\n{'it is remembered as a fact' if self.wrong == 1 else several}"
         if not self.corrected and self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
             head += (
                 "\nnearly everything is wrong, and no correction explains it: correct the simulator, or leave small "
