@@ -67,11 +67,14 @@ NO_STATE = ("action_space", "observation_space", "spec", "metadata")
 """Attributes that are not searched: steps do not draw from their generators."""
 
 
-def generators(env: object) -> dict[str, Any]:
-    """All random generators by name: those inside the environment, and the global ones of Python and NumPy."""
+def generators(env: object, within: frozenset[str] | None = None) -> dict[str, Any]:
+    """All random generators by name: those inside the environment, and the global ones of Python and NumPy.
+
+    With `within`, only these attributes of the environment are searched: a transition table is large and holds none.
+    """
     found: dict[str, Any] = {}
     for name, value in vars(env).items():
-        if name not in NO_STATE:
+        if name not in NO_STATE and (within is None or name in within):
             _collect_generators(value, name, found, {id(env)}, 0)
     return {**found, "random": random._inst, "numpy.random": np.random.mtrand._rand}
 
@@ -93,9 +96,14 @@ def _collect_generators(value: object, name: str, found: dict[str, Any], above: 
         _collect_generators(held, f"{name}.{part}", found, above | {id(value)}, depth + 1)
 
 
-def rng_state(env: object) -> dict[str, Any]:
-    """The state of the random generators."""
-    return {name: _where(source) for name, source in generators(env).items()}
+def rng_state(env: object, within: frozenset[str] | None = None) -> dict[str, Any]:
+    """The state of the random generators, searched for in all attributes or `within` some."""
+    return {name: _where(source) for name, source in generators(env, within).items()}
+
+
+def holders(states: dict[str, Any]) -> frozenset[str]:
+    """The attributes in which generators were found."""
+    return frozenset(name.partition(".")[0] for name in states)
 
 
 def _where(source: Any) -> Any:
@@ -112,7 +120,7 @@ def _legacy(source: np.random.RandomState) -> tuple:
 
 def set_rng_state(env: object, states: dict[str, Any]) -> None:
     """Restores the state of the generators in `states`."""
-    for name, source in generators(env).items():
+    for name, source in generators(env, holders(states)).items():
         if name in states:
             put_generator(source, states[name])
 
@@ -180,17 +188,20 @@ def play(
     taken: list[Step] = []
     draws: set[str] = set()
     changing, start, over, episode = set(), time.perf_counter(), True, 0
+    within: frozenset[str] | None = None
     while len(taken) < steps and (len(taken) < 20 or time.perf_counter() - start < seconds):
         if over:
             env.reset(seed=episode)
-            episode += 1
-        before, generators_at, old = save(), rng_state(base), _fingerprints(base) if look else {}
+            episode, within = episode + 1, None
+        before, generators_at, old = save(), rng_state(base, within), _fingerprints(base) if look else {}
         action = rng.randrange(len(actions))
         observation, reward, terminated, truncated, _ = five(env.step(actions[action]), base)
         over = bool(terminated or truncated)
         if look:
             changing |= {name for name, value in _fingerprints(base).items() if old.get(name) != value}
-        draws |= {name for name, state in rng_state(base).items() if generators_at.get(name) != state}
+        after = rng_state(base, within)
+        within = holders(after)  # a step or a reset may create generators: the first step of an episode shows where
+        draws |= {name for name, state in after.items() if generators_at.get(name) != state}
         terminal = bool(terminated or (ends and truncated))
         taken.append(
             Step(before, generators_at, action, copy_observation(observation), float(reward), terminal, save())
