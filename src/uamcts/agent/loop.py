@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from uamcts.agent.report import Report
 from uamcts.agent.seen import SeenTransition, seen_transitions
 from uamcts.agent.turns import Turns, in_turn
 from uamcts.arguments import short_repr, switch, whole
-from uamcts.uncertainty import Estimator
+
+if TYPE_CHECKING:
+    from uamcts.uncertainty import Estimator
 
 
 class AgentLoop(Inspecting):
