@@ -268,7 +268,8 @@ class SimulatorBackend(Comparing):
         said = [*describe_changes(self.changes, self.action_names), *self.corrector.sentences()]
         said += self.planner.describe_effects()
         since = self.corrector.known_since
-        return build_report(self.experience, self.measure, self._predict, most, *known, said, since, self._show)
+        shown = self._show, self._remembers
+        return build_report(self.experience, self.measure, self._predict, most, *known, said, since, *shown)
 
     def save(self, path: FilePath) -> None:
         self.settle()
