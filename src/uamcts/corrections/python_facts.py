@@ -36,6 +36,14 @@ NOISY = 3.0
 so many."""
 
 
+class Recurrence(NamedTuple):
+    """How many different transitions are known, how often they were seen, and how many had several outcomes."""
+
+    facts: int
+    times: int
+    varied: int
+
+
 class OutcomeCount(NamedTuple):
     """One outcome of a transition of a Python simulator."""
 
