@@ -127,6 +127,9 @@ class _Selection:
             if loss <= found[0] + 1e-9:  # people write 1.4 and not 1.4000000000000041
                 found = loss, short
                 break
+        gone = {name: 0.0 if self.choice.may_be_gone(name, value) else value for name, value in values.items()}
+        if gone != values and (loss := self._loss(gone)) < found[0]:
+            found = loss, gone
         if place not in self.tried or found[0] < self.tried[place][0]:
             self.tried[place] = found
 

@@ -197,6 +197,10 @@ class Choice:
             return low, high
         return -high, -low
 
+    def may_be_gone(self, name: str, value: float) -> bool:
+        """Whether a value is as small as bounds allow, so that it may be 0: a heater that is broken."""
+        return name not in self._bounds and 0.0 < abs(value) <= 1.01 * abs(self.believed[name]) / WIDEST
+
     def bounds_around(self, name: str, value: float) -> Bounds:
         """The range of a parameter that has drifted to a value: the user's, or one that is wide around it as well."""
         low, high = self.bounds(name)
