@@ -5,23 +5,21 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent.alarm import Alarm
 from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
-from uamcts.agent.compiled_planner import CompiledPlanner
+from uamcts.agent.comparing import Planner
 from uamcts.agent.corrector import CORRECTIONS, Corrector
 from uamcts.agent.delayed import Action, Delayed
-from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, fit_doubt, same_arrays
+from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, doubts_nothing, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
-from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
+from uamcts.agent.plain_uncertainty import Fitted
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
@@ -33,9 +31,11 @@ from uamcts.corrections.journal import Journal
 from uamcts.corrections.python_facts import describe_changes
 from uamcts.errors import GuideError, SimulatorError
 from uamcts.mcts.config import SearchConfig
-from uamcts.uncertainty import Estimator
-from uamcts.uncertainty.estimator import ZeroUncertainty
+from uamcts.runtime.lazy_jax import jax, jnp
 from uamcts.uncertainty.schedule import Schedule
+
+if TYPE_CHECKING:
+    from uamcts.uncertainty import Estimator
 
 
 class SimulatorBackend(Delayed):
@@ -43,7 +43,7 @@ class SimulatorBackend(Delayed):
 
     def __init__(
         self,
-        planner: PlainPlanner | CompiledPlanner,
+        planner: Planner,
         estimator: str | Estimator | None,
         config: SearchConfig,
         schedule: Schedule | None,
@@ -61,7 +61,7 @@ class SimulatorBackend(Delayed):
         self.seed, self.minibatches, self.measure, self.searching = seed, minibatches, measure, searching
         self.experience = Experience()
         self.returns, self.journal = Returns.of(config), Journal()
-        self.uncertainty: FittedUncertainty | Doubt | None = None
+        self.uncertainty: Fitted | None = None
         self.corrector = Corrector(planner, parameters, corrections)
         self.doubt, self.stale_doubt, self.resumes = FittedDoubt(None), True, False
         """The last one: whether the episode of a file goes on with the next transition."""
@@ -74,7 +74,7 @@ class SimulatorBackend(Delayed):
 
     @property
     def estimator(self) -> Estimator | None:
-        return self.uncertainty.estimator if isinstance(self.uncertainty, FittedUncertainty) else None
+        return None if self.uncertainty is None or isinstance(self.uncertainty, Doubt) else self.uncertainty.estimator
 
     def twin(self) -> SimulatorBackend:
         """A copy that learns on its own; what both share is changed through its journal, which can undo that."""
@@ -117,7 +117,7 @@ class SimulatorBackend(Delayed):
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
-        config, timed = self.config, horizon is not None and isinstance(self.planner, CompiledPlanner)
+        config, timed = self.config, horizon is not None and not isinstance(self.planner, PlainPlanner)
         changed: dict[str, Any] = {"tau": self.tau} if config.reads("tau") else {}
         if config.worst is None and config.reads("worst"):
             changed["worst"] = self.returns.worst(self.experience.mean_reward)
@@ -223,8 +223,7 @@ class SimulatorBackend(Delayed):
 
     def _fit(self) -> None:
         """Fits U anew, for numbered actions. A search that had to do with another U does not hold after that."""
-        zero = self.chosen == "none" if isinstance(self.chosen, str) else isinstance(self.chosen, ZeroUncertainty)
-        if self.planner.num_actions is None or not self.stale_doubt or zero:
+        if self.planner.num_actions is None or not self.stale_doubt or doubts_nothing(self.chosen):
             return
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
@@ -235,6 +234,8 @@ class SimulatorBackend(Delayed):
             self.doubt = fit_doubt(rows, self.measure, since, corrected)
             self.uncertainty = self.doubt.doubt
         else:
+            from uamcts.agent.fitted_uncertainty import FittedUncertainty
+
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
                 self.chosen, rows, doubtful_errors(rows, self.measure, since, corrected), key, self.planner.num_actions,

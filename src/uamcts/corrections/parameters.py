@@ -197,9 +197,11 @@ class Choice:
             return low, high
         return -high, -low
 
-    def may_be_gone(self, name: str, value: float) -> bool:
-        """Whether a value is as small as bounds allow, so that it may be 0: a heater that is broken."""
-        return name not in self._bounds and 0.0 < abs(value) <= 1.01 * abs(self.believed[name]) / WIDEST
+    def with_and_without(self, values: dict[str, float]) -> list[dict[str, float]]:
+        """Values, and 0 in place of those that are as small as bounds allow, if there are any: a broken heater."""
+        least = {name: 1.01 * abs(self.believed[name]) / WIDEST * (name not in self._bounds) for name in values}
+        gone = {name: 0.0 if abs(value) <= least[name] else value for name, value in values.items()}
+        return [values] if gone == values else [values, gone]
 
     def bounds_around(self, name: str, value: float) -> Bounds:
         """The range of a parameter that has drifted to a value: the user's, or one that is wide around it as well."""
