@@ -130,9 +130,10 @@ class _Selection:
 
     def _try(self, first: dict[str, float]) -> None:
         """Fits a set of parameters from a start."""
-        values, place = self._refine(first), frozenset(first)
-        if values is not None and (loss := self._loss(values)) < self.tried.get(place, (math.inf,))[0]:
-            self.tried[place] = loss, values
+        found, place = self._refine(first), frozenset(first)
+        for values in [] if found is None else self.choice.with_and_without(found):
+            if (loss := self._loss(values)) < self.tried.get(place, (math.inf,))[0]:
+                self.tried[place] = loss, values
 
     def _shorten(self, loss: float, values: dict[str, float]) -> dict[str, float]:
         """Values with as few digits as explain the same: people write 1.4 and not 1.4000000000000041."""
