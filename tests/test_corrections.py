@@ -168,6 +168,28 @@ def test_the_fewest_parameters_that_explain_it_are_found(real, expected):
     assert agent.backend.uncertainty is None, "what is corrected is not doubted"
 
 
+class Rooms:
+    """Two rooms, each with a heater."""
+
+    num_actions = 4
+
+    def __init__(self, second=1.0):
+        self.first, self.second = 1.0, second
+
+    def step(self, state, action):
+        one, two = 0.9 * state[0] + self.first * (action & 1), 0.8 * state[1] + self.second * (action >> 1)
+        return (one, two), -abs(one - two), False
+
+
+@pytest.mark.parametrize(("real", "bounds", "expected"), [(0.0, None, 0.0), (0.01, None, 0.01), (0.0, (0.1, 2.0), 0.1)])
+def test_a_part_that_is_broken_is_fitted_as_0(real, bounds, expected):
+    """Unless the user has given bounds. What is small, but not gone, stays what it is."""
+    given = {} if bounds is None else {"parameters": {"second": bounds}}
+    agent = watch(Rooms(), Rooms(real), 60, start=lambda rng: (3.0, 1.0), **given)
+    fitted = agent.backend.corrector.fit.values["second"]
+    assert fitted == (0.0 if expected == 0.0 else pytest.approx(expected, rel=1e-3))
+
+
 def test_a_limit_that_acts_only_at_the_end():
     """No slope leads to it: it is found on a grid, roughly."""
     agent = watch(Pole(), Pole(limit=0.12), 200)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import jax
+from typing import TYPE_CHECKING, Any
 
 from uamcts.agent.alarm import SlowMoves
 from uamcts.agent.backend import ParameterChoice, State
@@ -15,20 +13,23 @@ from uamcts.agent.build import (
     check_arguments,
     check_corrections,
     given_settings,
+    is_domain,
     make_guides,
     paper_config,
 )
 from uamcts.agent.corrector import CORRECTIONS
 from uamcts.agent.loop import AgentLoop
 from uamcts.agent.measure import PARTS, Measure
-from uamcts.agent.paper_backend import PaperBackend
 from uamcts.agent.turns import Turns
 from uamcts.arguments import function, seed_number, short_repr, switch
 from uamcts.corrections.parameters import check_choice
-from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
-from uamcts.uncertainty import Estimator
+from uamcts.runtime.lazy_jax import jax
 from uamcts.uncertainty.schedule import Schedule
+
+if TYPE_CHECKING:
+    from uamcts.domains.base import Domain
+    from uamcts.uncertainty import Estimator
 
 
 class Agent(AgentLoop):
@@ -184,7 +185,9 @@ class Agent(AgentLoop):
         Raises:
             TypeError: `domain` is not a domain.
         """
-        if not isinstance(domain, Domain):
+        from uamcts.agent.paper_backend import PaperBackend
+
+        if not is_domain(domain):
             raise TypeError(f"domain is {short_repr(domain)}; give uamcts.make(name), or use Agent(simulator)")
         check_arguments(estimator, config, schedule, budget_seconds, minibatches, memory)
         agent = cls.__new__(cls)

@@ -5,45 +5,45 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent.alarm import Alarm
 from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
-from uamcts.agent.comparing import Comparing
-from uamcts.agent.compiled_planner import CompiledPlanner
+from uamcts.agent.comparing import Planner
 from uamcts.agent.corrector import CORRECTIONS, Corrector
-from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, fit_doubt, same_arrays
+from uamcts.agent.delayed import Action, Delayed
+from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, doubts_nothing, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
-from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
-from uamcts.agent.progress_files import latest_place
+from uamcts.agent.plain_uncertainty import Fitted
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
 from uamcts.agent.way_out import PACED, be_cautious, find_way_out, is_denied, is_hopeless
 from uamcts.arguments import whole
+from uamcts.corrections.delays import Delays
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.python_facts import describe_changes
 from uamcts.errors import GuideError, SimulatorError
 from uamcts.mcts.config import SearchConfig
-from uamcts.uncertainty import Estimator
-from uamcts.uncertainty.estimator import ZeroUncertainty
+from uamcts.runtime.lazy_jax import jax, jnp
 from uamcts.uncertainty.schedule import Schedule
 
+if TYPE_CHECKING:
+    from uamcts.uncertainty import Estimator
 
-class SimulatorBackend(Comparing):
+
+class SimulatorBackend(Delayed):
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
     def __init__(
         self,
-        planner: PlainPlanner | CompiledPlanner,
+        planner: Planner,
         estimator: str | Estimator | None,
         config: SearchConfig,
         schedule: Schedule | None,
@@ -61,24 +61,20 @@ class SimulatorBackend(Comparing):
         self.seed, self.minibatches, self.measure, self.searching = seed, minibatches, measure, searching
         self.experience = Experience()
         self.returns, self.journal = Returns.of(config), Journal()
-        self.uncertainty: FittedUncertainty | Doubt | None = None
+        self.uncertainty: Fitted | None = None
         self.corrector = Corrector(planner, parameters, corrections)
         self.doubt, self.stale_doubt, self.resumes = FittedDoubt(None), True, False
         """The last one: whether the episode of a file goes on with the next transition."""
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts, self.paced = 0, 0, 0
+        self.delays, self.log = Delays(), ()
         self._way_out: int | None = None
         self.alarm = Alarm()
         self.loss: float | None = None
 
     @property
-    def _doubts_nothing(self) -> bool:
-        """Whether U is 0 whatever is seen."""
-        return self.chosen == "none" if isinstance(self.chosen, str) else isinstance(self.chosen, ZeroUncertainty)
-
-    @property
     def estimator(self) -> Estimator | None:
-        return self.uncertainty.estimator if isinstance(self.uncertainty, FittedUncertainty) else None
+        return None if self.uncertainty is None or isinstance(self.uncertainty, Doubt) else self.uncertainty.estimator
 
     def twin(self) -> SimulatorBackend:
         """A copy that learns on its own; what both share is changed through its journal, which can undo that."""
@@ -95,6 +91,7 @@ class SimulatorBackend(Comparing):
         horizon = None if steps_left is None else whole("steps_left", steps_left)
         state = self._remember_asked(state, self._accept_state(state, "state"))
         self.planner.probe(state, self.config)
+        state, horizon = self._where_it_acts(state, horizon)
         self.alarm = self.alarm.sound(self.name)
         config = self._settings(horizon)
         be_cautious(self.planner.patched, self.experience.scales.reward, self.planner.state_recurrence.recurs)
@@ -120,7 +117,7 @@ class SimulatorBackend(Comparing):
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
-        config, timed = self.config, horizon is not None and isinstance(self.planner, CompiledPlanner)
+        config, timed = self.config, horizon is not None and not isinstance(self.planner, PlainPlanner)
         changed: dict[str, Any] = {"tau": self.tau} if config.reads("tau") else {}
         if config.worst is None and config.reads("worst"):
             changed["worst"] = self.returns.worst(self.experience.mean_reward)
@@ -132,7 +129,7 @@ class SimulatorBackend(Comparing):
     @property
     def note(self) -> str:
         """What was corrected in the model of the last search, and whether that was on a graph if the agent decides."""
-        said = [*self.corrector.sentences(), *self.planner.describe_effects()]
+        said = [*self.delays.describe(), *self.corrector.sentences(), *self.planner.describe_effects()]
         if self._way_out is not None:
             said.append("nothing that is known leads on: this leads to an action that was never tried")
         if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
@@ -142,13 +139,15 @@ class SimulatorBackend(Comparing):
     def observe(self, state: State, action: int, following: State, reward: float | None, terminal: bool | None) -> bool:
         return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
-    def _observe(self, *given: Any) -> bool:
-        sample = self._compare(*given)
-        if self.resumes:
-            self.planner.read_raw(self.experience)
-            self.returns.place, self.resumes = latest_place(self), False
-        self._keep(sample)
-        self.returns.add(self.planner.key(sample.row.state), self.planner.key(sample.row.following), *sample.paid)
+    def _observe(self, state: State, action: Action, *seen: Any) -> bool:
+        effective = self._effective(state, action)
+        sample = self._compare(state, action if effective is None else effective, *seen)
+        self._resume()
+        if effective is not None:
+            self._keep(sample)
+        places = self.planner.key(sample.row.state), self.planner.key(sample.row.following)
+        self.returns.add(*places, *sample.paid)
+        self._follow(sample, action, *places)
         self.steps += 1
         return self._learn() if self.schedule is None or self.schedule.due(self.steps) else False
 
@@ -224,7 +223,7 @@ class SimulatorBackend(Comparing):
 
     def _fit(self) -> None:
         """Fits U anew, for numbered actions. A search that had to do with another U does not hold after that."""
-        if self.planner.num_actions is None or not self.stale_doubt or self._doubts_nothing:
+        if self.planner.num_actions is None or not self.stale_doubt or doubts_nothing(self.chosen):
             return
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
@@ -235,6 +234,8 @@ class SimulatorBackend(Comparing):
             self.doubt = fit_doubt(rows, self.measure, since, corrected)
             self.uncertainty = self.doubt.doubt
         else:
+            from uamcts.agent.fitted_uncertainty import FittedUncertainty
+
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
                 self.chosen, rows, doubtful_errors(rows, self.measure, since, corrected), key, self.planner.num_actions,
@@ -263,8 +264,8 @@ class SimulatorBackend(Comparing):
 
     def report(self, most: int) -> Report:
         known = self.steps, self.action_names, self.planner.recurrence()
-        said = [*describe_changes(self.changes, self.action_names), *self.corrector.sentences()]
-        said += self.planner.describe_effects()
+        said = [*describe_changes(self.changes, self.action_names), *self.delays.describe()]
+        said += [*self.corrector.sentences(), *self.planner.describe_effects()]
         since = self.corrector.known_since
         shown = self._show, self._remembers
         return build_report(self.experience, self.measure, self._predict, most, *known, said, since, *shown)
