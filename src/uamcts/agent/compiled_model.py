@@ -127,6 +127,17 @@ class CompiledModel(ListedOutcomes, NoEffects):
         said = self._answer(state, action, self._variant)
         return float(said.rewards[0]), bool(said.ends[0])
 
+    def reward_moments(self, state: PyTree, action: int, corrected: bool) -> tuple[float, float]:
+        """Mean and variance of the reward of a step, by the simulator alone or by all that is known."""
+        said = self._answer(state, action, self._variant if corrected else self._believed)
+        believed = [(chance, (None, paid)) for chance, paid in zip(said.chances.tolist(), said.rewards.tolist())]
+        planned = self.patched.plans_with(state, action) if corrected and self.patched is not None else None
+        if planned is None:
+            return moments([(1.0, believed)])
+        if not isinstance(planned, Mixture):
+            return float(planned[1]), 0.0
+        return moments([(planned.model_share, believed), (1.0 - planned.model_share, planned.seen)])
+
     def feature_names(self, state: PyTree) -> list[str]:
         """What the features of a state are called: by the numbers of the state that they are."""
         places = self._compiled.shift.places

@@ -18,7 +18,7 @@ from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting, is_same, sur
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.mixture import predicted_outcomes
+from uamcts.corrections.mixture import Mixture, moments, predicted_outcomes
 from uamcts.corrections.outcome_rates import OutcomeRates, RatedSimulator
 from uamcts.corrections.parameters import laboratory
 from uamcts.corrections.patched_model import PatchedModel
@@ -165,6 +165,18 @@ class PlainVariants(Effects):
         """The reward that the corrected model predicts, and whether the episode ends."""
         _, reward, over = self._variant.step(state, action)
         return float(reward), bool(over)
+
+    def reward_moments(self, state: PyTree, action: int, corrected: bool) -> tuple[float, float]:
+        """Mean and variance of the reward of a step, by the simulator alone or by all that is known."""
+        if not corrected or self.patched is None:
+            return moments([(1.0, predicted_outcomes(self._variant if corrected else self.simulator, state, action))])
+        planned = self.patched.plans_with(state, action)
+        if planned is None:
+            return moments([(1.0, self.patched.believe(state, action))])
+        if not isinstance(planned, Mixture):
+            return float(planned[1]), 0.0
+        share = planned.model_share
+        return moments([(share, self.patched.believe(state, action)), (1.0 - share, planned.seen)])
 
     def feature_names(self, state: PyTree) -> list[str]:
         """What the features of a state are called, by the simulator or by place; nothing if the user computes them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State,
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
 from uamcts.agent.comparing import Comparing
 from uamcts.agent.compiled_planner import CompiledPlanner
+from uamcts.agent.curiosity import Curiosity, Said
 from uamcts.agent.corrector import CORRECTIONS, Corrector
 from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
@@ -68,7 +70,7 @@ class SimulatorBackend(Comparing):
         self.tau = float(config.tau if schedule is None else schedule.start)
         self.steps, self.acts, self.paced = 0, 0, 0
         self._way_out: int | None = None
-        self.alarm = Alarm()
+        self.alarm, self.curiosity = Alarm(), Curiosity()
         self.loss: float | None = None
 
     @property
@@ -109,7 +111,40 @@ class SimulatorBackend(Comparing):
         self.acts += 1
         self._previous = Previous(found, horizon)
         self._way_out = self._find_way_out(state, found)
+        if self._way_out is None:
+            self._way_out = self._try_action(state, found)
         return found if self._way_out is None else found._replace(action=np.int32(self._way_out))  # type: ignore[arg-type]
+
+    def _try_action(self, state: State, found: Plan) -> int | None:
+        """Another action than the best one, if one that was hardly ever tried may pay more than is believed."""
+        curiosity, planner = self.curiosity, self.planner
+        import os
+        if os.environ.get("NOCURIOUS"):
+            return None
+        if planner.num_actions is None or not curiosity.variance or not self.corrector.allowed:
+            return None
+        best = int(found.action)
+        values = {a: value for a, value in enumerate(np.asarray(found.values, float).tolist()) if math.isfinite(value)}
+        if best not in values or all(curiosity.is_known(a) for a in values if a != best) or len(values)<2:
+            return None
+        said = {a: self._said(state, a) for a in values}
+        if not any(abs(one.correction) > 1e-9 for one in said.values()):
+            return None
+        chosen, tried = curiosity.choose(values, said, best, self.acts)
+        import os
+        if os.environ.get("CURIOUS"):
+            print(self.acts, state, found.action, {a: round(v,2) for a,v in values.items()}, {a: round(v.correction,2) for a,v in said.items()}, round(curiosity.variance,3), round(curiosity.noise,3), {a: (t.times, round(t.mean,2), round(t.known,2)) for a,t in curiosity.tries.items()}, chosen, tried)
+        self.curiosity = curiosity._replace(spent=curiosity.spent + tried)
+        return chosen if chosen != best else None
+
+    def _said(self, state: State, action: int) -> Said:
+        alone, chance = self.planner.reward_moments(state, action, False)
+        return Said(alone, chance, self.planner.reward_moments(state, action, True)[0])
+
+    def _count_try(self, row: Row) -> None:
+        if self.planner.num_actions is None or row.real.reward is None or not self.curiosity.counts(row.number):
+            return
+        self.curiosity = self.curiosity.add(row.number, row.real.reward, self._said(row.state, row.number))
 
     def _find_way_out(self, state: State, found: Plan) -> int | None:
         """An action that leads to what was never tried, if the agent paces about; None if not."""
@@ -155,6 +190,7 @@ class SimulatorBackend(Comparing):
     def _keep(self, sample: Compared) -> None:
         """Judges the corrections by a transition, keeps it to learn from, and as a fact if all of it is known."""
         row = sample.row
+        self._count_try(row)
         self.planner.read_raw(self.experience)
         self.experience.add(row, self.measure, self.journal)
         facts, scales = self.planner.patched, self.experience.scales
