@@ -138,7 +138,7 @@ def machines() -> Setting:
 @world("menu", "eight dishes that please more or less than believed, always the same", **SHORT)
 def menu() -> Setting:
     believed = (3.0, 2.8, 2.5, 2.2, 2.0, 1.5, 1.0, 0.5)
-    return setting(Menu(believed), Menu((1.0, 2.0, 3.1, 1.5, 2.4, 1.0, 4.0, 0.2)), 0)
+    return setting(Menu(believed), Menu((1.0, 2.0, 2.4, 1.2, 3.5, 1.0, 2.2, 0.2)), 0)
 
 
 @world("opponent", "an opponent that is not as random as believed", **SHORT)

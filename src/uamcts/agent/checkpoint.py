@@ -22,7 +22,7 @@ from uamcts.types import PyTree
 from uamcts.uncertainty.buffer import Buffer
 
 FilePath: TypeAlias = str | os.PathLike[str]
-FORMAT = 8
+FORMAT = 9
 HEAD = "uamcts.json"
 GZIP = b"\x1f\x8b"
 """What traces of the inspector begin with."""

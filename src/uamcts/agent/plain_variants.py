@@ -166,17 +166,18 @@ class PlainVariants(Effects):
         _, reward, over = self._variant.step(state, action)
         return float(reward), bool(over)
 
-    def reward_moments(self, state: PyTree, action: int, corrected: bool) -> tuple[float, float]:
-        """Mean and variance of the reward of a step, by the simulator alone or by all that is known."""
-        if not corrected or self.patched is None:
-            return moments([(1.0, predicted_outcomes(self._variant if corrected else self.simulator, state, action))])
-        planned = self.patched.plans_with(state, action)
-        if planned is None:
-            return moments([(1.0, self.patched.believe(state, action))])
-        if not isinstance(planned, Mixture):
+    def reward_moments(self, state: PyTree, action: int, by: str = "facts") -> tuple[float, float]:
+        """Mean and variance of the reward of a step: by the simulator, with all corrections, or with facts as well."""
+        if by == "simulator" or self.patched is None:
+            return moments(
+                [(1.0, predicted_outcomes(self.simulator if by == "simulator" else self._variant, state, action))]
+            )
+        planned = self.patched.plans_with(state, action) if by == "facts" else None
+        if planned is not None and not isinstance(planned, Mixture):
             return float(planned[1]), 0.0
-        share = planned.model_share
-        return moments([(share, self.patched.believe(state, action)), (1.0 - share, planned.seen)])
+        share = 1.0 if planned is None else planned.model_share
+        seen = [] if planned is None else [(1.0 - share, planned.seen)]
+        return moments([(share, self.patched.believe(state, action)), *seen])
 
     def feature_names(self, state: PyTree) -> list[str]:
         """What the features of a state are called, by the simulator or by place; nothing if the user computes them."""

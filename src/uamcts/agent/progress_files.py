@@ -9,6 +9,7 @@ import numpy as np
 
 from uamcts.agent.alarm import LATEST, Alarm
 from uamcts.agent.backend import Arrays
+from uamcts.agent.curiosity import Curiosity
 from uamcts.agent.doubt_fit import FittedDoubt
 from uamcts.agent.fact_files import pack, unpack
 from uamcts.arguments import flag, real, short_repr, whole
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 DOUBT = {"centres": "f", "actions": "i", "radii": "f", "levels": "f", "offset": "f", "scale": "f"}
 """The arrays of doubt, and their kinds of numbers."""
-WORDS = {"changes", "recent", "goes_on", "usual", "stale", "recurrence", "paced", "alarm"}
+WORDS = {"changes", "recent", "goes_on", "usual", "stale", "recurrence", "paced", "alarm", "curiosity"}
 LONGEST = 1000
 """Characters that describe a state, at most."""
 
@@ -42,7 +43,7 @@ def progress_arrays(backend: SimulatorBackend) -> Arrays:
     words = {
         "changes": changes, "recent": list(backend.returns.recent), "goes_on": _episode_goes_on(backend),
         "usual": list(backend.doubt.usual), "stale": backend.stale_doubt, "recurrence": backend.planner.progress(),
-        "paced": backend.paced, "alarm": backend.alarm,
+        "paced": backend.paced, "alarm": backend.alarm, "curiosity": backend.curiosity.as_json(),
     }  # fmt: skip
     return {**pack(words), **({} if doubt is None else {name: np.asarray(getattr(doubt, name)) for name in DOUBT})}
 
@@ -70,6 +71,7 @@ def restore_progress(backend: SimulatorBackend, arrays: Arrays) -> None:
     latest, sounded = words["alarm"]
     backend.alarm = Alarm(tuple(flag("alarm", bad) for bad in latest[-LATEST:]), flag("alarm", sounded))
     backend.paced = whole("paced", words["paced"], 0)
+    backend.curiosity = Curiosity.from_json(words["curiosity"], planner.num_actions or 1)
 
 
 def latest_place(backend: SimulatorBackend) -> Hashable:

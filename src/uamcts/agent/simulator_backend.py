@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from uamcts.agent.alarm import Alarm
 from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
 from uamcts.agent.comparing import Comparing
 from uamcts.agent.compiled_planner import CompiledPlanner
-from uamcts.agent.curiosity import Curiosity, Said
 from uamcts.agent.corrector import CORRECTIONS, Corrector
 from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
+from uamcts.agent.exploring import Exploring
 from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
@@ -28,7 +26,7 @@ from uamcts.agent.progress_files import latest_place
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
-from uamcts.agent.way_out import PACED, be_cautious, find_way_out, is_denied, is_hopeless
+from uamcts.agent.way_out import be_cautious
 from uamcts.arguments import whole
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
@@ -40,7 +38,7 @@ from uamcts.uncertainty.estimator import ZeroUncertainty
 from uamcts.uncertainty.schedule import Schedule
 
 
-class SimulatorBackend(Comparing):
+class SimulatorBackend(Comparing, Exploring):
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
     def __init__(
@@ -68,9 +66,8 @@ class SimulatorBackend(Comparing):
         self.doubt, self.stale_doubt, self.resumes = FittedDoubt(None), True, False
         """The last one: whether the episode of a file goes on with the next transition."""
         self.tau = float(config.tau if schedule is None else schedule.start)
-        self.steps, self.acts, self.paced = 0, 0, 0
-        self._way_out: int | None = None
-        self.alarm, self.curiosity = Alarm(), Curiosity()
+        self.steps, self.acts = 0, 0
+        self.alarm = Alarm()
         self.loss: float | None = None
 
     @property
@@ -110,48 +107,7 @@ class SimulatorBackend(Comparing):
             found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon)
         self.acts += 1
         self._previous = Previous(found, horizon)
-        self._way_out = self._find_way_out(state, found)
-        if self._way_out is None:
-            self._way_out = self._try_action(state, found)
-        return found if self._way_out is None else found._replace(action=np.int32(self._way_out))  # type: ignore[arg-type]
-
-    def _try_action(self, state: State, found: Plan) -> int | None:
-        """Another action than the best one, if one that was hardly ever tried may pay more than is believed."""
-        curiosity, planner = self.curiosity, self.planner
-        import os
-        if os.environ.get("NOCURIOUS"):
-            return None
-        if planner.num_actions is None or not curiosity.variance or not self.corrector.allowed:
-            return None
-        best = int(found.action)
-        values = {a: value for a, value in enumerate(np.asarray(found.values, float).tolist()) if math.isfinite(value)}
-        if best not in values or all(curiosity.is_known(a) for a in values if a != best) or len(values)<2:
-            return None
-        said = {a: self._said(state, a) for a in values}
-        if not any(abs(one.correction) > 1e-9 for one in said.values()):
-            return None
-        chosen, tried = curiosity.choose(values, said, best, self.acts)
-        import os
-        if os.environ.get("CURIOUS"):
-            print(self.acts, state, found.action, {a: round(v,2) for a,v in values.items()}, {a: round(v.correction,2) for a,v in said.items()}, round(curiosity.variance,3), round(curiosity.noise,3), {a: (t.times, round(t.mean,2), round(t.known,2)) for a,t in curiosity.tries.items()}, chosen, tried)
-        self.curiosity = curiosity._replace(spent=curiosity.spent + tried)
-        return chosen if chosen != best else None
-
-    def _said(self, state: State, action: int) -> Said:
-        alone, chance = self.planner.reward_moments(state, action, False)
-        return Said(alone, chance, self.planner.reward_moments(state, action, True)[0])
-
-    def _count_try(self, row: Row) -> None:
-        if self.planner.num_actions is None or row.real.reward is None or not self.curiosity.counts(row.number):
-            return
-        self.curiosity = self.curiosity.add(row.number, row.real.reward, self._said(row.state, row.number))
-
-    def _find_way_out(self, state: State, found: Plan) -> int | None:
-        """An action that leads to what was never tried, if the agent paces about; None if not."""
-        facts, scales = self.planner.patched, self.experience.scales
-        if facts is None or self.paced < PACED or not is_denied(facts) or not is_hopeless(found, scales.reward):
-            return None
-        return find_way_out(self.planner, facts.facts, state, self.experience.mean_reward, scales.reward)
+        return self._explore(state, found)
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
@@ -167,9 +123,7 @@ class SimulatorBackend(Comparing):
     @property
     def note(self) -> str:
         """What was corrected in the model of the last search, and whether that was on a graph if the agent decides."""
-        said = [*self.corrector.sentences(), *self.planner.describe_effects()]
-        if self._way_out is not None:
-            said.append("nothing that is known leads on: this leads to an action that was never tried")
+        said = [*self.corrector.sentences(), *self.planner.describe_effects(), *self._instead.describe()]
         if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
             said.append(explain_recurrence(self.planner.state_recurrence))
         return "\n".join(said)
@@ -190,7 +144,6 @@ class SimulatorBackend(Comparing):
     def _keep(self, sample: Compared) -> None:
         """Judges the corrections by a transition, keeps it to learn from, and as a fact if all of it is known."""
         row = sample.row
-        self._count_try(row)
         self.planner.read_raw(self.experience)
         self.experience.add(row, self.measure, self.journal)
         facts, scales = self.planner.patched, self.experience.scales
@@ -200,7 +153,7 @@ class SimulatorBackend(Comparing):
         self.alarm = self.alarm.add(error)
         self.corrector.judge(row, sample.actual, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
-        self.paced = min(self.paced + 1, PACED) if known or self.paced >= PACED else 0  # once paced, always suspected
+        self._count_try(row, known)
         renewals, effects = getattr(facts, "renewals", 0), self.planner.plans_effects
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state, getattr(facts, "renewals", 0) != renewals)
@@ -208,6 +161,7 @@ class SimulatorBackend(Comparing):
         if changed or self.corrector.in_use == "drift":
             self._use_corrections()
             self.stale_doubt |= changed
+            self.curiosity = self.curiosity.close() if changed else self.curiosity
 
     def _speaks_about_doubt(self, row: Row) -> bool:
         """Whether doubt may be another one after a transition: it was wrong, or right where doubt was expected."""
