@@ -5,7 +5,7 @@ figure is the minimum over all repetitions. "plain" switches all four uncertaint
 
     git worktree add ../before v0.1.0
     python benchmarks/compare_checkouts.py ../before .
-    python benchmarks/compare_checkouts.py --start ../before .      # CPU time of commands in a fresh process
+    python benchmarks/compare_checkouts.py --start ../before .      # fresh processes up to their first action
 """
 
 import argparse
@@ -26,7 +26,34 @@ SEARCHES = {
     "trust": {"rules": "trust", "c": 4.0, "rho": 0.99, "penalty": 0.75},  # its defaults, whatever the version
 }
 
-FIRST_ACTION = ["play", "breakout", "--steps", "1"]
+TRIP = """
+import uamcts
+
+class Trip:
+    num_actions, bus_minutes = 3, 2
+
+    def step(self, stop, action):
+        return stop + (1, 3, 5)[action], -(1, self.bus_minutes, 4)[action], stop + (1, 3, 5)[action] >= 20
+"""
+BREAKOUT = """
+import uamcts
+
+uamcts.configure()
+import jax
+
+domain, key = uamcts.make("breakout"), jax.random.key(0)
+state = domain.reset(key)
+"""
+SEARCH = "uamcts.search(key, state, domain.model, uamcts.true_uncertainty(domain), uamcts.SearchConfig())"
+STARTS = {
+    "uamcts --help": ["-m", "uamcts", "--help"],
+    "uamcts play breakout": ["-m", "uamcts", "play", "breakout", "--steps", "1"],
+    "search in Breakout": ["-c", f"{BREAKOUT}print({SEARCH}.action)"],
+    "agent in Breakout": ["-c", f"{BREAKOUT}print(uamcts.Agent(domain).act(state))"],
+    "agent of a Python simulator": ["-c", f"{TRIP}print(uamcts.Agent(Trip()).act(0))"],
+    "plain search": ["-c", f"{TRIP}print(uamcts.reference.search(0, 0, Trip(), None, uamcts.SearchConfig()).action)"],
+}
+"""What fresh processes do, from importing the package to a first action."""
 
 
 def measure(name, settings, seconds):
@@ -72,18 +99,23 @@ def measure_checkout(checkout, seconds):
 
 
 def measure_start(checkout):
-    """CPU seconds of fresh processes: help, and the first action with an empty and with a full cache of programs."""
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "PYTHONPATH": str(Path(checkout).resolve() / "src")}
-        environment["JAX_COMPILATION_CACHE_DIR"] = cache
-        found = {}
-        for figure, command in (("help", ["--help"]), ("cold", FIRST_ACTION), ("warm", FIRST_ACTION)):
-            begin = resource.getrusage(resource.RUSAGE_CHILDREN)
-            arguments = [sys.executable, "-m", "uamcts", *command]
-            subprocess.run(arguments, env=environment, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
-            end = resource.getrusage(resource.RUSAGE_CHILDREN)
-            found[f"{figure} s"] = end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
-    return {"a fresh process": {"figures": found, "answer": None}}
+    """CPU and wall seconds of fresh processes, with an empty and with a full cache of compiled programs."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(checkout).resolve() / "src")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    found = {}
+    for name, program in STARTS.items():
+        with tempfile.TemporaryDirectory() as cache:
+            environment["JAX_COMPILATION_CACHE_DIR"] = cache
+            figures = {}
+            for filled in ("cold", "warm"):
+                begin, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+                arguments = [sys.executable, *program]
+                subprocess.run(arguments, env=environment, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+                figures[f"{filled}, wall s"] = time.perf_counter() - started
+                end = resource.getrusage(resource.RUSAGE_CHILDREN)
+                figures[f"{filled} s"] = end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
+            found[name] = {"figures": figures, "answer": None}
+    return found
 
 
 def main():

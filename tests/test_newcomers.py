@@ -5,10 +5,13 @@ import subprocess
 import sys
 from decimal import Decimal
 
+import gymnasium
+import jax
 import numpy as np
 import pytest
 
 import uamcts
+from uamcts.agent.alarm import SlowMoves
 from uamcts.agent.feature_names import number_names
 from uamcts.agent.state_vectors import flatten, numbers_of, unflatten
 from uamcts.inspector.page import check_page
@@ -187,6 +190,56 @@ def run(program):
 def test_modules_of_the_package_need_no_import_of_their_own():
     found = run("import uamcts; print(uamcts.gym.Simulator.__name__, 'gym' in dir(uamcts), uamcts.field.__name__)")
     assert found.stdout.split() == ["Simulator", "True", "uamcts.field"], found.stderr
+
+
+@pytest.mark.parametrize("make", [uamcts.Agent, uamcts.gym.Simulator, uamcts.gym.check_simulator])
+def test_a_batch_of_environments_is_refused_by_name(make):
+    batch = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
+    argument = "model" if make is uamcts.Agent else "env"
+    with pytest.raises(TypeError, match=rf"^{argument} is SyncVectorEnv.* give a single one, of gymnasium\.make"):
+        make(batch)
+
+
+def test_an_environment_of_gymnax_is_shown_the_way():
+    gymnax = pytest.importorskip("gymnax")
+    env, params = gymnax.make("CartPole-v1")
+    with pytest.raises(TypeError, match=r"as gymnax's do; give uamcts\.gym\.from_gymnax\(env, params\)"):
+        uamcts.Agent(env)
+    simulator = uamcts.gym.from_gymnax(env, params)
+    batch = jax.tree.map(lambda leaf: jax.numpy.stack([leaf] * 3), simulator.example)
+    with pytest.raises(TypeError, match="as reward; it must be one number: give a function of one state, not of a bat"):
+        uamcts.JaxSimulator(jax.vmap(simulator.step, (0, None)), num_actions=2, example=batch)
+    with pytest.raises(ValueError, match="give one state, not a batch"):
+        uamcts.Agent(simulator, iterations=2).act(batch)
+
+
+class Slow(Line):
+    def step(self, state, action):
+        for _ in range(200):
+            pass
+        return super().step(state, action)
+
+
+def test_slow_moves_are_told_of_once_with_a_remedy(monkeypatch):
+    monkeypatch.setattr("uamcts.agent.alarm.SLOW_MOVE", 0.0)
+    remedy = r"^Slow: a move took \d+\.\d s; pass fewer iterations= \(now 100\) or budget_seconds=, or make"
+    agent = uamcts.Agent(Slow())
+    agent.act(0)  # which may have been compiled
+    with pytest.warns(uamcts.errors.SlowSimulator, match=remedy) as said:
+        agent.act(0)
+    assert said[0].filename == __file__
+    agent.act(0)  # warnings are errors in tests: it is not told of again
+    for chosen in (uamcts.Agent(Slow(), iterations=5), uamcts.Agent(Slow(), budget_seconds=0.01)):
+        for _ in range(3):
+            chosen.act(0)
+
+
+def test_a_single_slow_move_is_not_told_of(monkeypatch):
+    moves = SlowMoves(usual=True)
+    for seconds in (9.0, 0.1, 9.0, 0.1, 1.9, 9.0):
+        moves.add(seconds, "Slow", 100)
+    with pytest.warns(uamcts.errors.SlowSimulator, match="a move took 3.0 s"):
+        moves.add(3.0, "Slow", 100)
 
 
 @pytest.mark.parametrize("program", ["import uamcts.gym", "uamcts.gym.Simulator"])

@@ -126,8 +126,38 @@ def test_an_import_brings_nothing_that_was_not_asked_for(imports):
     program = f"import {imports}, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not {"gymnasium", "sklearn", "scipy", "matplotlib", "rich", "uamcts.gym", "uamcts.lab"} & set(loaded)
-    assert ("jax" in loaded) == (imports in ("uamcts.agent.agent", "uamcts.episodes.offline"))
-    assert {"equinox", "optax"}.isdisjoint(loaded) or imports == "uamcts.agent.agent", "a known U needs no networks"
+    assert ("jax" in loaded) == (imports == "uamcts.episodes.offline")
+    assert {"equinox", "optax"}.isdisjoint(loaded), "a known U needs no networks"
+
+
+WITHOUT_JAX = """
+import sys, uamcts
+
+class Line:
+    num_actions, pace = 2, 1
+
+    def step(self, place, action):
+        return place + self.pace * (2 * action - 1), -abs(place), place > 8
+
+config = uamcts.SearchConfig(iterations=9, rollouts=1, depth=3)
+uamcts.reference.search(0, 0, Line(), None, config)
+agent, place = uamcts.Agent(Line(), iterations=9, rollouts=1, depth=3), 0
+for _ in range(12):
+    action = agent.act(place)
+    after = place if action else place - 2     # the way on is closed, and the way back twice as long
+    agent.observe(place, action, after, -abs(place), False)
+    place = after
+assert agent.backend.uncertainty is not None, "nothing is doubtful"
+assert not {"jax", "equinox", "optax"} & set(sys.modules)
+import jax
+print(len(jax.tree.leaves(config)), len(jax.tree.leaves(agent.backend.uncertainty)))
+"""
+
+
+def test_an_agent_of_a_python_simulator_does_without_jax():
+    """It acts, learns, corrects and doubts; its classes are pytrees for a program that imports JAX later."""
+    found = subprocess.run([sys.executable, "-c", WITHOUT_JAX], capture_output=True, text=True, check=False)
+    assert found.stdout.split() == ["12", "6"], found.stderr
 
 
 class Line:

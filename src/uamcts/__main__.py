@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -10,6 +11,7 @@ from uamcts.lab.console.limits import PACKAGES, missing_packages, stop
 
 def main() -> None:
     """Runs the command line, or says which packages are missing. Exits quietly if `head` closes the pipe."""
+    gc.set_threshold(50_000, 20, 100)  # JAX makes many objects that stay: to go through them again takes 5% of a start
     try:
         from uamcts.cli import app
     except ModuleNotFoundError as missing:

@@ -7,12 +7,14 @@ worlds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uamcts.domains.base import Domain
 from uamcts.mcts.config import SearchConfig
 from uamcts.names import CORRECTIONS, OURS, PHASES, PLAIN, TABLE, algorithm_key, command_name
 from uamcts.uncertainty.schedule import Schedule
+
+if TYPE_CHECKING:
+    from uamcts.domains.base import Domain
 
 ALGORITHMS: dict[str, tuple[str, ...]] = {one.key: one.phases for one in TABLE if one.key not in OURS}
 """Which phases are uncertainty-adapted. `true` is plain MCTS that plans in the real world, `corrupted` in the model."""

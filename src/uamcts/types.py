@@ -6,10 +6,17 @@ axes in front. They are documentation at run time and checked in the tests.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int
+
+if TYPE_CHECKING or "jax" in sys.modules:
+    from jaxtyping import Array as Array
+    from jaxtyping import PRNGKeyArray
+else:  # importing them would import JAX; what they annotate is not evaluated
+    Array = PRNGKeyArray = Any
 
 PyTree: TypeAlias = Any
 """A nested structure of arrays, such as a state or a prediction cache. JAX has no narrower type for it."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent.report import Report
 from uamcts.arguments import short_repr
-from uamcts.mcts.search import SearchResult
+from uamcts.runtime.lazy_jax import jax, jnp
 from uamcts.types import PyTree
-from uamcts.uncertainty.estimator import Estimator
+
+if TYPE_CHECKING:
+    from uamcts.mcts.config import SearchConfig
+    from uamcts.mcts.search import SearchResult
+    from uamcts.uncertainty.estimator import Estimator
 
 State: TypeAlias = Any
 """A state of the user's own simulator: any object. A pytree for JAX simulators and domains."""
@@ -43,6 +45,7 @@ class Backend(Protocol):
 
     name: str
     action_names: tuple[str, ...]
+    config: SearchConfig
 
     @property
     def estimator(self) -> Estimator | None: ...

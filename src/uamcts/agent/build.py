@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 
 from uamcts.agent.backend import Guides, ParameterChoice
-from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import CORRECTIONS
-from uamcts.agent.domain_simulator import EndOfEpisode, domain_simulator
-from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.searching import TREE_C, Searching
 from uamcts.agent.simulator_backend import SimulatorBackend
+from uamcts.agent.simulator_checks import refuse_batch
 from uamcts.arguments import function, real, short_repr, switch, whole
 from uamcts.corrections.python_facts import MOST_FACTS
-from uamcts.domains import DOMAINS
-from uamcts.domains.base import Domain
 from uamcts.mcts.config import SETTINGS, SearchConfig
 from uamcts.names import suggestion
 from uamcts.presets import TRUST, search_config
-from uamcts.uncertainty import Estimator, check_name
+from uamcts.runtime.lazy_jax import is_a
+from uamcts.types import Environment
 from uamcts.uncertainty.schedule import Schedule
+
+if TYPE_CHECKING:
+    from uamcts.agent.compiled_planner import CompiledPlanner
+    from uamcts.agent.domain_simulator import EndOfEpisode
+    from uamcts.agent.jax_simulator import JaxSimulator
+    from uamcts.domains.base import Domain
+    from uamcts.uncertainty import Estimator
 
 DEFAULT = SearchConfig(**TRUST, gamma=0.99)
 """How to search in a simulator (docs/concepts/trust.md). On trees, c and the first action are others: `Searching`."""
@@ -34,8 +37,16 @@ AT_ONCE = ("nearest",)
 """Estimators that learn instantly: after every real step, unless there is a schedule."""
 
 
-OF_SIMULATORS = ("action_names", "inputs", "legal_actions", "name", "render", "reward", "terminal", "with_features")
+OF_SIMULATORS = ("inputs", "legal_actions", "name", "render", "reward", "terminal", "with_features")
 """What simulators offer, and agents are sometimes given."""
+
+
+def is_domain(model: object) -> TypeGuard[Domain]:
+    return is_a(model, "uamcts.domains.base", "Domain")
+
+
+def is_jax_simulator(model: object) -> TypeGuard[JaxSimulator]:
+    return is_a(model, "uamcts.agent.jax_simulator", "JaxSimulator")
 
 
 def check_arguments(
@@ -43,8 +54,11 @@ def check_arguments(
 ) -> None:
     """Refuses arguments of the wrong type."""
     if isinstance(estimator, str):
-        check_name(estimator)
-    elif estimator is not None and not isinstance(estimator, Estimator):
+        if estimator != "none":  # an agent that doubts nothing may do without JAX
+            from uamcts.uncertainty import check_name
+
+            check_name(estimator)
+    elif estimator is not None and not is_a(estimator, "uamcts.uncertainty.estimator", "Estimator"):
         raise TypeError(
             f"estimator is {short_repr(estimator)}; give a name such as 'nearest', or a uamcts.Estimator object"
         )
@@ -128,17 +142,21 @@ def make_planner(
 ) -> PlainPlanner | CompiledPlanner:
     """A planner for whatever was given as a model."""
     most = MOST_FACTS if memory is None or memory is True else int(memory)
-    if isinstance(model, JaxSimulator):
+    if is_jax_simulator(model):
+        from uamcts.agent.compiled_planner import CompiledPlanner
+
         refuse_given(own, "a JaxSimulator")
         return CompiledPlanner(model, budget_seconds, most, guides)
     if isinstance(model, str):
+        from uamcts.domains import DOMAINS
+
         make = f"uamcts.make({model!r})" if model in DOMAINS else f"a simulator, or gymnasium.make({model!r})"
         raise TypeError(f"model is {model!r}; give {make}")
-    gymnasium = sys.modules.get("gymnasium")  # whoever has an environment has imported it
-    if gymnasium is not None and isinstance(model, gymnasium.Env):
+    refuse_batch("model", model)
+    if is_a(model, "gymnasium", "Env"):
         from uamcts import gym
 
-        model = gym.Simulator(model)
+        model = gym.Simulator(cast(Environment, model))
     simulator = PythonSimulator(model, **own)
     if memory and simulator.continuous:
         raise ValueError(
@@ -198,7 +216,9 @@ def build_backend(
     """
     budget_seconds, memory, guides, reuse = planning
     default, ended = DEFAULT, None
-    if isinstance(model, Domain):
+    if is_domain(model):
+        from uamcts.agent.domain_simulator import EndOfEpisode, domain_simulator
+
         refuse_given(own, "a domain")
         ended, default = EndOfEpisode(model), search_config(model, "trust")
         model, own = domain_simulator(model), dict.fromkeys(own)

@@ -11,15 +11,12 @@ import zipfile
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from uamcts.arguments import gigabytes
-from uamcts.corrections.fact_table import Facts
 from uamcts.runtime.atomic import write_whole
+from uamcts.runtime.lazy_jax import is_array, jax, jnp
 from uamcts.types import PyTree
-from uamcts.uncertainty.buffer import Buffer
 
 FilePath: TypeAlias = str | os.PathLike[str]
 FORMAT = 9
@@ -158,11 +155,16 @@ def fill(path: FilePath, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
 
 
 def _is_table(thing: object) -> bool:
+    from uamcts.corrections.fact_table import Facts
+    from uamcts.uncertainty.buffer import Buffer
+
     return isinstance(thing, (Buffer, Facts))
 
 
 def _restore_table(path: FilePath, like: PyTree, found: PyTree) -> PyTree:
     """Checks that the arrays of a buffer or table belong together, and recomputes where its rows lie."""
+    from uamcts.uncertainty.buffer import Buffer
+
     if not _is_table(like):
         return found
     axis = jnp.ndim(like.count)
@@ -185,7 +187,7 @@ def _in_buffer(name: str) -> bool:
 
 
 def _is_key(leaf: object) -> bool:
-    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return is_array(leaf) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _named_leaves(tree: PyTree) -> list[tuple[str, Any]]:

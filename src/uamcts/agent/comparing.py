@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent.backend import State
 from uamcts.agent.chance import RealOutcome
-from uamcts.agent.compiled_planner import CompiledPlanner
 from uamcts.agent.corrector import Corrector
 from uamcts.agent.experience import Experience, Row
-from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.identity import own_copy
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_planner import PlainPlanner
+from uamcts.agent.plain_uncertainty import Fitted
 from uamcts.agent.searching import Compared
 from uamcts.arguments import action_number, flag, real, short_repr
-from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.python_facts import Change
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
+from uamcts.runtime.lazy_jax import jnp
+
+if TYPE_CHECKING:
+    from uamcts.agent.compiled_planner import CompiledPlanner
+
+Planner: TypeAlias = "PlainPlanner | CompiledPlanner"
 
 
 class Comparing:
     """The part of a backend that compares transitions with its simulator."""
 
-    planner: PlainPlanner | CompiledPlanner
+    planner: Planner
     experience: Experience
     corrector: Corrector
     measure: Measure
     config: SearchConfig
     name: str
-    uncertainty: Doubt | FittedUncertainty | None
+    uncertainty: Fitted | None
     _asked: tuple[Any, Any] | None = None
     """What `act` was given last, and the key that it had then, if it may change."""
 
@@ -62,7 +65,7 @@ class Comparing:
 
     def _remember_asked(self, given: State, state: State) -> State:
         """Remembers what `act` was given; returns the state that it stands for."""
-        lasting = isinstance(given, (int, float, str, tuple, frozenset)) or isinstance(self.planner, CompiledPlanner)
+        lasting = isinstance(given, (int, float, str, tuple, frozenset)) or not isinstance(self.planner, PlainPlanner)
         self._asked = None if lasting else (given, self.planner.key(state))
         return state
 

@@ -18,16 +18,16 @@ from uamcts.agent.compiled_model import CompiledModel, Prepared
 from uamcts.agent.compiled_programs import Known, bytes_of
 from uamcts.agent.compiled_trials import ROWS, CompiledTrials, all_seen
 from uamcts.agent.experience import Experience
-from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure
+from uamcts.agent.plain_uncertainty import Fitted
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.agent.simulator_probe import StateCounter
 from uamcts.arguments import refuse_beyond_memory, search_bytes
 from uamcts.corrections.doubt import Doubt
-from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture
+from uamcts.corrections.python_facts import Recurrence
 from uamcts.errors import SimulatorError
 from uamcts.mcts.api import raise_flags
 from uamcts.mcts.config import SearchConfig
@@ -50,7 +50,7 @@ class CompiledPlanner(CompiledModel):
         """The last one: whether facts come from a file, and were compared with the variant that is about to be used."""
         self.patched = self._no_facts() if memory else None
         self._table = FactTable(self._example, self._compiled.identity)
-        self.uncertainty: Doubt | FittedUncertainty | None = None
+        self.uncertainty: Fitted | None = None
         self._budget = None if budget_seconds is None else IterationBudget(budget_seconds)
         self._memory: PyTree = None
 
@@ -150,7 +150,7 @@ class CompiledPlanner(CompiledModel):
     def recurrence(self) -> Recurrence | None:
         return None if self.patched is None else self.patched.recurrence()
 
-    def set_uncertainty(self, fitted: Doubt | FittedUncertainty | None) -> None:
+    def set_uncertainty(self, fitted: Fitted | None) -> None:
         """Plans with this uncertainty from now on."""
         fitted = _trim(fitted) if isinstance(fitted, Doubt) else fitted
         self.uncertainty = None if fitted is None else jax.tree.map(jnp.asarray, fitted)

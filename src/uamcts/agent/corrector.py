@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -249,7 +249,7 @@ class Corrector(RivalFits):
         if thorough and not self._fits and not steady and self.planner.deterministic:
             self._propose_drift(experience, measure)
         if not self._fits and self.planner.deterministic:
-            self._fit_residuals(experience)
+            self._fit_residuals(experience, {} if thorough else self.residuals)
         self._variants = {}
 
     def _fit_parameters(self, experience: Experience, measure: Measure, rows: np.ndarray) -> bool:
@@ -265,8 +265,8 @@ class Corrector(RivalFits):
         wrong = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen))) > self._exact
         return bool(wrong.mean() < 0.1 or (self.in_use == "parameters" and wrong.sum() < LATE))  # else see what comes
 
-    def _fit_residuals(self, experience: Experience) -> None:
-        """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""
+    def _fit_residuals(self, experience: Experience, kept: Mapping[str, Any]) -> None:
+        """Fits what the simulator, and that with its parameters, get wrong; `kept`: residuals whose kind is known."""
         if self.fit is None:
             self.residuals = {name: one for name, one in self.residuals.items() if name != "both"}
         latest = experience.latest(RESIDUAL_ROWS, self.since)
@@ -275,7 +275,7 @@ class Corrector(RivalFits):
             return
         self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
         values = None if self.fit is None else self.fit.values
-        found = fit_residuals(self.planner, experience, rows, values, self.floor)
+        found = fit_residuals(self.planner, experience, rows, values, self.floor, kept)
         self.residuals = {**self.residuals, **found}  # without a new one, the one before stays, if the referee likes it
 
     def sentences(self) -> list[str]:

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Int
 
 from uamcts.domains.base import Domain
 from uamcts.types import PyTree
-from uamcts.uncertainty.estimator import Action
 
 
 class Comparison(NamedTuple):
@@ -29,7 +28,7 @@ class Comparison(NamedTuple):
     """Whether the model predicted the end of the episode."""
 
 
-def compare(domain: Domain, state: PyTree, action: Action, following: PyTree) -> Comparison:
+def compare(domain: Domain, state: PyTree, action: Int[Array, ""], following: PyTree) -> Comparison:
     """Compares a real transition with the model's prediction."""
     features, believed = domain.features, domain.model(state, action)
     return Comparison(
@@ -37,7 +36,7 @@ def compare(domain: Domain, state: PyTree, action: Action, following: PyTree) ->
     )
 
 
-def infer_terminal(domain: Domain, state: PyTree, action: Action, following: PyTree) -> Bool[Array, ""]:
+def infer_terminal(domain: Domain, state: PyTree, action: Int[Array, ""], following: PyTree) -> Bool[Array, ""]:
     """Whether a step ended its episode, where the user did not say.
 
     It did if the model says so and predicted the very state that followed, or if the domain says so of that state: by

@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-import jax
 import numpy as np
 
 from uamcts.agent.identity import fields
 from uamcts.agent.state_vectors import MARKS, UNNUMBERED
+from uamcts.runtime.lazy_jax import is_array, jax
 from uamcts.types import PyTree
 
 
@@ -36,7 +36,7 @@ def leaf_names(state: Any) -> list[str]:
 
 def _names(part: Any, name: str) -> list[str]:
     """Names of the numbers in a part of a state; the whole state has an empty name."""
-    if isinstance(part, (bool, int, float, np.ndarray, np.generic, jax.Array)):
+    if isinstance(part, (bool, int, float, np.ndarray, np.generic)) or is_array(part):
         return _elements(name or "state", np.shape(part))
     named = getattr(part, "_fields", None) or list(getattr(part, "__dataclass_fields__", ()))
     if named:

@@ -1,13 +1,13 @@
-"""The uncertainty of a user's own simulator: an estimator of U fitted to all experience, and how planners use it.
+"""The uncertainty of a user's own simulator: an estimator of U fitted to all experience.
 
 It is refitted to the whole experience every time, so it depends on nothing but the experience and a key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -15,10 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from uamcts.agent.backend import State
 from uamcts.agent.experience import Experience
-from uamcts.agent.state_vectors import numbers_of
-from uamcts.corrections.doubt import Doubt
 from uamcts.mcts.config import SearchConfig
 from uamcts.types import BatchedUncertainty, PyTree, Uncertainty
 from uamcts.uncertainty import Estimator, make_estimator
@@ -30,23 +27,6 @@ RADIUS = 0.5
 """The radius of `nearest`, in standard deviations: one-hot inputs must be equal."""
 PLACES = 1024
 """The most samples that `nearest` keeps: half of them with U = 0 and half with U > 0."""
-LARGEST_TABLE = 200_000
-"""States in the prediction cache of a plain search; it is cleared when it is full."""
-
-
-class Encoded(Protocol):
-    """A Python simulator as an estimator of U sees it."""
-
-    num_actions: int
-
-    @property
-    def plain_inputs(self) -> bool:
-        """Whether the inputs of a state are its numbers."""
-        ...
-
-    def key(self, state: State) -> Hashable: ...
-
-    def inputs(self, state: State) -> np.ndarray: ...
 
 
 class Vectors:
@@ -183,86 +163,8 @@ def _threshold(
 
 
 @jax.jit
-def _every_action(
+def every_action(
     fitted: FittedUncertainty, inputs: Float[Array, "rows inputs"], actions: Int[Array, " actions"]
 ) -> Float[Array, "rows actions"]:
     """U-hat of all actions for rows of inputs."""
     return jax.vmap(jax.vmap(fitted, (None, 0)), (0, None))(inputs, actions)
-
-
-class CachedUncertainty:
-    """The uncertainty that the plain search is given, with a prediction cache: all actions of a state at once.
-
-    Transitions that are `known` have U = 0.
-    """
-
-    def __init__(
-        self, fitted: FittedUncertainty | Doubt, simulator: Encoded, known: Callable[[State, int], bool] | None = None
-    ):
-        self.fitted, self.simulator, self.known = fitted, simulator, known
-        self._doubt = fitted.table() if isinstance(fitted, Doubt) else None
-        self.actions = jnp.arange(simulator.num_actions)
-        self.table: dict[Hashable, list[float]] = {}
-
-    def __call__(self, state: State, action: int) -> float:
-        return self.many([state], [action])[0]
-
-    def many(self, states: Sequence[Any], actions: Sequence[int]) -> list[float]:
-        """U-hat of many transitions; new states are evaluated together."""
-        if len(self.table) > LARGEST_TABLE:
-            self.table.clear()
-        places: Sequence[int] = range(len(states))
-        if self._doubt is not None:  # all other actions are certain
-            places = [place for place, action in enumerate(actions) if action in self._doubt.doubted]
-        keys = [self._key(states[place]) for place in places]
-        new = {key: states[place] for key, place in zip(keys, places, strict=True) if key not in self.table}
-        if new:
-            self._fill(new)
-        answers, table, known = [0.0] * len(states), self.table, self.known
-        for key, place in zip(keys, places, strict=True):
-            answer = table[key][actions[place]]
-            if answer and not (known is not None and known(states[place], actions[place])):
-                answers[place] = answer
-        return answers
-
-    def _key(self, state: State) -> Hashable:
-        """Whole numbers stand for themselves, beside the keys of other states."""
-        return state if type(state) is int else (self.simulator.key(state),)
-
-    def _fill(self, states: dict[Any, Any]) -> None:
-        inputs = np.stack([np.asarray(self.simulator.inputs(state), np.float32) for state in states.values()])
-        if self._doubt is not None:
-            self.table.update(zip(states, self._doubt(inputs, self.simulator.num_actions), strict=True))
-            return
-        rows = 1 << (len(inputs) - 1).bit_length()  # one program per power of two
-        padded = np.concatenate([inputs, np.repeat(inputs[-1:], rows - len(inputs), axis=0)])
-        answers = np.asarray(_every_action(self.fitted, padded, self.actions))[: len(inputs)].tolist()
-        self.table.update(zip(states, answers, strict=True))
-
-
-class DoubtOfNumbers:
-    """The doubt that the plain search is given where the inputs of a state are its numbers: without a cache, or arrays.
-
-    Transitions that are `known` have U = 0.
-    """
-
-    def __init__(self, doubt: Doubt, simulator: Encoded, known: Callable[[State, int], bool] | None = None):
-        self.simulator, self.known, self.doubt = simulator, known, doubt.table()
-
-    def __call__(self, state: State, action: int) -> float:
-        try:
-            if type(state) is not tuple:
-                raise TypeError
-            level = self.doubt.level(state, action)
-        except (TypeError, ValueError):  # not a tuple of numbers
-            level = self.doubt.level(tuple(numbers_of(state)), action)
-        return 0.0 if level and self.known is not None and self.known(state, action) else level
-
-
-def plain_uncertainty(
-    fitted: FittedUncertainty | Doubt, simulator: Encoded, known: Callable[[State, int], bool] | None
-) -> CachedUncertainty | DoubtOfNumbers:
-    """What the plain search is given."""
-    if isinstance(fitted, Doubt) and simulator.plain_inputs:
-        return DoubtOfNumbers(fitted, simulator, known)
-    return CachedUncertainty(fitted, simulator, known)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uamcts.agent.alarm import SlowMoves
 from uamcts.agent.backend import FilePath, Sample, State
 from uamcts.agent.inspecting import Inspecting
 from uamcts.agent.report import Report
 from uamcts.agent.seen import SeenTransition, seen_transitions
 from uamcts.agent.turns import Turns, in_turn
 from uamcts.arguments import short_repr, switch, whole
-from uamcts.uncertainty import Estimator
+
+if TYPE_CHECKING:
+    from uamcts.uncertainty import Estimator
 
 
 class AgentLoop(Inspecting):
@@ -25,6 +29,7 @@ class AgentLoop(Inspecting):
     _ended: Callable[..., bool] | None
     """Says whether a transition ended its episode, where a domain can tell."""
     _turns: Turns
+    _slow_moves: SlowMoves
 
     @property
     def estimator(self) -> Estimator | None:
@@ -63,11 +68,14 @@ class AgentLoop(Inspecting):
             SimulatorError: The simulator did something that cannot be planned with.
             ValueError: `state` is not a state of the model, or `steps_left` is not a whole number of at least 1.
         """
+        start = time.perf_counter()
         self.last_plan = self.backend.act(state, steps_left)
+        continuous = getattr(self.last_plan, "actions", None) is not None
+        action = self.last_plan.action if continuous else int(self.last_plan.action)
+        self._slow_moves.add(time.perf_counter() - start, self.backend.name, self.backend.config.iterations)
         if self._recording is not None:
             self._recording.decide(self)
-        action = self.last_plan.action
-        return action if getattr(self.last_plan, "actions", None) is not None else int(action)
+        return action
 
     @in_turn
     def observe(

@@ -26,7 +26,8 @@ from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.paper_programs import paper_programs
 from uamcts.agent.report import Report, build_report
 from uamcts.arguments import action_number, flag, real, refuse_beyond_memory, search_bytes
-from uamcts.corrections.facts import Patched, identity_of
+from uamcts.corrections.fact_patch import identity_of
+from uamcts.corrections.facts import Patched
 from uamcts.corrections.journal import Journal
 from uamcts.domains.base import Domain
 from uamcts.mcts.api import raise_flags

@@ -14,19 +14,18 @@ from uamcts import reference
 from uamcts.agent.backend import Guides, State
 from uamcts.agent.experience import Experience
 from uamcts.agent.fact_files import fact_rows, pack, parse_fact, parse_raw, raw_rows, unpack
-from uamcts.agent.fitted_uncertainty import CachedUncertainty, DoubtOfNumbers, FittedUncertainty, plain_uncertainty
+from uamcts.agent.plain_uncertainty import CachedUncertainty, DoubtOfNumbers, Fitted, plain_uncertainty
 from uamcts.agent.plain_variants import PlainVariants
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
 from uamcts.arguments import real, refuse_beyond_memory, short_repr
 from uamcts.corrections.arrivals import SORTS
-from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.effective_actions import EffectiveActions
 from uamcts.corrections.fact_weights import Weigher
-from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture
 from uamcts.corrections.patched_model import PatchedModel
+from uamcts.corrections.python_facts import Recurrence
 from uamcts.errors import SimulatorError
 from uamcts.mcts.config import SearchConfig
 
@@ -115,7 +114,7 @@ class PlainPlanner(PlainVariants):
     def recurrence(self) -> Recurrence | None:
         return None if self.patched is None else self.patched.recurrence()
 
-    def set_uncertainty(self, fitted: FittedUncertainty | Doubt | None) -> None:
+    def set_uncertainty(self, fitted: Fitted | None) -> None:
         """Plans with this uncertainty from now on."""
         known = None if self.patched is None else self.patched.knows
         self.uncertainty = None if fitted is None else plain_uncertainty(fitted, self.simulator, known)

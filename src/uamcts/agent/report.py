@@ -10,7 +10,7 @@ import numpy as np
 
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome
-from uamcts.corrections.facts import Recurrence
+from uamcts.corrections.python_facts import Recurrence
 
 ENOUGH, NEARLY_ALL = 20, 0.8
 """A report warns of a simulator that was wrong in more than this share of so many different transitions."""

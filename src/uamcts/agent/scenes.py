@@ -14,11 +14,11 @@ import numpy as np
 from uamcts.agent.backend import Backend, State
 from uamcts.agent.cells import PlayerCells
 from uamcts.agent.chance import RealOutcome
-from uamcts.agent.fitted_uncertainty import CachedUncertainty
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Outcome
 from uamcts.agent.paper_backend import PaperBackend
 from uamcts.agent.plain_planner import PlainPlanner
+from uamcts.agent.plain_uncertainty import CachedUncertainty
 from uamcts.agent.simulator_backend import SimulatorBackend
 from uamcts.domains.base import Domain
 from uamcts.inspector.domain_scene import DomainScene

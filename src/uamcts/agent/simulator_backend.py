@@ -5,23 +5,19 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
-
-import jax
-import jax.numpy as jnp
+from typing import TYPE_CHECKING, Any
 
 from uamcts.agent.alarm import Alarm
 from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
-from uamcts.agent.comparing import Comparing
-from uamcts.agent.compiled_planner import CompiledPlanner
+from uamcts.agent.comparing import Comparing, Planner
 from uamcts.agent.corrector import CORRECTIONS, Corrector
 from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.exploring import Exploring
-from uamcts.agent.fitted_uncertainty import FittedUncertainty
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
+from uamcts.agent.plain_uncertainty import Fitted
 from uamcts.agent.progress_files import latest_place
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
@@ -33,9 +29,11 @@ from uamcts.corrections.journal import Journal
 from uamcts.corrections.python_facts import describe_changes
 from uamcts.errors import GuideError, SimulatorError
 from uamcts.mcts.config import SearchConfig
-from uamcts.uncertainty import Estimator
-from uamcts.uncertainty.estimator import ZeroUncertainty
+from uamcts.runtime.lazy_jax import is_a, jax, jnp
 from uamcts.uncertainty.schedule import Schedule
+
+if TYPE_CHECKING:
+    from uamcts.uncertainty import Estimator
 
 
 class SimulatorBackend(Comparing, Exploring):
@@ -43,7 +41,7 @@ class SimulatorBackend(Comparing, Exploring):
 
     def __init__(
         self,
-        planner: PlainPlanner | CompiledPlanner,
+        planner: Planner,
         estimator: str | Estimator | None,
         config: SearchConfig,
         schedule: Schedule | None,
@@ -61,7 +59,7 @@ class SimulatorBackend(Comparing, Exploring):
         self.seed, self.minibatches, self.measure, self.searching = seed, minibatches, measure, searching
         self.experience = Experience()
         self.returns, self.journal = Returns.of(config), Journal()
-        self.uncertainty: FittedUncertainty | Doubt | None = None
+        self.uncertainty: Fitted | None = None
         self.corrector = Corrector(planner, parameters, corrections)
         self.doubt, self.stale_doubt, self.resumes = FittedDoubt(None), True, False
         """The last one: whether the episode of a file goes on with the next transition."""
@@ -73,11 +71,12 @@ class SimulatorBackend(Comparing, Exploring):
     @property
     def _doubts_nothing(self) -> bool:
         """Whether U is 0 whatever is seen."""
-        return self.chosen == "none" if isinstance(self.chosen, str) else isinstance(self.chosen, ZeroUncertainty)
+        zero = is_a(self.chosen, "uamcts.uncertainty.estimator", "ZeroUncertainty")
+        return self.chosen == "none" if isinstance(self.chosen, str) else zero
 
     @property
     def estimator(self) -> Estimator | None:
-        return self.uncertainty.estimator if isinstance(self.uncertainty, FittedUncertainty) else None
+        return None if self.uncertainty is None or isinstance(self.uncertainty, Doubt) else self.uncertainty.estimator
 
     def twin(self) -> SimulatorBackend:
         """A copy that learns on its own; what both share is changed through its journal, which can undo that."""
@@ -111,7 +110,7 @@ class SimulatorBackend(Comparing, Exploring):
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
-        config, timed = self.config, horizon is not None and isinstance(self.planner, CompiledPlanner)
+        config, timed = self.config, horizon is not None and not isinstance(self.planner, PlainPlanner)
         changed: dict[str, Any] = {"tau": self.tau} if config.reads("tau") else {}
         if config.worst is None and config.reads("worst"):
             changed["worst"] = self.returns.worst(self.experience.mean_reward)
@@ -225,6 +224,8 @@ class SimulatorBackend(Comparing, Exploring):
             self.doubt = fit_doubt(rows, self.measure, since, corrected)
             self.uncertainty = self.doubt.doubt
         else:
+            from uamcts.agent.fitted_uncertainty import FittedUncertainty
+
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
                 self.chosen, rows, doubtful_errors(rows, self.measure, since, corrected), key, self.planner.num_actions,

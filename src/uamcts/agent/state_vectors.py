@@ -12,11 +12,10 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, TypeAlias, cast
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from uamcts.agent.identity import fields, place
+from uamcts.runtime.lazy_jax import is_array, jax, jnp
 from uamcts.types import PyTree
 
 State: TypeAlias = Any
@@ -47,7 +46,7 @@ def flatten(state: State) -> np.ndarray:
         state = [state[key] for key in sorted(state)]
     elif hasattr(state, "__dataclass_fields__"):
         state = read_fields(state)
-    elif isinstance(state, jax.Array):
+    elif is_array(state):
         return np.asarray(state, np.float64).reshape(-1)
     elif isinstance(state, enum.Enum):
         return np.array([place(state)])
@@ -75,7 +74,7 @@ def canonical(state: State) -> str:
     """A text that is equal for equal states; a TypeError for what does not show what it holds."""
     if state is None or isinstance(state, (bool, int, float, str, bytes)):
         return repr(state)
-    if isinstance(state, (np.ndarray, np.generic, jax.Array)):
+    if isinstance(state, (np.ndarray, np.generic)) or is_array(state):
         return repr(np.asarray(state).tolist())
     if isinstance(state, (set, frozenset)):
         return f"{{{', '.join(sorted(canonical(part) for part in state))}}}"

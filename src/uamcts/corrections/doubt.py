@@ -10,15 +10,15 @@ from __future__ import annotations
 import functools
 from array import array
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from uamcts.corrections.evidence import COMPARED, standardise
-from uamcts.types import PyTree
+from uamcts.runtime.lazy_jax import jax, jnp, when_loaded
+from uamcts.types import Array, PyTree
 
 RADIUS = 0.5
 """How far a ball reaches at most, in standard deviations of the inputs; inputs that are 0 or 1 are not scaled."""
@@ -28,7 +28,8 @@ MOST_LEVELS = 5000
 """Places whose doubt is kept, so that states that recur are looked up."""
 
 
-class Doubt(eqx.Module):
+@dataclass(frozen=True, eq=False)
+class Doubt:
     """Balls of doubtful transitions."""
 
     centres: Float[Array, "balls inputs"]
@@ -97,6 +98,8 @@ class Doubt(eqx.Module):
         """The same in NumPy, for the plain engine."""
         return DoubtTable(self)
 
+
+when_loaded(lambda: jax.tree_util.register_dataclass(Doubt))
 
 NO_BALLS: tuple[list[tuple[float, float]], list[Any]] = ([], [])
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Self, TypeAlias
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +24,9 @@ Key: TypeAlias = UInt32[Array, " words"]
 Slots: TypeAlias = Int[Array, "*runs slots"]
 
 
-class Facts(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Facts:
     """A hash table from (state, action) to a tree of arrays; a new value replaces the old one.
 
     States are compared in full, word for word: there are no false matches. (Where states hold floats, a state that was

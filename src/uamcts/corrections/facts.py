@@ -10,17 +10,17 @@ ones. Outcomes that differ in their reward alone count as one, which pays their 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from uamcts.corrections.fact_patch import Find, identity_of, patch_model, patch_uncertainty
 from uamcts.corrections.fact_table import CAPACITY, Facts
+from uamcts.corrections.python_facts import Recurrence
 from uamcts.domains.base import Domain
-from uamcts.mcts.charge import Charged
 from uamcts.types import BatchedUncertainty, Model, PyTree, Transition, Uncertainty
 from uamcts.uncertainty.estimator import Action, Copies, Scalar, ZeroUncertainty
 from uamcts.uncertainty.learner import Learner, UncertaintyLearner
@@ -101,20 +101,6 @@ class Outcomes(eqx.Module):
         return Recurrence(count, times, int(jnp.sum(self.best.values.varied[:count])))
 
 
-class Recurrence(NamedTuple):
-    """How many different transitions are known, how often they were seen, and how many had several outcomes."""
-
-    facts: int
-    times: int
-    varied: int
-
-
-def identity_of(owner: Any) -> Callable[[PyTree], PyTree]:
-    """What tells the states of a domain or a simulator apart: its own `identity(state)`, or the state itself."""
-    own: Callable[[PyTree], PyTree] | None = getattr(owner, "identity", None)
-    return (lambda state: state) if own is None else own
-
-
 class Patched(eqx.Module):
     """Plans in another learner's model, corrected by facts; only transitions that were not seen are uncertain.
 
@@ -135,7 +121,7 @@ class Patched(eqx.Module):
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty | BatchedUncertainty]:
         model, uncertainty = self.learner.planner(domain)
-        find = finder(self.facts, identity_of(domain))
+        find = _finder(self.facts, identity_of(domain))
         return patch_model(model, find), patch_uncertainty(uncertainty, find)
 
     def observe(self, domain: Domain, state: PyTree, action: Action, real: Transition, copies: Copies) -> Self:
@@ -160,61 +146,6 @@ class Patched(eqx.Module):
         return surprised
 
 
-Find: TypeAlias = Callable[[PyTree, Action], tuple[Transition, Bool[Array, ""]]]
-"""The known outcome of an action in a state, and whether there is one."""
-
-
-def finder(facts: Outcomes, identity: Callable[[PyTree], PyTree]) -> Find:
+def _finder(facts: Outcomes, identity: Callable[[PyTree], PyTree]) -> Find:
     """Looks facts up by the identity of a state."""
     return lambda state, action: facts.find(identity(state), action)
-
-
-def patch_model(model: Model, find: Find) -> Model:
-    """`model`, corrected by what is known."""
-
-    def step(state: PyTree, action: Action) -> Transition:
-        fact, known = find(state, action)
-        after: Transition = jax.tree.map(lambda real, guess: jnp.where(known, real, guess), fact, model(state, action))
-        return after
-
-    return step
-
-
-def patch_uncertainty(uncertainty: Uncertainty | BatchedUncertainty, find: Find) -> Uncertainty | BatchedUncertainty:
-    """`uncertainty`, and 0 for what is known."""
-    if isinstance(uncertainty, Charged):
-        return replace(uncertainty, uncertainty=patch_uncertainty(uncertainty.uncertainty, find))
-    if isinstance(uncertainty, BatchedUncertainty):
-        return PatchedUncertainty(uncertainty, find)
-
-    def patched(state: PyTree, action: Action) -> Scalar:
-        return jnp.where(find(state, action)[1], 0.0, uncertainty(state, action))
-
-    return patched
-
-
-@dataclass(frozen=True, eq=False)
-class PatchedUncertainty:
-    """The same for an uncertainty that is evaluated in batches; it keeps its own prediction cache."""
-
-    uncertainty: Any
-    """A `BatchedUncertainty` that is an `Uncertainty` as well."""
-    find: Find
-
-    def __call__(self, state: PyTree, action: Action) -> Scalar:
-        return jnp.where(self.find(state, action)[1], 0.0, self.uncertainty(state, action))
-
-    def empty_cache(self) -> PyTree:
-        return self.uncertainty.empty_cache()
-
-    def lookup(self, cache: PyTree, state: PyTree, action: Action) -> tuple[Scalar, Bool[Array, ""]]:
-        fact = self.find(state, action)[1]
-        found, known = self.uncertainty.lookup(cache, state, action)
-        return jnp.where(fact, 0.0, found), fact | known
-
-    def predict_batch(
-        self, cache: PyTree, states: PyTree, actions: Int[Array, " batch"], wanted: Bool[Array, " batch"]
-    ) -> tuple[Float[Array, " batch"], PyTree]:
-        fact = jax.vmap(self.find)(states, actions)[1]
-        found, cache = self.uncertainty.predict_batch(cache, states, actions, wanted & ~fact)
-        return jnp.where(fact, 0.0, found), cache

@@ -13,7 +13,6 @@ import numpy as np
 from uamcts.arguments import action_number, flag, real
 from uamcts.corrections.fact_mixing import CHECKED, MixedFacts
 from uamcts.corrections.fact_weights import Weigher
-from uamcts.corrections.facts import Recurrence
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, model_kind
 from uamcts.corrections.outcome_rates import RatedSimulator
@@ -26,6 +25,7 @@ from uamcts.corrections.python_facts import (
     Glance,
     OutcomeCount,
     RandomModel,
+    Recurrence,
     State,
     Streak,
 )

@@ -36,6 +36,14 @@ NOISY = 3.0
 so many."""
 
 
+class Recurrence(NamedTuple):
+    """How many different transitions are known, how often they were seen, and how many had several outcomes."""
+
+    facts: int
+    times: int
+    varied: int
+
+
 class OutcomeCount(NamedTuple):
     """One outcome of a transition of a Python simulator."""
 
@@ -235,6 +243,9 @@ class RandomModel:
         if planned is None and parts <= WHOLE and self._effects is None:
             planned = self._untried(state, action)
             planned = planned if self._arrivals is None else self._arrivals.correct_step(state, planned)
+        elif planned is None and parts <= WHOLE and self._arrivals is not None:
+            found = self._effects.outcomes(state, action)
+            planned = Mixture(1.0, list(self._arrivals.correct_all(state, found)), [])
         if parts <= WHOLE | {float}:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from uamcts.corrections.residual_actions import fit_actions
 from uamcts.corrections.residual_input import check_rows, find_angles, wrap_differences
 from uamcts.corrections.residual_leaves import DEPTH, FEWEST_EQUAL, INNER, LEAVES, NO_SPLIT, is_constant, prune
 from uamcts.corrections.residual_text import describe
+from uamcts.runtime.lazy_jax import jax, jnp, when_loaded
+from uamcts.types import Array
 
 __all__ = ["NO_SPLIT", "Residual", "find_angles", "wrap_differences"]
 
@@ -33,7 +33,6 @@ Rows: TypeAlias = Float[np.ndarray, "rows features"]
 Vector: TypeAlias = Float[np.ndarray, " features"]
 
 
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Residual:
     """For each action a tree with a bounded linear function in each leaf. Its shapes are those of all later fits.
@@ -258,6 +257,9 @@ class Residual:
         start = (self.intercept[action, leaf] - slope @ self.centre).tolist()
         slopes = [[(feature, one) for feature, one in enumerate(row) if one] for row in slope.tolist()]
         return list(zip(start, slopes, low.tolist(), high.tolist(), strict=True))
+
+
+when_loaded(lambda: jax.tree_util.register_dataclass(Residual))
 
 
 def _shapes(num_actions: int, num_features: int, num_outputs: int) -> dict[str, tuple[int, ...]]:

@@ -252,16 +252,16 @@ class Domain:
 
 
 def _step(domain: Domain, rules: str, state: PyTree, action: jax.Array) -> Transition:
-    """A step under the domain's rules of that name. A program that calls it at many places traces it once."""
+    """A step under the domain's rules of that name: one program, which is traced once by those that call it often."""
     varies = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(domain))
     by_identity = type(domain).__hash__ is object.__hash__  # what was traced is found again for this very domain
-    if isinstance(action, jax.core.Tracer) and by_identity and not varies:
-        return cast(Transition, _traced_step(domain, rules, state, action))
+    if by_identity and not varies:
+        return cast(Transition, _compiled_step(domain, rules, state, action))
     return domain.step(getattr(domain, rules), state, action)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _traced_step(domain: Domain, rules: str, state: PyTree, action: jax.Array) -> Transition:
+def _compiled_step(domain: Domain, rules: str, state: PyTree, action: jax.Array) -> Transition:
     return domain.step(getattr(domain, rules), state, action)
 
 

@@ -52,6 +52,7 @@ class Breakout(Domain):
     feature_names = ("ball row", "ball column", "direction", "paddle", "strike", "last column", "last row")
     player = (None, 3)
 
+    @jax.jit
     def reset(self, key: jax.Array) -> State:
         """The ball starts in row 3 at the left or at the right side, on its way down."""
         right = word(jax.random.bernoulli(key))

@@ -199,10 +199,11 @@ def _check_plain(domain: Domain, name: str, step: Step, states: PyTree, actions:
     for index in range(count):
         state, action = jax.tree.map(lambda leaf, index=index: jnp.asarray(leaf[index]), some)
         before = jax.tree.map(lambda leaf: np.array(leaf, copy=True), state)
-        plain = step(state, action)
+        with jax.disable_jit():
+            plain, again = step(state, action), step(state, action)
         if not _equal(before, state):
             fail(domain, f"{name} changes the state it is given; build a new state instead")
-        _check_same(domain, name, "is called twice", plain, step(state, action))
+        _check_same(domain, name, "is called twice", plain, again)
         _check_same(domain, name, "runs under jax.jit", plain, compiled(state, action))
         row = jax.tree.map(lambda leaf, index=index: leaf[index], batch)
         _check_same(domain, name, "runs under jax.vmap", plain, row)

@@ -76,6 +76,7 @@ class Freeway(Domain):
     glyphs = {"speed1": "1", "speed2": "2", "speed3": "3", "speed4": "4", "speed5": "5", "car": "█", "chicken": "@"}
     player = (4 * CARS, None)
 
+    @jax.jit
     def reset(self, key: jax.Array) -> State:
         """Cars start at column 0 with random speeds of 1 to 5 and random directions."""
         speed_key, direction_key = jax.random.split(key)

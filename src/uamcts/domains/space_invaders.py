@@ -123,6 +123,7 @@ class SpaceInvaders(Domain):
     glyphs = {"alien_left": "«", "alien_right": "»", "friendly_bullet": "|", "enemy_bullet": "!", "cannon": "▲"}
     player = (None, 300)
 
+    @jax.jit
     def reset(self, key: jax.Array) -> State:
         """Always the same start: nothing in this game is random."""
         del key

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, fields, replace
 from typing import Any, Self
 
-import jax
 import numpy as np
 
 from uamcts.arguments import short_repr
 from uamcts.mcts.rules import RULES
 from uamcts.mcts.rules.base import SWITCHES
+from uamcts.runtime.lazy_jax import is_array, is_traced, jax, jnp, when_loaded
 from uamcts.types import Number, Switch
 
 
@@ -210,30 +210,37 @@ def _unflatten(static: tuple[Any, ...], leaves: tuple[Any, ...]) -> SearchConfig
     return config
 
 
-jax.tree_util.register_pytree_node(
-    SearchConfig,
-    lambda config: (
-        tuple(getattr(config, name) for name in _LEAVES),
-        tuple(getattr(config, name) for name in STATIC_FIELDS),
-    ),
-    _unflatten,
-)
+def _flatten(config: SearchConfig) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    return tuple(getattr(config, name) for name in _LEAVES), tuple(getattr(config, name) for name in STATIC_FIELDS)
+
+
+when_loaded(lambda: jax.tree_util.register_pytree_node(SearchConfig, _flatten, _unflatten))
+
+
+def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
+    """How many levels the tree may have: no more than `iterations` can reach, and no more than `tree_depth`.
+
+    All children of a node are visited before one of them gets children of its own, so that every level takes as many
+    iterations as a node has children: all actions but one that was deleted, if no action is illegal.
+    """
+    fewest = 1 if masked else max(1, num_actions - 1)
+    return min(config.iterations // fewest + 2, config.tree_depth)
 
 
 def _number(config: SearchConfig, name: str, good: Callable[[Any], bool], remedy: str) -> None:
     """Refuses a concrete value, or an array with any entry, that is not good. A traced one cannot be checked."""
     value = getattr(config, name)
     optional = ("deletion_scale", "worst", "doubt_threshold", "first")
-    if isinstance(value, jax.core.Tracer) or (value is None and name in optional):
+    if is_traced(value) or (value is None and name in optional):
         return
     if isinstance(value, (list, tuple)):
         raise ValueError(f"{name} is {short_repr(value)}; {remedy} (for one per search of a batch, give an array)")
-    if not isinstance(value, (bool, int, float, np.ndarray, np.generic, jax.Array)):
+    if not isinstance(value, (bool, int, float, np.ndarray, np.generic)) and not is_array(value):
         raise ValueError(f"{name} is {short_repr(value)}; {remedy}")
     if isinstance(value, (bool, np.bool_)) and name not in SWITCHES:
         raise ValueError(f"{name} is {short_repr(value)}; {remedy}")
     array = np.asarray(value)
-    if array.dtype == object or not (array.dtype == bool or jax.numpy.issubdtype(array.dtype, np.number)):
+    if array.dtype.kind not in "biufc" and (array.dtype == object or not jnp.issubdtype(array.dtype, np.number)):
         raise ValueError(f"{name} is {short_repr(value)}; {remedy}")
     if array.dtype.kind == "c":
         raise ValueError(f"{name} is {short_repr(value)}, a complex number; {remedy}")
@@ -245,7 +252,7 @@ def _number(config: SearchConfig, name: str, good: Callable[[Any], bool], remedy
 def _refuse_unread(config: SearchConfig, name: str) -> None:
     """Refuses a concrete value that the rule set would ignore."""
     value, default = getattr(config, name), SearchConfig.__dataclass_fields__[name].default
-    if value is default or isinstance(value, jax.core.Tracer):
+    if value is default or is_traced(value):
         return
     if default is None or np.any(np.asarray(value) != default):
         reading = ", ".join(repr(rules.name) for rules in RULES.values() if name in rules.reads)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.charge import Charged
-from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.config import SearchConfig, longest_path
 from uamcts.mcts.expand import Children, expand, write
 from uamcts.mcts.explain import explain
 from uamcts.mcts.growth import NO_ACTION, Growth, Leaf, children_flags, flag_word, grow
@@ -197,16 +197,6 @@ def fill_in(
 def first_block(rules: Rules) -> int:
     """The block that the first iteration writes to. Block 1 holds the root's children if the root is expanded first."""
     return 2 if rules.expands_root else 1
-
-
-def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
-    """How many levels the tree may have: no more than `iterations` can reach, and no more than `tree_depth`.
-
-    All children of a node are visited before one of them gets children of its own, so that every level takes as many
-    iterations as a node has children: all actions but one that was deleted, if no action is illegal.
-    """
-    fewest = 1 if masked else max(1, num_actions - 1)
-    return min(config.iterations // fewest + 2, config.tree_depth)
 
 
 def _plant(

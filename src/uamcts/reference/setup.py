@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.config import SearchConfig, longest_path
 from uamcts.mcts.rules import find_rules
-from uamcts.mcts.search import longest_path
 from uamcts.reference.guides import Guides
 from uamcts.reference.models import Dynamics
 from uamcts.reference.rollouts import Simulator

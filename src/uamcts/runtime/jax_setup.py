@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import sys
@@ -71,6 +70,8 @@ def _has_started() -> bool:
 
 def knows_cpu_flags() -> bool:
     """Whether this version of XLA is known to have the flags used here: it ends the process for an unknown flag."""
+    import importlib.metadata  # here, because `uamcts --help` does without it
+
     return importlib.metadata.version("jaxlib").startswith(("0.8.", "0.9.", "0.10."))
 
 

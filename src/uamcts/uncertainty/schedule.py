@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
 from uamcts.arguments import real, whole
+from uamcts.runtime.lazy_jax import jnp
+from uamcts.types import Array
 
 
 @dataclass(frozen=True)

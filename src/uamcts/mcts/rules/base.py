@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
-from uamcts.types import Number, Switch
+from uamcts.runtime.lazy_jax import jnp
+from uamcts.types import Array, Number, Switch
 
 if TYPE_CHECKING:
     from uamcts.mcts.config import SearchConfig

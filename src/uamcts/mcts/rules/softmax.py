@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
 from uamcts.mcts.rules.base import SWITCHES, Edges, PlainEdges, Rules
-from uamcts.types import Number
+from uamcts.runtime.lazy_jax import jnp
+from uamcts.types import Array, Number
 
 if TYPE_CHECKING:
     from uamcts.mcts.config import SearchConfig

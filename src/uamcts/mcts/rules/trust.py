@@ -20,13 +20,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
 from uamcts.mcts.rules.base import SWITCHES, Edges, PlainEdges, Rules
-from uamcts.mcts.tree import reduce_actions
-from uamcts.types import Number, Switch
+from uamcts.runtime.lazy_jax import is_array, jnp
+from uamcts.types import Array, Number, Switch
 
 if TYPE_CHECKING:
     from uamcts.mcts.config import SearchConfig
@@ -85,6 +83,8 @@ class Trust(Rules):
 
     def first_choice(self, exists: Bool[Array, " actions"], bias: Float[Array, " actions"]) -> Bool[Array, " actions"]:
         """The certain ones, or all: those with the least penalty."""
+        from uamcts.mcts.tree import reduce_actions
+
         return exists & (bias == reduce_actions(jnp.minimum, jnp.where(exists, bias, jnp.inf)))
 
     def plain_first_choice(self, bias: Sequence[float]) -> list[int]:
@@ -94,6 +94,8 @@ class Trust(Rules):
     def candidates(
         self, exists: Bool[Array, " actions"], values: Float[Array, " actions"], bias: Float[Array, " actions"]
     ) -> Bool[Array, " actions"]:
+        from uamcts.mcts.tree import reduce_actions
+
         low = reduce_actions(jnp.minimum, jnp.where(exists, values, jnp.inf))
         equal = low == reduce_actions(jnp.maximum, jnp.where(exists, values, -jnp.inf))
         return exists & (~equal | self.first_choice(exists, bias))
@@ -105,6 +107,6 @@ class Trust(Rules):
 
 def least(first: Number, second: Number) -> Number:
     """The lesser of two floats, or of the entries of two arrays."""
-    if isinstance(first, jax.Array) or isinstance(second, jax.Array):
+    if is_array(first) or is_array(second):
         return jnp.minimum(first, second)
     return min(first, second)
