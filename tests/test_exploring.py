@@ -165,3 +165,9 @@ def test_a_choice_by_hand():
     assert found.choose(values, paid, 0, 13) == (1, True)
     assert found._replace(spent=3).choose(values, paid, 0, 13) == (0, False)
     assert found.choose(values, {**paid, 1: Residual(1, 1.5)}, 0, 1) == (1, False)
+
+
+def test_the_choice_of_a_plan_stands_where_nothing_is_known_to_be_off():
+    """A search may prefer an action for its visits, although another one has the larger value."""
+    found, certain = Curiosity().add(0, 1.0, 0.0), Residual(certain=True)
+    assert found.choose({0: 2.0, 1: 2.5}, {0: certain, 1: certain}, 0, 50) == (0, False)

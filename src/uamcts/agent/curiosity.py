@@ -148,8 +148,9 @@ class Curiosity(NamedTuple):
             lived: Steps so far.
         """
         found = {action: self._estimate(action, paid[action]) for action in values}
-        most = values[best] + found[best][0]
-        gains = {action: values[action] + found[action][0] - most for action in values if action != best}
+        # a plan goes by visits as well: the value of its action need not be the largest
+        gaps = {action: min(value - values[best], 0.0) for action, value in values.items()}
+        gains = {action: gaps[action] + found[action][0] - found[best][0] for action in values if action != best}
         ahead = max(gains, key=gains.__getitem__)
         if gains[ahead] > 0.0:
             return ahead, False

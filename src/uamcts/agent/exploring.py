@@ -41,6 +41,8 @@ class Exploring:
     """Known steps in a row; once there were so many that the agent may be pacing about, it stays suspected."""
     curiosity: Curiosity = Curiosity()
     _instead: Instead = Instead()
+    _errors: dict[int, tuple[tuple[int, Any, int], tuple[int, float]]] = {}  # replaced, never changed
+    """Mean errors of actions, by what they depend on."""
 
     def _explore(self, state: State, found: Plan) -> Plan:
         """A plan, with another action where that is worth a try."""
@@ -87,23 +89,37 @@ class Exploring:
 
     def _paid(self, state: State, action: int) -> Residual:
         """What an action paid so far, relative to what corrections predict at present, and what facts say about it."""
-        planner, rows, facts, times, total = self.planner, self.experience, self.planner.patched, 0, 0.0
+        planner, facts = self.planner, self.planner.patched
         if facts is not None and planner.deterministic and facts.knows(state, action):
-            return Residual(0, 0.0, True)
-        for place in np.flatnonzero(rows.column("action") == action)[-ENOUGH:].tolist():
-            if not rows.raw[place]:
-                continue
-            here = rows.raw[place][0]
-            fact = None if facts is None else facts.facts.get((planner.key(here), action))
-            if fact is None:
+            return Residual(certain=True)
+        times, mean = self._mean_error(action)
+        known, alone = (planner.reward_moments(state, action, by)[0] for by in ("facts", "corrections"))
+        return Residual(times, mean, False, known - alone)
+
+    def _mean_error(self, action: int) -> tuple[int, float]:
+        """How often an action was taken in the latest places, and what it paid there relative to the corrected model.
+
+        That is kept until it is taken again or the model is another one.
+        """
+        rows, facts, times, total = self.experience, self.planner.patched, 0, 0.0
+        places = np.flatnonzero(rows.column("action") == action)[-ENOUGH:]
+        latest = int(rows.column("last")[places].max()) if places.size else 0
+        key = latest, self.corrector.variant(), getattr(facts, "renewals", 0)
+        if action in self._errors and self._errors[action][0] == key:
+            return self._errors[action][1]
+        for place in places.tolist():
+            if rows.raw[place]:  # a file may lack states
+                here = rows.raw[place][0]
+                fact = None if facts is None else facts.facts.get((self.planner.key(here), action))
                 reward = float(rows.column("real_reward")[place])
                 seen = [] if math.isnan(reward) else [(1, reward)]
-            else:
-                seen = [(one.times, one.reward) for one in fact.outcomes.values()]
-            mean = planner.reward_moments(here, action, "corrections")[0]
-            times, total = times + sum(n for n, _ in seen), total + sum(n * (reward - mean) for n, reward in seen)
-        known, alone = (planner.reward_moments(state, action, by)[0] for by in ("facts", "corrections"))
-        return Residual(times, total / max(times, 1), False, known - alone)
+                if fact is not None:
+                    seen = [(one.times, one.reward) for one in fact.outcomes.values()]
+                mean = self.planner.reward_moments(here, action, "corrections")[0]
+                times, total = times + sum(n for n, _ in seen), total + sum(n * (paid - mean) for n, paid in seen)
+        found = times, total / max(times, 1)
+        self._errors = {**self._errors, action: (key, found)}
+        return found
 
     def _count_try(self, row: Row, known: bool) -> None:
         """Takes note of a transition before it becomes a fact."""
