@@ -129,8 +129,8 @@ def bets() -> Setting:
     return setting(Bets((0.7, 0.5, 0.3)), Bets((0.3, 0.5, 0.8)), 0)
 
 
-@world("machines", "ten machines, all of which pay with other probabilities", **SHORT)
-def machines() -> Setting:
+@world("ten_bets", "ten machines, all of which pay with other probabilities", **SHORT)
+def ten_bets() -> Setting:
     believed = (0.7, 0.65, 0.6, 0.55, 0.5, 0.5, 0.45, 0.4, 0.35, 0.3)
     return setting(Bets(believed, 20), Bets((0.3, 0.5, 0.35, 0.65, 0.2, 0.5, 0.2, 0.9, 0.4, 0.1), 20), 0)
 
