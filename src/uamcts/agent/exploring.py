@@ -132,5 +132,7 @@ class Exploring:
         if curiosity.is_closed(row.number):
             self.curiosity = curiosity.repeat(row.number)
         else:
-            mean, variance = planner.reward_moments(row.state, row.number, "corrections")
+            mean, variance = row.used.reward, 0.0
+            if mean is None or not planner.deterministic or planner.plans_effects:
+                mean, variance = planner.reward_moments(row.state, row.number, "corrections")
             self.curiosity = curiosity.add(row.number, reward - mean, variance)
