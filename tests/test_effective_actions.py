@@ -84,7 +84,7 @@ def test_slips_are_learned_and_hold_where_nothing_was_seen():
                   if not any(((row, column), action) in facts.facts for action in range(4)))  # fmt: skip
     assert len(predicted_outcomes(facts.planned_model(), unseen, 2)) == 3
     assert "'right' acts" in str(agent.report())
-    assert "none of them is still predicted wrongly" in str(agent.report())
+    assert "the corrected model is right about all of them" in str(agent.report())
 
 
 @pytest.mark.parametrize("seed", range(4))

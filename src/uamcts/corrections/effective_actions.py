@@ -172,11 +172,11 @@ class EffectiveActions(NamedTuple):
         for action in taken.tolist()[:4]:
             row = self.planned[action]
             order = [other for other in np.argsort(-row, kind="stable").tolist() if row[other] > 0.0]
-            parts = ", ".join(f"{row[other]:.0%} as {name_action(other, names)}" for other in order[:4])
-            said.append(f"{name_action(action, names)} acts {parts}")
+            parts = ", ".join(f"{name_action(other, names)} ({row[other]:.0%})" for other in order[:4])
+            said.append(f"{name_action(action, names)} acts as {parts}")
         if said and self.places.used:
             said.append("in some places more often than in others")
-        return [f"actions have other effects than believed: {'; '.join(said)}: corrected"] if said else []
+        return [f"effects of actions are corrected: {'; '.join(said)}"] if said else []
 
     def as_json(self) -> list[Any]:
         """All of it, to be saved."""
