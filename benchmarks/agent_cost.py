@@ -2,7 +2,8 @@
 
     python benchmarks/agent_cost.py --json agent_cost.json --plot benchmarks/agent_cost.png
     python benchmarks/agent_cost.py --only act --compiled
-    python benchmarks/agent_cost.py --only observe --most 10000 --worlds pole_gravity
+    python benchmarks/agent_cost.py --only observe --worlds drag --json drag.json
+    python benchmarks/agent_cost.py --figures drag.json grid.json --plot benchmarks/agent_cost.png
 
 "act" compares an agent with its defaults, after it has learned, with plain MCTS (`Agent(simulator, "none",
 corrections=())`) in the true simulator, so that both plan in about the same world, and in the wrong one, at equal
@@ -162,10 +163,10 @@ def held_bytes(root: Any) -> int:
     return total
 
 
-def measure_observe(name: str, most: int) -> list[dict[str, Any]]:
+def measure_observe(name: str, most: int) -> Iterator[dict[str, Any]]:
     """Milliseconds of an observe and of an act, and memory, as transitions grow in number."""
     world, agents = make_agents(name)
-    agent, done, total, rows = agents["agent"], 0, 0.0, []
+    agent, done, total = agents["agent"], 0, 0.0
     play, clock = random_play(world, agent.backend.planner.num_actions), clock_of(name)
     states = [next(play)[0] for _ in range(FEW_STATES)]
     show(agent, next(play))  # the first one tries the simulator out, and loads what is needed
@@ -179,13 +180,12 @@ def measure_observe(name: str, most: int) -> list[dict[str, Any]]:
             took += 1000 * (clock() - start)
         total += took
         acts = time_acts(name, {row: agents[row] for row in ("agent", "true")}, states, 1)
-        rows.append({
+        yield {
             "world": name, "about": OBSERVE_WORLDS[name], "transitions": count, "ms": total / count,
             "ms_since_last": took / (count - done), "mb": held_bytes(agent.backend) / 1e6, "in_use": describe(agent),
             **acts,
-        })  # fmt: skip
+        }  # fmt: skip
         done = count
-    return rows
 
 
 def draw(rows: list[dict[str, Any]], target: Path) -> None:
@@ -204,9 +204,9 @@ def draw(rows: list[dict[str, Any]], target: Path) -> None:
     for axes, (column, goal, label, title) in zip(panels, columns, strict=True):
         for name, about in OBSERVE_WORLDS.items():
             here = [row for row in rows if row["world"] == name]
-            axes.plot(
-                [row["transitions"] for row in here], [row[column] for row in here], "o-", markersize=3, label=about
-            )
+            if here:
+                counts, figures = ([row[part] for row in here] for part in ("transitions", column))
+                axes.plot(counts, figures, "o-", markersize=3, label=about)
         axes.set(xscale="log", xlabel="transitions", ylabel=label, title=title)
         if column != "per_iteration":
             axes.set_yscale("log")
@@ -235,6 +235,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help=f"acts in each of {STATES} states (5)")
     parser.add_argument("--most", type=int, default=100_000, help="transitions of an observe (100000)")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--figures", type=Path, nargs="+", default=[], help="take figures from files, do not measure")
     parser.add_argument("--plot", type=Path, help="draw the growth of observe into this file")
     given = parser.parse_args(arguments)
     for name in ("rounds", "most"):
@@ -248,9 +249,16 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     return given
 
 
-def main(arguments: list[str] | None = None) -> None:
-    given = parse(arguments)
-    use_one_thread()
+def show_observe(row: dict[str, Any]) -> str:
+    return (
+        f"{row['about']:32}{row['transitions']:8} transitions{row['ms']:8.3f} ms each so far"
+        f"{row['ms_since_last']:8.3f} ms lately{row['mb']:8.2f} MB; an act x {row['times_true']:.2f}, x "
+        f"{row['per_iteration']:.2f} per iteration; {row['in_use']}"
+    )
+
+
+def measure(given: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
+    """All figures that are asked for; each is shown as soon as it is there."""
     found: dict[str, list[dict[str, Any]]] = {"act": [], "observe": []}
     acts = {**ACT_WORLDS, **(COMPILED_WORLDS if given.compiled or given.names else {})}
     for name in acts if given.only != "observe" else ():
@@ -259,14 +267,21 @@ def main(arguments: list[str] | None = None) -> None:
             print(show_act(found["act"][-1]), flush=True)
     for name in OBSERVE_WORLDS if given.only != "act" else ():
         if not given.names or name in given.names:
-            rows = measure_observe(name, given.most)
-            found["observe"] += rows
-            for row in rows:
-                print(
-                    f"{row['about']:32}{row['transitions']:8} transitions{row['ms']:8.3f} ms each so far"
-                    f"{row['ms_since_last']:8.3f} ms lately{row['mb']:8.2f} MB; an act x {row['times_true']:.2f}, x "
-                    f"{row['per_iteration']:.2f} per iteration; {row['in_use']}", flush=True
-                )  # fmt: skip
+            for row in measure_observe(name, given.most):
+                found["observe"].append(row)
+                print(show_observe(row), flush=True)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> None:
+    given = parse(arguments)
+    use_one_thread()
+    stored = [json.loads(path.read_text()) for path in given.figures]
+    found = {kind: [row for one in stored for row in one[kind]] for kind in ("act", "observe")}
+    if stored:
+        print(*map(show_act, found["act"]), *map(show_observe, found["observe"]), sep="\n")
+    else:
+        found = measure(given)
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
     if given.plot and found["observe"]:

@@ -1,12 +1,19 @@
 """What agents keep so that they need not compute it again: it must not outlive what it was computed from."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import uamcts
 from uamcts.agent.corrector import Corrector
+from uamcts.agent.measure import Measure, Outcome, Scales
+from uamcts.agent.plain_trials import PlainTrials, Sighting
+from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.corrections.effective_actions import EffectiveActions
+from uamcts.corrections.parameter_fit import fit_parameters
+from uamcts.corrections.parameters import Choice
 from uamcts.corrections.patched_model import PatchedModel
 
 BUDGET = {"iterations": 30, "rollouts": 2, "depth": 6}
@@ -64,6 +71,24 @@ def test_what_a_search_has_kept_does_not_reach_the_next_one():
     patched.set_model(Counted(length=5))
     after = patched.planned_model()
     assert (after.outcome_at(7, 1, 0.5)[0], after.outcome_at(2, 1, 0.5)[0]) == (12, 2)
+
+
+def test_a_search_asks_a_model_once_for_each_transition_where_actions_act_as_others():
+    """Two actions that slip, and a state that is found to be a wall: rollouts must not work that out at every step."""
+    model, slips = Counted(), np.array([[0.9, 0.1], [0.2, 0.8]])
+    patched = contradicted(model, (4, 1, 4))
+    patched.learn_effects(EffectiveActions(np.zeros((2, 2)), planned=slips))
+    patched.learn_arrivals()
+    planned = patched.planned_model()
+    model.asked.clear()
+    places = [(state, action) for state in range(7) for action in (0, 1) if (state, action) != (4, 1)]
+    drawn = [[planned.outcome_at(*place, draw) for place in places] for draw in (0.05, 0.95, 0.05)]
+    assert len(model.asked) == 2 * len(places)
+    assert drawn[0] == drawn[2]
+    assert [planned.outcome_at(2, 0, draw)[0] for draw in (0.89, 0.91)] == [1, 3]
+    # From 6, action 0 leads to 5, from which nothing else is known than that action 1 of 4 did not lead there.
+    assert planned.outcomes(6, 0) == [(pytest.approx(0.45), (5, 0.0, False)), (pytest.approx(0.45), (6, 0.0, False)),
+                                      (pytest.approx(0.1), (7, 0.0, False))]  # fmt: skip
 
 
 def test_equal_states_that_a_model_tells_apart_are_asked_for_one_by_one():
@@ -146,6 +171,71 @@ def test_fits_of_parameters_become_rarer_the_longer_a_world_lasts(monkeypatch):
     late = np.array(fits[:-1]) >= 1100  # before that, fits are called for by surprises
     assert late.sum() >= 3
     assert np.all(gaps[late] >= np.maximum(400, np.array(fits[:-1])[late] // 5))
+
+
+class Sled:
+    """A sled that glides on, with numbers in it that its steps do not use."""
+
+    num_actions = 2
+    asked: ClassVar[list] = []  # of all sleds: fits make copies
+
+    def __init__(self, push=0.1, friction=0.9, **unused):
+        self.push, self.friction = push, friction
+        self.__dict__.update(unused)
+
+    def step(self, state, action):
+        self.asked.append(action)
+        speed = self.friction * state[1] + (self.push if action else -self.push)
+        return (state[0] + speed, speed), 0.0, False
+
+
+UNUSED = {f"unused_{place}": 1.0 + place for place in range(12)}
+MANY_STEPS = 9_000
+"""A fit that explains nothing takes 18,656 steps if nothing is given up early and nothing looked up."""
+
+
+def trials_of(simulator, push, noise, count=80):
+    """Transitions of a sled with another push, and with noise that no parameter explains."""
+    rng, real, seen = np.random.default_rng(1), Sled(push), []
+    for _ in range(count):
+        state, action = tuple(rng.normal(size=2).tolist()), int(rng.integers(2))
+        after = tuple((np.array(real.step(state, action)[0]) + rng.normal(0.0, noise, 2)).tolist())
+        seen.append(Sighting(state, action, after, Outcome(np.array(after), 0.0, False)))
+    scales = Scales(np.ones(2), 1.0)
+    return PlainTrials(PythonSimulator(simulator), simulator, seen, Measure(), scales, 1e-8)
+
+
+def fit_and_count(push, noise):
+    """What is fitted, and in how many steps of the simulator."""
+    simulator = Sled(**UNUSED)
+    trials = trials_of(simulator, push, noise)
+    choice = Choice(None, PythonSimulator(simulator).parameters, "sled")
+    Sled.asked.clear()
+    return fit_parameters(trials, choice, len(trials.seen)), len(Sled.asked)
+
+
+def test_where_nothing_explains_the_errors_a_fit_is_given_up_early():
+    found, steps = fit_and_count(push=0.1, noise=0.5)
+    assert found is None
+    assert steps < MANY_STEPS, steps
+
+
+@pytest.mark.parametrize("push", [0.3, 0.014, 4.0])
+def test_a_parameter_that_explains_everything_is_not_given_up(push):
+    found, _ = fit_and_count(push, noise=0.0)
+    assert found.values == {"push": push}
+
+
+def test_a_fit_does_not_repeat_steps_that_it_has_made():
+    trials = trials_of(Sled(), 0.1, 0.0)
+    Sled.asked.clear()
+    first = trials.residuals(["push"], np.array([0.2]), np.arange(10))
+    again = trials.residuals(["push"], np.array([0.2]), np.arange(5, 20))
+    assert len(Sled.asked) == 20
+    np.testing.assert_array_equal(first[5:], again[:5])
+    other = trials.residuals(["friction"], np.array([0.2]), np.arange(20))
+    assert len(Sled.asked) == 40
+    assert not np.array_equal(again, other[5:])
 
 
 class Sliding:

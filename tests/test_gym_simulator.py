@@ -162,10 +162,72 @@ def test_parameters_of_the_real_environment_are_not_read():
     simulator, real = Simulator(Counter()), Counter(push=2)
     real.reset(seed=0)
     real.step(1)
-    with pytest.warns(UserWarning, match="differs from the simulator in push"):
-        state = simulator.accept(real)
+    state = simulator.accept(real)
     assert (state.data["place"], state.data["fuel"]["left"], state.data["push"]) == (5, 5, 1)
     assert simulator.step(state, 0)[1] == 4.0
+
+
+def test_an_attribute_that_changes_in_the_real_environment_alone_is_named_once():
+    simulator, real = Simulator(Counter()), Counter(push=2)
+    real.reset(seed=0)
+    simulator.read(real)
+    real.push, real.window = 3, object()
+    with pytest.warns(UserWarning, match=r"^`push` changed in your environment, but in no trial step.* attributes="):
+        simulator.read(real)
+    real.push = 4
+    simulator.read(real)  # warnings are errors in tests
+    other = Simulator(Counter())
+    for push in (1, 2, 3):  # three environments that differ from each other, none of which changes
+        real = Counter(push)
+        real.reset(seed=0)
+        other.read(real)
+
+
+class Treasure(gymnasium.Env):
+    """A corridor with a treasure, whose place a reset draws and no step changes."""
+
+    observation_space = spaces.MultiDiscrete([9, 9])
+    action_space = spaces.Discrete(2)
+    episodes, width = 0, 9
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.episodes, self.place = self.episodes + 1, 4
+        self.treasure, self.label = self._draw(), f"episode {seed}"
+        return self._get_obs(), {}
+
+    def _draw(self):
+        return int(self.np_random.choice([0, 8]))
+
+    def _get_obs(self):
+        return np.array([self.place, self.treasure])
+
+    def step(self, action):
+        self.place += 1 if action else -1
+        return self._get_obs(), float(self.place == self.treasure), self.place in (0, 8), False, {}
+
+
+class Careless(Treasure):
+    """It ignores the seed."""
+
+    def _draw(self):
+        return int(np.random.choice([0, 8]))  # noqa: NPY002
+
+
+@pytest.mark.parametrize("kind", [Treasure, Careless])
+def test_what_a_reset_draws_belongs_to_the_state(kind):
+    env = kind()
+    simulator = Simulator(env)
+    assert simulator.trial.changing == {"place", "treasure", "label"}  # and not the number of episodes
+    assert simulator.how.endswith("without `label`, which has no effect")
+    found = set()
+    for seed in range(6):
+        env.reset(seed=seed)
+        state = simulator.read(env)
+        assert simulator.features(state).tolist() == [4, env.treasure]
+        assert reference.search(0, state, simulator, None, PLAN).action == (env.treasure == 8)
+        found.add(env.treasure)
+    assert found == {0, 8}
 
 
 @pytest.mark.parametrize("way", ["attributes", "functions", "methods"])
@@ -437,6 +499,24 @@ def test_wrappers_that_cannot_be_planned_through_are_named(wrapper, words):
 
 
 # Actions, observations, arguments
+
+
+def test_actions_are_called_by_the_names_that_the_user_gives():
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=0)
+    assert Simulator(Counter()).action_names == ("-1", "0", "1")
+    assert Simulator(Counter(), action_names=["back", "stay", "on"]).action_names == ("back", "stay", "on")
+    agent = uamcts.Agent(env, iterations=5, action_names=("west", "east"))
+    agent.act(env)
+    assert {line.split()[0] for line in agent.explain().splitlines()[2:4]} == {"west", "east"}
+    for wrong in ("we", ["west"], [0, 1]):
+        with pytest.raises(ValueError, match=r"action_names is .* one name for each of the 2 actions"):
+            uamcts.Agent(env, action_names=wrong)
+    for make in (Simulator, uamcts.Agent):
+        with pytest.raises(ValueError, match=r"action_names is .*continuous; "):
+            make(gymnasium.make("Pendulum-v1"), action_names=["west"])
+    with pytest.raises(ValueError, match="action_names is given, but a domain has its own"):
+        uamcts.Agent(uamcts.make("two_way"), action_names=["west"])
 
 
 def test_flattened_actions_and_grids():

@@ -24,4 +24,4 @@ class GuideError(SimulatorError):
 
 
 class SlowSimulator(UserWarning):
-    """A step of the simulator is so slow that a move with the present settings will take very long."""
+    """With the present settings a move takes very long, for example because a step of the simulator does."""

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from uamcts.agent.alarm import SlowMoves
 from uamcts.agent.backend import ParameterChoice, State
 from uamcts.agent.build import (
     build_backend,
@@ -58,6 +59,7 @@ class Agent(AgentLoop):
             has continuous actions: numbers or arrays within its `action_space`, (low, high), or those that its
             `actions(state, rng)` or your `policy(state, rng)` proposes. An agent of such a model, or of a Gymnasium
             environment with a Box of actions, fits parameters, but doubts nothing and has no memory.
+        action_names: What reports, explanations and the inspector call the actions, where the model does not have it.
         features: A function of a state that returns the numbers in which simulator and reality are compared. By default
             all numbers of a state. U is the mean squared difference of standardised features.
         discrepancy: A function `(real_next_state, predicted_next_state) -> float` that replaces this measure.
@@ -112,6 +114,7 @@ class Agent(AgentLoop):
         schedule: Schedule | None = None,
         *,
         num_actions: int | None = None,
+        action_names: Sequence[str] | None = None,
         features: Callable[[State], Any] | None = None,
         discrepancy: Callable[[State, State], float] | None = None,
         parts: Sequence[str] = PARTS,
@@ -131,7 +134,9 @@ class Agent(AgentLoop):
     ):
         check_arguments(estimator, config, schedule, budget_seconds, minibatches, None)
         seed = seed_number(seed)
-        own = {"num_actions": num_actions, "features": features, "identity": identity}
+        own = {
+            "num_actions": num_actions, "action_names": action_names, "features": features, "identity": identity,
+        }  # fmt: skip
         function("features", features, "of a state")
         function("identity", identity, "of a state")
         check_choice(parameters)
@@ -147,7 +152,8 @@ class Agent(AgentLoop):
             corrections=(parameters, allowed),
         )  # fmt: skip
         self.backend, self._ended = self._make(model)
-        self._turns, self.last_plan = Turns(), None
+        usual = budget_seconds is None and "iterations" not in given_settings(config, settings)
+        self._turns, self.last_plan, self._slow_moves = Turns(), None, SlowMoves(usual)
 
     @classmethod
     def paper(
@@ -189,4 +195,5 @@ class Agent(AgentLoop):
         key = jax.random.key(seed_number(seed))
         agent.backend = PaperBackend(domain, estimator, chosen, schedule, key, minibatches, budget_seconds, memory)
         agent._ended, agent._make, agent.last_plan, agent._turns = None, None, None, Turns()
+        agent._slow_moves = SlowMoves(usual=False)
         return agent

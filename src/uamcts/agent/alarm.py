@@ -1,14 +1,42 @@
-"""Warns an agent's user, once, when nearly everything that its corrected model predicts is wrong."""
+"""What an agent warns of, once: its corrected model predicts nearly everything wrongly, or moves take seconds."""
 
 from __future__ import annotations
 
 import warnings
 from typing import NamedTuple, Self
 
+from uamcts.errors import SlowSimulator
+
 LATEST, MOST = 40, 0.8
 """A warning is given if more than this share of the latest transitions, so many, was predicted badly."""
 BAD = 0.1
 """A U above this is bad: states are off by about a third of their spread, or rewards by as much of theirs."""
+
+SLOW_MOVE = 2.0
+"""A move that takes more seconds is slow."""
+
+
+class SlowMoves:
+    """Warns of the second slow move in a row: a single one, and the first of all, may have been compiled.
+
+    Args:
+        usual: Whether the search has the default length; who has chosen one knows what it costs.
+    """
+
+    def __init__(self, usual: bool):
+        self.watches, self.before = usual, 0.0
+
+    def add(self, seconds: float, name: str, iterations: int) -> None:
+        """Takes note of how long a move took."""
+        if self.watches and min(seconds, self.before) > SLOW_MOVE:
+            self.watches = False
+            warnings.warn(
+                f"{name}: a move took {seconds:.1f} s; pass fewer iterations= (now {iterations}) or budget_seconds=, "
+                "or make the simulator's step faster",
+                SlowSimulator,
+                stacklevel=4,
+            )
+        self.before = seconds
 
 
 class Alarm(NamedTuple):

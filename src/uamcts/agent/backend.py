@@ -15,6 +15,7 @@ from uamcts.runtime.lazy_jax import jax, jnp
 from uamcts.types import PyTree
 
 if TYPE_CHECKING:
+    from uamcts.mcts.config import SearchConfig
     from uamcts.mcts.search import SearchResult
     from uamcts.uncertainty.estimator import Estimator
 
@@ -44,6 +45,7 @@ class Backend(Protocol):
 
     name: str
     action_names: tuple[str, ...]
+    config: SearchConfig
 
     @property
     def estimator(self) -> Estimator | None: ...

@@ -14,6 +14,7 @@ from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.searching import TREE_C, Searching
 from uamcts.agent.simulator_backend import SimulatorBackend
+from uamcts.agent.simulator_checks import refuse_batch
 from uamcts.arguments import function, real, short_repr, switch, whole
 from uamcts.corrections.python_facts import MOST_FACTS
 from uamcts.mcts.config import SETTINGS, SearchConfig
@@ -36,7 +37,7 @@ AT_ONCE = ("nearest",)
 """Estimators that learn instantly: after every real step, unless there is a schedule."""
 
 
-OF_SIMULATORS = ("action_names", "inputs", "legal_actions", "name", "render", "reward", "terminal", "with_features")
+OF_SIMULATORS = ("inputs", "legal_actions", "name", "render", "reward", "terminal", "with_features")
 """What simulators offer, and agents are sometimes given."""
 
 
@@ -151,6 +152,7 @@ def make_planner(
 
         make = f"uamcts.make({model!r})" if model in DOMAINS else f"a simulator, or gymnasium.make({model!r})"
         raise TypeError(f"model is {model!r}; give {make}")
+    refuse_batch("model", model)
     if is_a(model, "gymnasium", "Env"):
         from uamcts import gym
 

@@ -11,7 +11,7 @@ import numpy as np
 from uamcts.agent.compiled_facts import stack
 from uamcts.agent.compiled_parameters import ParameterTree, Variant
 from uamcts.agent.compiled_programs import Programs, Seen
-from uamcts.agent.measure import Measure, Outcome, Scales
+from uamcts.agent.measure import Measure, Outcome, Outcomes, Scales
 from uamcts.agent.plain_trials import IMPOSSIBLE, WORST
 from uamcts.types import PyTree
 
@@ -61,10 +61,8 @@ class CompiledTrials:
         self.compiled, self.tree, self.seen = compiled, tree, seen
         self.measure, self.scales, self.floor = measure, scales, floor
         self.random = compiled.simulator.kind != "step"
-        self.features = np.stack([one.features for one in outcomes])
-        self.rewards = np.array([np.nan if one.reward is None else one.reward for one in outcomes])
-        self.ends = np.array([np.nan if one.terminal is None else float(one.terminal) for one in outcomes])
-        self._rows = padded_rows(seen, self.rewards, self.ends)
+        self.real = Outcomes.of(outcomes, outcomes[0].features.size)
+        self._rows = padded_rows(seen, self.real.rewards, self.real.ends)
 
     def losses(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Nats [G, rows]: log(u + floor), or the surprise where outcomes are random."""
@@ -123,21 +121,8 @@ class CompiledTrials:
     def _parts(self, names: Sequence[str], values: np.ndarray) -> np.ndarray:
         """The parts of U as differences, whose squares sum to U: [G, rows, parts]."""
         features, rewards, ends = self._run(names, values)
-        found = [np.zeros((*rewards.shape, 0))]
-        if "state" in self.measure.parts and self.features.size:
-            if self.measure.own is None:
-                found.append((self.features - features) / self.scales.features / np.sqrt(features.shape[-1]))
-            else:
-                found.append(np.sqrt(self._own(names, values))[..., None])
-        if "reward" in self.measure.parts:
-            apart = np.where(np.isnan(self.rewards), 0.0, (self.rewards - rewards) / self.scales.reward)
-            found.append(apart[..., None])
-        if "terminal" in self.measure.parts:
-            found.append(np.where(np.isnan(self.ends), 0.0, self.ends - ends)[..., None])
-        parts = np.concatenate(found, axis=-1)
-        bad = ~np.all(np.isfinite(parts), axis=-1)
-        parts[bad] = np.sqrt(WORST / max(parts.shape[-1], 1))
-        return np.asarray(np.clip(parts, -np.sqrt(WORST), np.sqrt(WORST)))
+        own = None if self.measure.own is None else self._own(names, values)
+        return self.measure.many_differences(self.real, Outcomes(features, rewards, ends), self.scales, WORST, own)
 
     def _own(self, names: Sequence[str], values: np.ndarray) -> np.ndarray:
         """The user's own measure of the difference of states, [G, rows]."""

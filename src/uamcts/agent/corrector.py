@@ -291,9 +291,9 @@ class Corrector(RivalFits):
             said += self._describe_drift()
         if self.in_use in ("residual", "both"):
             residual = self.residuals[self.in_use]
-            words = residual.describe(self.feature_names)
-            what = " and rewards" if residual.changes_rewards else ""
-            which = "states" if getattr(residual, "early", False) else "next states"
-            shifted = f"{which}{what} are shifted by what was learned"
-            said.append(f"{'outcomes have other probabilities' if self.keeps_outcomes else shifted}: {words}")
+            words = residual.describe(self.feature_names, self.planner.action_names)
+            what = " and rewards" if "reward by" in words else ""
+            which = f"states{what} before a step" if getattr(residual, "early", False) else f"next states{what}"
+            which = "probabilities of outcomes" if self.keeps_outcomes else which
+            said.append(f"{which} are corrected: {words}")
         return said

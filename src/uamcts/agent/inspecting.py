@@ -137,7 +137,7 @@ class Recording:
 
     @staticmethod
     def _config(agent: Inspecting) -> Any:
-        return agent.backend.config  # type: ignore[attr-defined]
+        return agent.backend.config
 
     @property
     def moves(self) -> int:

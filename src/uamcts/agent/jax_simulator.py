@@ -176,7 +176,10 @@ class JaxSimulator:
             )
         for field, value in (("reward", reward), ("terminal", terminal)):
             if getattr(value, "shape", None) != ():
-                raise TypeError(f"{name} returns {short_repr(value)} as {field}; it must be one number, without axes")
+                raise TypeError(
+                    f"{name} returns {short_repr(value)} as {field}; it must be one number: give a function of one "
+                    "state, not of a batch"
+                )
 
     def _trace(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
         try:

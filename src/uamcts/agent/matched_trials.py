@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from uamcts.agent.measure import Outcome
+from uamcts.agent.measure import Outcome, Outcomes
 from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting
 from uamcts.agent.python_simulator import PythonSimulator
 
@@ -52,6 +52,8 @@ class MatchedTrials:
         self.continuum = bool(distinct) and float(np.median(distinct)) > DRAWS // 2
         """Whether no two draws are equal, as a rule."""
         self.outcomes = [Outcome(self.features(one.following), one.real.reward, one.real.terminal) for one in self.seen]
+        self.size = self.outcomes[0].features.size if self.outcomes else 0
+        self.whole = Outcomes.of(self.outcomes, self.size)
         self.floor = trials.floor
         if self.continuum:
             points = [self._points(drawn) for drawn in self.believed]
@@ -101,9 +103,10 @@ class MatchedTrials:
         model = self.trials._model(names, values)
         if self.continuum:
             return self._from_means(model, np.asarray(rows))
-        real = [self.outcomes[row] for row in rows]
-        found = [self._match(model, int(row)) for row in rows]
-        return self.trials.measure.many_differences(real, found, self.trials.scales, WORST)
+        found = Outcomes.of([self._match(model, int(row)) for row in rows], self.size)
+        own = np.where(np.isinf(found.rewards), np.nan, 0.0)  # states are the same
+        measure, scales = self.trials.measure, self.trials.scales
+        return measure.many_differences(self.whole.take(np.asarray(rows)), found, scales, WORST, own)
 
     def paths(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The same where every row has its own values."""
@@ -123,7 +126,7 @@ class MatchedTrials:
         most = math.sqrt(self._worst / spreads.shape[1])
         return np.asarray(np.clip(np.nan_to_num((real - means) / spreads, nan=most), -most, most))
 
-    def _match(self, model: PythonSimulator, row: int) -> tuple[Outcome, float] | None:
+    def _match(self, model: PythonSimulator, row: int) -> Outcome | None:
         """The outcome that leads to the state that was reached, the one that pays most nearly what was paid.
 
         That something is not drawn says nothing about what it would pay: it counts as before.
@@ -142,9 +145,9 @@ class MatchedTrials:
         if not same and self.trials.draws:
             same = [one for one in self.believed[row] if key(one[0]) == place]
         if not same:
-            return (real, 0.0) if self.trials.draws else None
+            return real if self.trials.draws else None
         _, paid, over = min(same, key=lambda one: 0.0 if real.reward is None else abs(real.reward - one[1]))
-        return Outcome(real.features, float(paid), bool(over)), 0.0
+        return Outcome(real.features, float(paid), bool(over))
 
     def _points(self, drawn: Sequence[tuple[Any, float, bool]]) -> np.ndarray:
         return np.array([[*self.features(after), paid] for after, paid, _ in drawn], float)

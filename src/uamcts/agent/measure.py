@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -23,6 +23,34 @@ class Outcome(NamedTuple):
     features: np.ndarray
     reward: float | None
     terminal: bool | None
+
+
+class Outcomes(NamedTuple):
+    """Many outcomes; NaN is unknown, and an infinite reward marks a prediction that could not be made."""
+
+    features: np.ndarray
+    """[..., outcomes, features]"""
+    rewards: np.ndarray
+    """[..., outcomes]"""
+    ends: np.ndarray
+    """1 where the episode ended, 0 where it went on: [..., outcomes]."""
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome | None], size: int) -> Self:
+        """From outcomes, with so many features each; None is a prediction that could not be made."""
+        features, (rewards, ends) = np.full((len(outcomes), size), np.nan), np.full((2, len(outcomes)), np.nan)
+        for place, one in enumerate(outcomes):
+            if one is None or one.features.size != size:
+                rewards[place] = np.inf
+            else:
+                features[place] = one.features
+                rewards[place] = np.nan if one.reward is None else one.reward
+                ends[place] = np.nan if one.terminal is None else one.terminal
+        return cls(features, rewards, ends)
+
+    def take(self, rows: np.ndarray) -> Outcomes:
+        """Those of some rows."""
+        return Outcomes(*(part[rows] for part in self))
 
 
 class Scales(NamedTuple):
@@ -89,24 +117,25 @@ class Measure:
         return min(total, GREATEST) if total > self.tolerance else 0.0
 
     def many_differences(
-        self, actual: Sequence[Outcome], predicted: Sequence[tuple[Outcome, float] | None], scales: Scales, worst: float
+        self, actual: Outcomes, predicted: Outcomes, scales: Scales, worst: float, own: np.ndarray | None = None
     ) -> np.ndarray:
-        """The parts of U of many transitions, [transitions, parts]; where there is no prediction, U is `worst`."""
-        none = (Outcome(np.full(actual[0].features.shape, np.nan), np.nan, None), np.nan)
-        found = [none if one is None else one for one in predicted]
-        parts = [np.zeros((len(actual), 0))]
-        if "state" in self.parts and actual[0].features.size:
-            apart = np.stack([one.features for one in actual]) - np.stack([one.features for one, _ in found])
-            parts.append(apart / scales.features / np.sqrt(apart.shape[1]))
-            if self.own is not None:
-                parts[-1] = np.sqrt(np.array([[own] for _, own in found]))
+        """The parts of U of many transitions, [..., transitions, parts]; without a valid prediction, U is `worst`.
+
+        `own`: what the user's own measure says of the states.
+        """
+        parts = [np.zeros((*predicted.rewards.shape, 0))]
+        if "state" in self.parts and actual.features.size:
+            if self.own is None:
+                apart = (actual.features - predicted.features) / scales.features
+                parts.append(apart / np.sqrt(apart.shape[-1]))
+            else:
+                parts.append(np.sqrt(np.asarray(own))[..., None])
         if "reward" in self.parts:
-            pairs = [(real.reward, said.reward) for real, (said, _) in zip(actual, found, strict=True)]
-            parts.append(np.array([[0.0 if a is None or b is None else (a - b) / scales.reward] for a, b in pairs]))
+            missed = (actual.rewards - predicted.rewards) / scales.reward
+            parts.append(np.where(np.isnan(actual.rewards), 0.0, missed)[..., None])
         if "terminal" in self.parts:
-            ends = [(real.terminal, said.terminal) for real, (said, _) in zip(actual, found, strict=True)]
-            parts.append(np.array([[0.0 if a is None or b is None else float(a) - float(b)] for a, b in ends]))
-        all_parts = np.concatenate(parts, axis=1)
-        bad = ~np.all(np.isfinite(all_parts), axis=1) | np.array([one is None for one in predicted])
-        all_parts[bad] = np.sqrt(worst / max(all_parts.shape[1], 1))
-        return np.clip(all_parts, -np.sqrt(worst), np.sqrt(worst))
+            parts.append(np.where(np.isnan(actual.ends), 0.0, actual.ends - predicted.ends)[..., None])
+        found = np.concatenate(parts, axis=-1)
+        bad = ~np.all(np.isfinite(found), axis=-1) | np.isinf(predicted.rewards)
+        found[bad] = np.sqrt(worst / max(found.shape[-1], 1))
+        return np.asarray(np.clip(found, -np.sqrt(worst), np.sqrt(worst)))

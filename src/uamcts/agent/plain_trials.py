@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from uamcts.agent.chance import RealOutcome
-from uamcts.agent.measure import Measure, Outcome, Scales
+from uamcts.agent.measure import Measure, Outcome, Outcomes, Scales
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import place_of
 from uamcts.corrections.links import resolve
@@ -31,6 +31,8 @@ MOST_SURPRISES = 5000
 """Rows of surprises that are kept, some 2.5 MB."""
 FEWEST_MODELS = 6
 """Values of a grid of which not all are tried everywhere."""
+KEPT = 32
+"""Sets of values whose differences are kept during a fit."""
 WORST = 1e4
 """The squared error of a prediction that could not be made."""
 
@@ -76,6 +78,11 @@ class PlainTrials:
         self.measure, self.scales, self.floor = measure, scales, floor
         self.random, self.draws = simulator.kind != "step", simulator.kind == "sample"
         self.times = np.array([sight.times for sight in seen], float)
+        self.real = Outcomes.of([one.real for one in seen], seen[0].real.features.size if seen else 0)
+        self._known: dict[Hashable, tuple[dict[int, np.ndarray], PythonSimulator]] = {}
+        """Differences for the latest sets of values, by rows, and the simulators with these values."""
+        self._walked: dict[Hashable, np.ndarray] = {}
+        """The same where every row has its own values."""
 
     def matched(self) -> MatchedTrials:
         """What a random simulator says happens, apart from how often."""
@@ -124,16 +131,37 @@ class PlainTrials:
         return np.array([some[n] if n in some else self._surprise(model, sight) for n, model in enumerate(models)])
 
     def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Differences for one set of values, [rows, parts]."""
-        model = self._model(names, values)
-        found = [self._predict(model, self.seen[row]) for row in rows]
-        return self.measure.many_differences([self.seen[row].real for row in rows], found, self.scales, WORST)
+        """Differences for one set of values, [rows, parts]. A fit asks for much the same again: it is looked up."""
+        place = tuple(names), np.asarray(values, float).tobytes()
+        known = self._known.pop(place, None)
+        if known is None:
+            known = {}, self._model(names, values)
+        if len(self._known) >= KEPT:
+            self._known.pop(next(iter(self._known)))
+        self._known[place] = known
+        found, model = known
+        missing = [row for row in np.asarray(rows).tolist() if row not in found]
+        if missing:
+            parts = self._differences([self._predict(model, self.seen[row]) for row in missing], np.array(missing))
+            found.update(zip(missing, parts, strict=True))
+        return np.array([found[row] for row in rows])
 
     def paths(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Differences where every row has its own values, [rows, parts]."""
-        seen = [self.seen[row] for row in rows]
-        found = [self._predict(model, one) for model, one in zip(self._models(names, values), seen, strict=True)]
-        return self.measure.many_differences([one.real for one in seen], found, self.scales, WORST)
+        place = tuple(names), values.tobytes(), rows.tobytes()
+        found = self._walked.get(place)
+        if found is None:
+            pairs = zip(self._models(names, values), rows, strict=True)
+            found = self._differences([self._predict(model, self.seen[row]) for model, row in pairs], rows)
+            if len(self._walked) >= KEPT:
+                self._walked.pop(next(iter(self._walked)))
+            self._walked[place] = found
+        return found
+
+    def _differences(self, predicted: Sequence[tuple[Outcome, float] | None], rows: np.ndarray) -> np.ndarray:
+        found = Outcomes.of([None if one is None else one[0] for one in predicted], self.real.features.shape[1])
+        own = np.array([np.nan if one is None else one[1] for one in predicted])
+        return self.measure.many_differences(self.real.take(rows), found, self.scales, WORST, own)
 
     def _model(self, names: Sequence[str], vector: np.ndarray) -> PythonSimulator:
         values = dict(zip(names, np.asarray(vector, float).tolist(), strict=True))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,6 +51,7 @@ class PythonSimulator:
         self,
         model: Any,
         num_actions: int | None = None,
+        action_names: Sequence[str] | None = None,
         features: Callable[[Any], Any] | None = None,
         identity: Callable[[Any], Any] | None = None,
     ):
@@ -74,11 +75,15 @@ class PythonSimulator:
         check_arguments_of(self.name, self.kind, self.call)
         self.action_names: tuple[str, ...] = ()
         if self.continuous:
+            if action_names is not None:
+                raise ValueError(f"action_names is given, but the actions of {self.name} are continuous; leave it out")
             self.action_space, self.actions = (getattr(owner, name, None) for name in ("action_space", "actions"))
         else:
             count, own = action_count(num_actions), action_count(getattr(owner, "num_actions", num_actions))
             named = names("action_names", getattr(owner, "action_names", ()), own)
             self.action_names = named[:count] if len(named) >= count else ()
+            if action_names is not None:
+                self.action_names = names("action_names", action_names, count)
         self._features = features or getattr(owner, "features", None) or flatten
         self._inputs = getattr(owner, "inputs", None) if features is None else None
         self._identity = identity or getattr(owner, "identity", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,16 @@ def check_kind(model: object, owner: object | None) -> None:
             f"model is {short_repr(model)}; give a domain, a Gymnasium environment, a JaxSimulator, an object with "
             "num_actions and step(state, action), outcomes(state, action) or sample(state, action, rng), or a "
             "function step(state, action) and num_actions=..."
+        )
+
+
+def refuse_batch(argument: str, model: object) -> None:
+    """Refuses a vector environment of Gymnasium."""
+    gymnasium = sys.modules.get("gymnasium")  # whoever has an environment has imported it
+    if gymnasium is not None and isinstance(model, gymnasium.vector.VectorEnv):
+        raise TypeError(
+            f"{argument} is {short_repr(model)}, a batch of environments, and an agent acts in one; give a single one, "
+            "of gymnasium.make instead of gymnasium.make_vec"
         )
 
 
@@ -66,6 +77,8 @@ def check_arguments_of(name: str, kind: str, call: Callable[..., Any]) -> None:
     wanted = ARGUMENTS[kind]
     if not _takes(call, *wanted):
         has = ", ".join(inspect.signature(call).parameters)
+        if hasattr(getattr(call, "__self__", None), "step_env"):
+            raise TypeError(f"{name}: {kind} takes ({has}), as gymnax's do; give uamcts.gym.from_gymnax(env, params)")
         raise TypeError(
             f"{name}: {kind} takes ({has}); it must take ({', '.join(wanted)}) and return "
             "the next state: a search asks about many states, so the state cannot be kept in the simulator. If this is "

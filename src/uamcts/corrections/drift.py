@@ -15,13 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.trials import Trials
+from uamcts.corrections.trials import HopelessError, Patience, Trials
 
 WINDOW, SHORTEST, FEWEST = 32, 8, 6
 """Transitions in the longest and in the shortest window, and those without which nothing is fitted."""
 MOST_DRIFTING, RANKED, REFINED = 3, 8, 4
 """Parameters that drift at the same time at most; how many promising ones sets are made of; how many sets are fitted in
 each round."""
+PATIENCE = 4
+"""Steps of a fit after which it is given up if it explains next to nothing."""
 ROOM = 0.5
 """Nats by which a long window may predict the latest transitions worse than a short one: fewer numbers per transition
 are fitted to it, so it fits them less closely for no other reason."""
@@ -66,10 +68,13 @@ def fit_drift(
     fit = _DriftFit(trials, choice, np.asarray(steps, float) - next_step)
     constant = fit.path(start, dict.fromkeys(start, 0.0))
     found = {0: constant}
-    best = constant
+    best, before, hopeful = constant, None, constant.loss - 0.5 * _least_gain(1, len(steps))
     for _ in range(2):
+        if best is before:  # the second round would be the same again
+            break
+        before = best
         for values, rates in fit.promising(best):
-            path, size = fit.refine(values, rates), len(values)
+            path, size = fit.refine(values, rates, hopeful=hopeful), len(values)
             if size not in found or path.loss < found[size].loss:
                 found[size] = path
         best = _simplest(found, len(start), len(steps))
@@ -208,10 +213,12 @@ class _DriftFit:
         ranked.sort(key=lambda one: one[0])
         return [(chosen, steps) for _, chosen, steps in ranked[:REFINED]]
 
-    def refine(self, values: dict[str, float], rates: dict[str, float], steady: bool = False) -> _Path:
+    def refine(
+        self, values: dict[str, float], rates: dict[str, float], steady: bool = False, hopeful: float = math.inf
+    ) -> _Path:
         """The best path of the same parameters near one, with short numbers where these are as good.
 
-        `steady` keeps the rates as they are.
+        `steady` keeps the rates as they are. A fit that does not soon get below a loss of `hopeful` is given up.
         """
         from scipy import optimize  # only where something is fitted: it takes a while to import
 
@@ -222,7 +229,8 @@ class _DriftFit:
         bounds = np.append(low, -wide)[:used], np.append(high, wide)[:used]
 
         def parts(vector: np.ndarray) -> np.ndarray:
-            return self._parts(names, vector[:count], speeds if steady else vector[count:]).ravel()
+            found = self._parts(names, vector[:count], speeds if steady else vector[count:])
+            return patience.watch(found).ravel()
 
         def slopes(vector: np.ndarray) -> np.ndarray:
             own = self._slopes(names, vector[:count], speeds if steady else vector[count:], units) / units
@@ -230,6 +238,7 @@ class _DriftFit:
 
         best = self.path(values, rates)
         for loss in ("linear", "cauchy"):
+            patience = Patience(hopeful, self.trials.floor, PATIENCE)
             start = np.array([*best.values.values(), *best.rates.values()])[:used]
             start[:count] = np.clip(start[:count], low + 1e-9 * units, high - 1e-9 * units)
             sizes = np.abs(parts(start))
@@ -239,6 +248,8 @@ class _DriftFit:
                     parts, start, jac=slopes, bounds=bounds, x_scale=np.append(units, units / self.span)[:used],
                     loss=loss, f_scale=max(usual, 1e-9), max_nfev=10,
                 ).x  # fmt: skip
+            except HopelessError:
+                continue
             except (ValueError, np.linalg.LinAlgError):
                 break
             numbers = np.append(vector[:count], speeds if steady else vector[count:]).reshape(2, count).tolist()
@@ -246,7 +257,7 @@ class _DriftFit:
             best = min(best, found, key=lambda path: path.loss)
             if best.loss < math.log(10.0 * self.trials.floor):
                 break
-        return self._shorten(best)
+        return self._shorten(best) if best.loss < hopeful else best
 
     def _shorten(self, best: _Path) -> _Path:
         """The same path with as few digits as predict equally well: a mass grows by 0.1, not by 0.1000000000000041."""

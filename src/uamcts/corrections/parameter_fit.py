@@ -12,22 +12,25 @@ worn motor) do not bend it. Where outcomes are random, `likelihood_fit` does it.
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from uamcts.corrections.likelihood_fit import fit_likelihood
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.trials import Fit, Rival, Trials, WithValues, credible
+from uamcts.corrections.ranking import rank_sets
+from uamcts.corrections.trials import Fit, HopelessError, Patience, Rival, Trials, WithValues, credible, least_gain
 
-MOST_FITTED, RANKED, REFINED = 3, 10, 4
-"""Parameters in a fit at most; how many promising ones sets are made of; how many sets are fitted in each round."""
+MOST_FITTED, REFINED = 3, 4
+"""Parameters in a fit at most, and how many sets are fitted in each round."""
 FEWEST_ROWS, FEW_ROWS, FITTED_ROWS, SCREENED_ROWS = 2, 4, 64, 24
 """Transitions that a fit needs: fewer than the second number must be explained exactly, by one parameter. Those that it
 is computed from at most, and those that grids are compared on."""
 REVERSED = (-2.0, -1.0, -0.5)
 """How many times as large as believed a parameter with the other sign is tried."""
+PATIENCE = 5
+"""Steps of a fit after which it is given up if it explains next to nothing."""
 EXACT = 6.0
 """Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
 
@@ -73,6 +76,9 @@ class _Selection:
         self.plain = float(np.mean(losses))
         order = rows[np.argsort(losses, kind="stable")]  # from the best predicted to the worst
         self.some = rows[:: -(-len(rows) // FITTED_ROWS)]
+        some = float(np.mean(trials.losses([], np.zeros((1, 0)), self.some)))
+        self.hopeful = some - 0.5 * least_gain(len(rows))
+        """The loss of values that might still turn out to explain something."""
         self.few = order[np.unique(np.linspace(0, len(rows) - 1, SCREENED_ROWS).astype(int))]
         worst = order[-SCREENED_ROWS // 2 :]
         self.few = np.unique(np.concatenate([self.few, worst]))
@@ -82,11 +88,9 @@ class _Selection:
         """Fits from what was fitted before, if there is any, and unless that is enough, from everywhere else."""
         if start is not None:
             self._try(start.values)
-        for _ in range(2 * wide):
-            for values in self._promising_sets(self._best()[1]):
+        for around in self._rounds() if wide else ():
+            for values in self._promising_sets(around):
                 self._try(values)
-            if self._exact():
-                break
         if wide and not self._exact():
             self._try_single_values(REFINED)
         loss, chosen = self._best()
@@ -94,6 +98,12 @@ class _Selection:
             return None
         rivals = self._same_explanation(loss, chosen)
         return Fit(chosen, self._ranges(chosen), tuple(rival.name for rival in rivals), rivals)
+
+    def _rounds(self) -> Iterator[dict[str, float]]:
+        """What the first round starts from, and the second one: there is none if it would be the same again."""
+        yield (first := self._best()[1])
+        if (second := self._best()[1]) != first and not self._exact():
+            yield second
 
     def needed(self, values: dict[str, float]) -> dict[str, float]:
         """Those of some values without which less would be explained."""
@@ -119,16 +129,20 @@ class _Selection:
 
     def _try(self, first: dict[str, float]) -> None:
         """Fits a set of parameters from a start."""
-        values = self._refine(first)
-        found, place = (self._loss(values), values), frozenset(first)
+        refined, place = self._refine(first), frozenset(first)
+        for values in [] if refined is None else self.choice.with_and_without(refined):
+            found = self._shorten(values)
+            if place not in self.tried or found[0] < self.tried[place][0]:
+                self.tried[place] = found
+
+    def _shorten(self, values: dict[str, float]) -> tuple[float, dict[str, float]]:
+        """Values with as few digits as explain the same: people write 1.4 and not 1.4000000000000041."""
+        exact = self._loss(values)
         for digits in (2, 3, 4, 6):
             short = {name: float(f"{value:.{digits}g}") for name, value in values.items()}
-            loss = self._loss(short)
-            if loss <= found[0] + 1e-9:  # people write 1.4 and not 1.4000000000000041
-                found = loss, short
-                break
-        if place not in self.tried or found[0] < self.tried[place][0]:
-            self.tried[place] = found
+            if (loss := self._loss(short)) <= exact + 1e-9:
+                return loss, short
+        return exact, values
 
     def _best(self) -> tuple[float, dict[str, float]]:
         """The smallest set that no larger one is credibly better than."""
@@ -147,15 +161,11 @@ class _Selection:
         others = [found for place, found in self.tried.items() if len(place) == 1 and place != set(chosen)]
         return tuple(Rival(*next(iter(values.items()))) for other, values in others if other < loss + 0.1)
 
-    def _units(self, values: dict[str, float]) -> np.ndarray:
-        """A step of each parameter that changes it by its own size."""
-        believed = self.choice.believed
-        return np.array([values.get(name, value) or 1.0 for name, value in believed.items()])
-
     def _promising_sets(self, around: dict[str, float]) -> list[dict[str, float]]:
         """Sets of parameters, with starting values, that would explain most if differences were linear."""
         believed = self.choice.believed
-        names, units = list(believed), self._units(around)
+        names = list(believed)
+        units = np.array([around.get(name, value) or 1.0 for name, value in believed.items()])  # their own sizes
         here = np.array([around.get(name, value) for name, value in believed.items()])
         base = self.trials.residuals(names, here, self.some)
         usual = np.median(np.sum(base**2, axis=1)) + 1e-12
@@ -163,7 +173,7 @@ class _Selection:
         slopes = self._jacobian(names, here, self.some, units, 1e-4, base) * units
         jacobian, apart = (slopes * weights[..., None]).reshape(-1, len(names)), (base * weights).ravel()
         home = (np.array(list(believed.values())) - here) / units  # the way back to what is believed
-        ranked = sorted(self._rank(jacobian, apart, home), key=lambda found: found[0])
+        ranked = rank_sets(jacobian, apart, home, MOST_FITTED)
         sets = []
         for _, chosen, steps in ranked[:REFINED]:
             values = {}
@@ -190,40 +200,24 @@ class _Selection:
         columns = [self.trials.residuals(names, one, rows) - base for one in moved]
         return np.stack(columns, axis=-1) / (step * units)
 
-    @staticmethod
-    def _rank(
-        jacobian: np.ndarray, apart: np.ndarray, home: np.ndarray
-    ) -> list[tuple[float, tuple[int, ...], np.ndarray]]:
-        """What sets of parameters leave unexplained, a little more for larger ones, and by which steps."""
-        apart = apart + jacobian @ home  # with every parameter at what is believed
-        gram, slope = jacobian.T @ jacobian, jacobian.T @ apart
-        size = np.diag(gram)
-        gains = np.where(size > 1e-18, slope**2 / np.maximum(size, 1e-18), 0.0)
-        promising = [int(place) for place in np.argsort(-gains)[:RANKED] if size[place] > 1e-18]
-        total, found = float(apart @ apart), []
-        for count in range(1, MOST_FITTED + 1):
-            for chosen in itertools.combinations(promising, count):
-                part = np.ix_(chosen, chosen)
-                ridge = 1e-9 * np.diag(size[list(chosen)])
-                steps = -np.linalg.solve(gram[part] + ridge, slope[list(chosen)])
-                left = total + steps @ slope[list(chosen)]
-                found.append(
-                    (math.log(max(left, 1e-12 * total) + 1e-30) + 0.5 * count, chosen, steps + home[list(chosen)])
-                )
-        return found
-
     def _try_single_values(self, most: int) -> None:
         """Fits single parameters from the best of several values: for those that act in jumps, or far away."""
         starts = []
-        before = float(np.mean(self.trials.losses([], np.zeros((1, 0)), self.few)))
+        losses = self.trials.losses([], np.zeros((1, 0)), self.few)
+        before, hopeful = float(np.mean(losses)), float(np.mean(losses)) - 0.5 * least_gain(len(self.rows))
         for name in self.choice.believed:
             grid = self._grid(name)
-            if grid.size:
-                losses = self.trials.losses([name], grid[:, None], self.few).mean(axis=1)
-                starts.append((float(losses.min()), name, float(grid[losses.argmin()]), grid))
+            if grid.size and self._matters(name, grid, losses):
+                mean = self.trials.losses([name], grid[:, None], self.few).mean(axis=1)
+                starts.append((float(mean.min()), name, float(grid[mean.argmin()]), grid))
         for loss, name, value, grid in sorted(starts, key=lambda start: start[0])[:most]:
-            if loss < before - 1e-9:
-                self._try({name: self._scan(name, value, grid)})
+            if loss < before - 1e-9 and self._scan(name, value, grid, self.few, 1)[0] < hopeful:
+                self._try({name: self._scan(name, value, grid, self.rows, 2)[1]})
+
+    def _matters(self, name: str, grid: np.ndarray, losses: np.ndarray) -> bool:
+        """Whether a parameter changes any prediction: if three values far apart do not, the others need no trial."""
+        some = grid[[0, len(grid) // 2, -1]]
+        return bool(np.any(self.trials.losses([name], some[:, None], self.few) != losses))
 
     def _grid(self, name: str) -> np.ndarray:
         """Values of a parameter from which a fit starts, those of the other sign included where they are possible."""
@@ -231,19 +225,23 @@ class _Selection:
         low, high = self.choice.bounds_near(name, turned[0])
         return np.unique([*self.choice.grid(name), *turned[(turned >= low) & (turned <= high) & (turned != 0.0)]])
 
-    def _scan(self, name: str, value: float, grid: np.ndarray) -> float:
-        """A better value between the neighbours of one on a grid: where there is no slope, only trying helps."""
-        ends = np.unique(np.append(grid, self.choice.believed[name]))
-        for _ in range(2):
+    def _scan(self, name: str, value: float, grid: np.ndarray, rows: np.ndarray, passes: int) -> tuple[float, float]:
+        """The loss on rows of a better value between the neighbours of one on a grid, and that value.
+
+        Where there is no slope, only trying helps.
+        """
+        ends, least = np.unique(np.append(grid, self.choice.believed[name])), math.inf
+        for _ in range(passes):
             place = int(np.searchsorted(ends, value))
             near = np.linspace(ends[max(place - 1, 0)], ends[min(place + 1, len(ends) - 1)], 11)
-            losses = self.trials.losses([name], near[:, None], self.rows).mean(axis=1)
-            best = np.flatnonzero(losses <= losses.min() + 1e-12)
+            losses = self.trials.losses([name], near[:, None], rows).mean(axis=1)
+            least = float(losses.min())
+            best = np.flatnonzero(losses <= least + 1e-12)
             value, ends = float(near[best[len(best) // 2]]), near
-        return value
+        return least, value
 
-    def _refine(self, values: dict[str, float]) -> dict[str, float]:
-        """The best values near a start."""
+    def _refine(self, values: dict[str, float]) -> dict[str, float] | None:
+        """The best values near a start; None as soon as they turn out to explain nothing."""
         from scipy import optimize  # only where something is fitted: it takes a while to import
 
         names, first = list(values), np.array(list(values.values()), float)
@@ -253,21 +251,26 @@ class _Selection:
         best = np.clip(first, low + 1e-9 * scale, high - 1e-9 * scale)
         own = getattr(self.trials, "jacobian", None)
         slopes = "2-point" if own is None else lambda vector: _flat(own(names, vector, self.some, scale))
+        hopeless = True
         for loss in ("linear", "cauchy"):
+            patience = Patience(self.hopeful, self.trials.floor, PATIENCE * (1 + (len(names) if own is None else 0)))
             try:
                 found = optimize.least_squares(
-                    lambda vector: self.trials.residuals(names, vector, self.some).ravel(), best, bounds=(low, high),
-                    jac=slopes, x_scale=scale, loss=loss, f_scale=self._spread(names, best), max_nfev=12,
-                    diff_step=1e-6,
+                    lambda vector: patience.watch(self.trials.residuals(names, vector, self.some)).ravel(), best,  # noqa: B023
+                    bounds=(low, high), jac=slopes, x_scale=scale, loss=loss, f_scale=self._spread(names, best),
+                    max_nfev=12, diff_step=1e-6,
                 ).x  # fmt: skip
+            except HopelessError:
+                continue
             except (ValueError, np.linalg.LinAlgError):
                 break
+            hopeless = False
             candidates = np.stack([best, found])
             losses = self.trials.losses(names, candidates, self.some)
             best = candidates[np.argmin(losses.mean(axis=1))]
             if np.median(losses[-1]) < self.plain - EXACT:  # exact: robustness would change nothing
                 break
-        return dict(zip(names, best.tolist(), strict=True))
+        return None if hopeless else dict(zip(names, best.tolist(), strict=True))
 
     def _spread(self, names: list[str], vector: np.ndarray) -> float:
         """The usual size of a difference, beyond which a robust fit believes it less."""

@@ -243,6 +243,9 @@ class RandomModel:
         if planned is None and parts <= WHOLE and self._effects is None:
             planned = self._untried(state, action)
             planned = planned if self._arrivals is None else self._arrivals.correct_step(state, planned)
+        elif planned is None and parts <= WHOLE and self._arrivals is not None:
+            found = self._effects.outcomes(state, action)
+            planned = Mixture(1.0, list(self._arrivals.correct_all(state, found)), [])
         if parts <= WHOLE | {float}:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
@@ -261,4 +264,4 @@ def describe_changes(changes: Sequence[Change], action_names: Sequence[str]) -> 
 
 def name_action(action: int, names: Sequence[str]) -> str:
     """What an action is called in a sentence."""
-    return repr(names[action]) if names else f"action {action}"
+    return repr(names[action]) if names and names[action] != str(action) else f"action {action}"

@@ -101,9 +101,41 @@ def unless_same(found: Fit | None, before: Fit | None) -> Fit | None:
     return before._replace(ranges=found.ranges)
 
 
+def least_gain(count: int) -> float:
+    """The mean gain in nats on `count` transitions that one more parameter brings by chance."""
+    return max(0.1, (3.0 * math.log(count) + 4.0) / count)
+
+
 def credible(count: int, gain: float) -> bool:
     """Whether a mean gain of so many nats on `count` transitions is more than one more parameter brings by chance."""
-    return gain > 0.1 and count * gain > 3.0 * math.log(count) + 4.0
+    return gain > least_gain(count)
+
+
+class HopelessError(Exception):
+    """A fit explains nothing and is not worth more steps of the simulator."""
+
+
+class Patience:
+    """Watches a fit, and ends it by a `HopelessError` if it explains next to nothing.
+
+    Args:
+        hopeful: The loss, in nats per transition, below which a fit may go on.
+        floor: A squared error up to this is as good as none.
+        trials: How many sets of values are tried before.
+    """
+
+    def __init__(self, hopeful: float, floor: float, trials: int):
+        self.hopeful, self.floor, self.left = hopeful, floor, trials
+        self.hopeless = True
+
+    def watch(self, parts: np.ndarray) -> np.ndarray:
+        """Looks at the differences [rows, parts] for a set of values, and returns them."""
+        if self.hopeless:
+            self.hopeless = float(np.mean(np.log(np.sum(parts**2, axis=1) + self.floor))) >= self.hopeful
+            self.left -= 1
+            if self.hopeless and self.left <= 0:
+                raise HopelessError
+        return parts
 
 
 def log_prior(choice: Choice, name: str, grid: np.ndarray) -> np.ndarray:

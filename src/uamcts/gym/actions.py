@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
-from uamcts.arguments import integer, short_repr
+from uamcts.arguments import integer, names, short_repr
 from uamcts.gym import classic, toy_text
 from uamcts.gym.probe import Unfit
 from uamcts.gym.wrappers import Layers
@@ -130,18 +130,22 @@ def grid(space: spaces.Box, points: int | Sequence[int]) -> list[np.ndarray]:
     return [np.array(action, space.dtype).reshape(space.shape) for action in itertools.product(*lines)]
 
 
-def action_names(layers: Layers, actions: Sequence[Any] | None) -> tuple[str, ...]:
-    """What the actions are called: by the environment, as it is known for, or like themselves."""
+def name_actions(layers: Layers, actions: Sequence[Any] | None, given: Sequence[str] | None) -> tuple[str, ...]:
+    """What the actions are called: by the user, by the environment, as it is known for, or like themselves."""
     if actions is None:
+        if given is not None:
+            raise ValueError(f"action_names is {short_repr(given)}, but actions are continuous; give actions=[...] too")
         return ()
+    if given is not None:
+        return names("action_names", given, len(actions))
     base: Any = layers.env.unwrapped
-    names = getattr(base, "action_names", toy_text.ACTION_NAMES.get(type(base).__name__))
-    for kind, known in classic.ACTION_NAMES.items():
-        names = known if isinstance(base, kind) else names
+    known = getattr(base, "action_names", toy_text.ACTION_NAMES.get(type(base).__name__))
+    for kind, usual in classic.ACTION_NAMES.items():
+        known = usual if isinstance(base, kind) else known
     if hasattr(base, "get_action_meanings"):
-        names = tuple(name.lower() for name in base.get_action_meanings())
+        known = tuple(name.lower() for name in base.get_action_meanings())
     plain = isinstance(layers.env.action_space, spaces.Discrete) and not layers.actions
-    if plain and names is not None and len(names) == len(actions):
-        return tuple(names)
+    if plain and known is not None and len(known) == len(actions):
+        return tuple(known)
     numbers = [one if isinstance(one, int) else np.round(np.asarray(one, float), 3) for one in actions]
     return tuple(str(np.asarray(number).tolist()) for number in numbers)

@@ -9,8 +9,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from uamcts.agent.simulator_checks import refuse_batch
 from uamcts.arguments import short_repr
-from uamcts.gym.probe import Step, Unfit, fingerprint, microseconds, same
+from uamcts.gym.fingerprints import fingerprint
+from uamcts.gym.probe import Step, Unfit, microseconds, same
 from uamcts.gym.simulator import Simulator
 
 ROUNDING = 1e-4
@@ -98,8 +100,9 @@ def check_simulator(env: gymnasium.Env, **options: Any) -> Report:
         ```
     """
     advice: list[str] = []
+    refuse_batch("env", env)
     if not isinstance(env, gymnasium.Env):
-        raise TypeError(f"env is {short_repr(env)}; give a gymnasium.Env (vector environments cannot be planned with)")
+        raise TypeError(f"env is {short_repr(env)}; give a gymnasium.Env")
     name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
     try:
         simulator = Simulator(env, **options)

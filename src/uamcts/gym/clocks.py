@@ -1,4 +1,4 @@
-"""Attributes of an environment that count its steps and have no other effect, such as the counter of a time limit.
+"""Attributes of an environment without an effect: counters of steps, as for a time limit, and text that a reset draws.
 
 With a counter in it, no state ever comes back: facts would never be met again, and no two paths would share a state.
 """
@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from uamcts.gym.probe import Step, Trial, fingerprint, same, set_rng_state
+from uamcts.gym.deep_copy import collect
+from uamcts.gym.fingerprints import fingerprint
+from uamcts.gym.probe import Step, Trial, same, set_rng_state
 from uamcts.gym.state_access import Saved
 
+Ask: TypeAlias = Callable[[Step], list[Any]]
+"""Gives other values of an attribute, to repeat a step with."""
 AHEAD = (1, 10, 100, 1000, 10_000)
 """By how many steps a counter is advanced to see whether anything else changes, besides being set back to its start."""
 STEPS, FEWEST = 40, 10
@@ -45,20 +49,33 @@ def find_clocks(
     observation: Callable[[], object],
     seconds: float,
 ) -> frozenset[str]:
-    """The attributes that grow by the same number at every step, and whose value changes nothing that a step shows.
+    """The attributes whose value changes nothing that a step shows: counters of steps, and text that a reset draws.
 
-    A counter is one only if rewards, ends, observations and all other attributes are the same for any value of it that
-    was tried, far beyond the values in the trial. What only ends episodes by `truncated` is no part of a state.
+    A counter grows by the same number at every step. It is one only if rewards, ends, observations and all other
+    attributes are the same for any value of it that was tried, far beyond the values in the trial. What only ends
+    episodes by `truncated` is no part of a state.
     """
     laboratory = Laboratory(trial, base, take_step, observation)
-    clocks = {name: by for name in sorted(trial.changing) if (by := _increment(trial, name)) is not None}
+    clocks = {name: ask for name in sorted(trial.changing) if (ask := _other_values(trial, name)) is not None}
     end = time.perf_counter() + seconds
     while clocks:
-        wrong = [name for name, by in clocks.items() if not _is_idle(laboratory, name, by, frozenset(clocks), end)]
+        wrong = [name for name, ask in clocks.items() if not _is_idle(laboratory, name, ask, frozenset(clocks), end)]
         if not wrong:
             break
-        clocks = {name: by for name, by in clocks.items() if name not in wrong}
+        clocks = {name: ask for name, ask in clocks.items() if name not in wrong}
     return frozenset(clocks) if set(clocks) < trial.changing else frozenset()
+
+
+def _other_values(trial: Trial, name: str) -> Ask | None:
+    """A function of a step that gives other values of a counter or of text; None if the attribute is neither."""
+    start, by = trial.steps[0].before.data.get(name), _increment(trial, name)
+    if by is not None:
+        return lambda step: [start, *(step.before.data[name] + by * ahead for ahead in AHEAD)]
+    pairs = [(step.before.data.get(name), step.after.data.get(name)) for step in trial.steps]
+    if any(collect(before, []) or fingerprint(before) != fingerprint(after) for before, after in pairs):
+        return None
+    different = list({repr(fingerprint(before)): before for before, _ in pairs}.values())
+    return lambda step: different[: len(AHEAD)]
 
 
 def _increment(trial: Trial, name: str) -> float | None:
@@ -72,14 +89,13 @@ def _increment(trial: Trial, name: str) -> float | None:
     return next(iter(found)) if len(found) == 1 and 0 not in found else None
 
 
-def _is_idle(laboratory: Laboratory, name: str, by: float, clocks: frozenset[str], end: float) -> bool:
-    """Whether steps are the same for other values of a counter, but for `clocks`."""
+def _is_idle(laboratory: Laboratory, name: str, ask: Ask, clocks: frozenset[str], end: float) -> bool:
+    """Whether steps are the same for other values of an attribute, but for `clocks`."""
     steps = laboratory.trial.steps
-    start = steps[0].before.data[name]
     for number, step in enumerate(steps[:: len(steps) // STEPS + 1]):
         if time.perf_counter() > end:
             return number >= FEWEST
-        for value in (start, *(step.before.data[name] + by * ahead for ahead in AHEAD)):
+        for value in ask(step):
             before = Saved({**step.before.data, name: value}, step.before.observation)
             if not laboratory.repeats(before, step, clocks):
                 return False

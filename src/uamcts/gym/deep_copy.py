@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 import warnings
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ import gymnasium
 import numpy as np
 
 from uamcts.agent.identity import fields, place
-from uamcts.gym.probe import COPYING, GENERATORS, Step, Unfit, fingerprint, uncopied
+from uamcts.gym.fingerprints import GENERATORS, SKIPPED, fingerprint
+from uamcts.gym.probe import COPYING, Step, Trial, Unfit, uncopied
 from uamcts.gym.state_access import Saved, StateAccess, current_observation
 
 if TYPE_CHECKING:
@@ -25,33 +27,39 @@ ATOMS = frozenset((bool, int, float, str, type(None)))
 class DeepCopy(StateAccess):
     """A deep copy of all attributes, for unknown environments."""
 
-    SKIPPED = ("action_space", "observation_space", "spec", "metadata", "render_mode", "_np_random", "_np_random_seed")
-
     def __init__(self) -> None:
         self.how = "a deep copy of its attributes"
         self.changing: frozenset[str] = frozenset()
         self.clocks: frozenset[str] = frozenset()
-        """Those of the changing attributes that only count steps."""
+        """Those of the changing attributes that have no effect, such as counters of steps."""
         self.template: Saved | None = None
         self.shown: list[int] | None = None
         """Where the numbers of a state stand in an observation; None if it does not show all of them."""
         self.home: Any = None
-        self.warned = False
+        self._unread: tuple[Any, dict[str, Any]] | None = None
+        """The environment that was read last, by a weak reference, and its attributes that were not read."""
+        self._warned = False
+        self._counted: frozenset[str] = frozenset()
         self.fixed = False
         """Whether the changing attributes form a vector of fixed length, which then represents the state."""
 
-    def learn(self, home: object, changing: frozenset[str], states: Sequence[Saved]) -> None:
+    def learn(self, home: object, trial: Trial, states: Sequence[Saved]) -> None:
         """Learns from a trial which attributes change."""
-        self.home, self.changing, self.fixed = home, changing, True
-        vectors = [self.numbers(home, state) for state in states]
+        self.home, self.changing, self._counted = home, trial.changing, trial.counted
+        self._look_at(states)
+
+    def _look_at(self, states: Sequence[Saved]) -> None:
+        self.fixed = True
+        vectors = [self.numbers(self.home, state) for state in states]
         self.fixed = len({None if vector is None else len(vector) for vector in vectors}) == 1
 
-    def leave_out(self, clocks: frozenset[str]) -> None:
-        """Tells states apart without attributes that only count steps."""
+    def leave_out(self, clocks: frozenset[str], states: Sequence[Saved]) -> None:
+        """Tells states apart without attributes that have no effect."""
         if clocks:
             names = ", ".join(f"`{name}`" for name in sorted(clocks))
             self.clocks = clocks
-            self.how += f", without {names}, which only {'counts' if len(clocks) == 1 else 'count'} steps"
+            self.how += f", without {names}, which {'has' if len(clocks) == 1 else 'have'} no effect"
+            self._look_at(states)
 
     def learn_observations(self, steps: Sequence[Step]) -> None:
         """Learns from a trial whether observations show all numbers of a state, to the precision of 32 bits."""
@@ -100,13 +108,13 @@ class DeepCopy(StateAccess):
         return sorted(self.changing - self.clocks)
 
     def _attributes(self, env: object) -> dict[str, Any]:
-        return {k: v for k, v in vars(env).items() if k not in self.SKIPPED and not isinstance(v, GENERATORS)}
+        return {k: v for k, v in vars(env).items() if k not in SKIPPED and not isinstance(v, GENERATORS)}
 
     def save(self, env: Environment, observation: object = None) -> Saved:
         base = env.unwrapped
         held = self._attributes(base)
         if self.home is not None and base is not self.home:
-            held = self._translate(held)
+            held = self._translate(base, held)
         observation = current_observation(base) if observation is None else observation
         try:
             return Saved(copy.deepcopy(held, {id(base): self.home or base}), observation)
@@ -114,20 +122,30 @@ class DeepCopy(StateAccess):
             why = f"{uncopied(base)}{type(problem).__name__}: {problem}"
             raise Unfit("copy", f"a state of {type(base).__name__} cannot be copied ({why}); {COPYING}") from problem
 
-    def _translate(self, theirs: dict[str, Any]) -> dict[str, Any]:
+    def _translate(self, env: object, theirs: dict[str, Any]) -> dict[str, Any]:
         """Another environment's state with our parameters, which are the attributes that no trial step changed."""
         ours = self._attributes(self.home)
-        other = [n for n in ours if n in theirs and n not in self.changing]
-        other = [name for name in other if fingerprint(ours[name]) != fingerprint(theirs[name])]
-        if other and not self.warned:
-            self.warned = True
-            warnings.warn(
-                f"the environment differs from the simulator in {', '.join(other)}, which no trial step changed: "
-                "it counts as what the simulator is wrong about, for the agent to find out, and is not read; if it is "
-                "state, name all of the state with Simulator(env, attributes=[...])",
-                stacklevel=4,
-            )
+        if not self._warned:
+            known = self.changing | self._counted
+            self._watch(env, {name: theirs[name] for name in ours if name in theirs and name not in known})
         return ours | {name: theirs[name] for name in self.changing if name in theirs}
+
+    def _watch(self, env: object, unread: dict[str, Any]) -> None:
+        """Warns, once, if what is not read has changed since the environment was read last: it may be state.
+
+        Attributes with other values than ours are none of that: the simulator may be wrong about them.
+        """
+        now = {name: fingerprint(value) for name, value in unread.items()}
+        before = self._unread[1] if self._unread is not None and self._unread[0]() is env else now
+        self._unread = weakref.ref(env), now
+        changed = [name for name in now if now[name] != before.get(name) and _holds_data(unread[name])]
+        if changed:
+            self._warned = True
+            warnings.warn(
+                f"`{'`, `'.join(changed)}` changed in your environment, but in no trial step of the simulator, and so "
+                "is not read; if it belongs to the state, pass Simulator(env, attributes=[...]) with all names of it",
+                stacklevel=5,
+            )
 
     def take(self, env: Environment, observation: object) -> Saved:
         return Saved(self._attributes(env.unwrapped), observation)
@@ -136,7 +154,7 @@ class DeepCopy(StateAccess):
         base = env.unwrapped
         held = vars(base)
         for name in held.keys() - state.data.keys():
-            if name not in self.SKIPPED and not isinstance(held[name], GENERATORS):
+            if name not in SKIPPED and not isinstance(held[name], GENERATORS):
                 del held[name]
         held.update(state.data)
         parts = {name: value for name, value in state.data.items() if type(value) not in ATOMS}
@@ -158,8 +176,15 @@ class DeepCopy(StateAccess):
         return np.array(found) if found else None
 
 
+def _holds_data(value: object) -> bool:
+    """Whether a value is text or numbers; a window or a clock for drawing is not."""
+    return isinstance(value, str) or collect(value, [])
+
+
 def collect(value: object, found: list[float], above: tuple[int, ...] = ()) -> bool:
     """Appends all numbers in a value and in the objects inside of it; False if it holds anything else."""
+    if isinstance(value, str):
+        return False
     if isinstance(value, (bool, int, float, np.generic)):
         found.append(float(value))
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import math
 import random
 import time
@@ -11,17 +12,14 @@ import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import gymnasium
 import numpy as np
 
-from uamcts.agent.identity import attributes
 from uamcts.arguments import short_repr
 from uamcts.errors import SimulatorError
+from uamcts.gym.fingerprints import GENERATORS, changed_by_resets, fingerprints
 
 if TYPE_CHECKING:
     from uamcts.types import Environment
-
-GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 class Unfit(SimulatorError):
@@ -52,7 +50,9 @@ class Trial(NamedTuple):
     draws: frozenset[str]
     """The names of the generators that a step drew from."""
     changing: frozenset[str]
-    """The attributes of the bare environment that were seen to change."""
+    """The attributes of the bare environment that a step changed, or that a reset draws."""
+    counted: frozenset[str] = frozenset()
+    """Those that a reset changes whatever its seed, such as a count of episodes."""
 
     @property
     def terminals(self) -> int:
@@ -193,12 +193,12 @@ def play(
         if over:
             env.reset(seed=episode)
             episode, within = episode + 1, None
-        before, generators_at, old = save(), rng_state(base, within), _fingerprints(base) if look else {}
+        before, generators_at, old = save(), rng_state(base, within), fingerprints(base) if look else {}
         action = rng.randrange(len(actions))
         observation, reward, terminated, truncated, _ = five(env.step(actions[action]), base)
         over = bool(terminated or truncated)
         if look:
-            changing |= {name for name, value in _fingerprints(base).items() if old.get(name) != value}
+            changing |= {name for name, value in fingerprints(base).items() if old.get(name) != value}
         after = rng_state(base, within)
         within = holders(after)  # a step or a reset may create generators: the first step of an episode shows where
         draws |= {name for name, state in after.items() if generators_at.get(name) != state}
@@ -206,29 +206,14 @@ def play(
         taken.append(
             Step(before, generators_at, action, copy_observation(observation), float(reward), terminal, save())
         )
-    return Trial(taken, frozenset(draws), frozenset(changing))
+    drawn, counted = changed_by_resets(functools.partial(_reset_all, env)) if look else (frozenset(), frozenset())
+    return Trial(taken, frozenset(draws), frozenset(changing | drawn), counted)
 
 
-def _fingerprints(env: object) -> dict[str, Any]:
-    """Something to compare for every attribute that may belong to the state."""
-    return {name: fingerprint(value) for name, value in vars(env).items() if not isinstance(value, GENERATORS)}
-
-
-def fingerprint(value: object, above: tuple[int, ...] = ()) -> Any:
-    """Plain data that differ where two values, or anything inside of them, differ."""
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return value.shape, value.tobytes()
-    if id(value) in above or isinstance(value, (*GENERATORS, gymnasium.Env)) or len(above) > 6:
-        return None
-    above = (*above, id(value))
-    if isinstance(value, dict):
-        return [(repr(key), fingerprint(held, above)) for key, held in value.items()]
-    if isinstance(value, (list, tuple)):
-        return [fingerprint(held, above) for held in value]
-    if not callable(value):
-        with contextlib.suppress(TypeError):  # it does not show what it holds
-            return [type(value).__name__, fingerprint(attributes(value), above)]
-    return repr(value)
+def _reset_all(env: Environment, seed: int) -> Any:
+    reseed(env.unwrapped, seed)
+    env.reset(seed=seed)
+    return env.unwrapped
 
 
 def five(answer: object, base: object) -> tuple[Any, ...]:

@@ -13,11 +13,12 @@ from gymnasium import spaces
 
 from uamcts import arguments
 from uamcts.agent.identity import Identity
+from uamcts.agent.simulator_checks import refuse_batch
 from uamcts.arguments import at_least_zero, short_repr, switch, whole
 from uamcts.corrections.parameters import find_parameters
 from uamcts.errors import SimulatorError
 from uamcts.gym import classic, toy_text
-from uamcts.gym.actions import ContinuousActions, action_names, action_space, env_actions
+from uamcts.gym.actions import ContinuousActions, action_space, env_actions, name_actions
 from uamcts.gym.known_envs import Number
 from uamcts.gym.pictures import find_picture
 from uamcts.gym.probe import Trial, first_reset, microseconds, preserve_global_rng
@@ -42,6 +43,7 @@ class Simulator:
         env: The environment to plan in.
         actions: The actions to choose from, where the action space is continuous or large, for example
             `grid(env.action_space, 5)`. By default a Box has continuous actions (`num_actions` is None).
+        action_names: Names of the actions for reports. By default the environment's own, or numbers.
         get: `get(env) -> state`, a function of the bare environment that reads its state, for simulators outside
             Python. The state must not change later. An environment may offer it as a method `uamcts_state()`.
         set: `set(env, state)`, which restores a state that `get` returned; as a method, `uamcts_restore(state)`.
@@ -87,6 +89,7 @@ class Simulator:
         env: gymnasium.Env,
         *,
         actions: Sequence[Any] | None = None,
+        action_names: Sequence[str] | None = None,
         get: Callable[[Any], Any] | None = None,
         set: Callable[[Any, Any], None] | None = None,
         attributes: Sequence[str] | None = None,
@@ -111,10 +114,9 @@ class Simulator:
             self.action_space = (tried.space.low, tried.space.high)
         hooked = get is not None or all(hasattr(env.unwrapped, hook) for hook in STATE_HOOKS)
         self._layers = peel(env, may_take_over=hooked)
-        self._env = self._layers.env
-        self._base = self._env.unwrapped
+        self._env, self._base = self._layers.env, self._layers.env.unwrapped
         self.name = env.spec.id if env.spec is not None else type(self._base).__name__
-        self.action_names = action_names(self._layers, self.actions)
+        self.action_names = name_actions(self._layers, self.actions, action_names)
         self.takes_over = self._layers.taken_over
         """Whether it plans in the very environment that was given, because that could not be copied."""
         self._own_features, self._own_inputs = features, inputs
@@ -191,6 +193,8 @@ class Simulator:
         """
         if isinstance(thing, gymnasium.Env):
             return self.read(thing)
+        if isinstance(thing, tuple) and len(thing) == 2 and isinstance(thing[1], dict):
+            raise TypeError("state is a pair (observation, info), as env.reset() returns; give the environment, env")
         seen = None if self._layers.observed else self._access.from_observation(thing)
         if self._access.is_state(thing):
             return int(thing) if isinstance(self._access, Number) else thing
@@ -279,19 +283,17 @@ class Simulator:
 def _check_arguments(
     env: object, get: object, put: object, attributes: object, features: object, inputs: object, determinise: str | None
 ) -> None:
+    refuse_batch("env", env)
     if not isinstance(env, gymnasium.Env):
-        raise TypeError(f"env is {env!r}; give a gymnasium.Env (vector environments cannot be planned with)")
+        raise TypeError(f"env is {short_repr(env)}; give a gymnasium.Env")
     if (get is None) != (put is None):
         raise ValueError("get and set belong together; give both or neither")
     if determinise not in (None, "likeliest"):
         raise ValueError(f"determinise is {determinise!r}; it must be None or 'likeliest'")
     for name, given in (("get", get), ("set", put), ("features", features), ("inputs", inputs)):
         arguments.function(name, given, "of the bare environment")
-    if isinstance(attributes, (str, bytes)) or (attributes is not None and not isinstance(attributes, Sequence)):
+    listed = attributes if isinstance(attributes, Sequence) and not isinstance(attributes, (str, bytes)) else ()
+    if attributes is not None and not (listed and all(isinstance(name, str) for name in listed)):
         raise TypeError(
             f"attributes is {short_repr(attributes)}; give a list of names, for example attributes=['state']"
-        )
-    if attributes is not None and not (attributes and all(isinstance(name, str) for name in attributes)):
-        raise TypeError(
-            f"attributes is {short_repr(attributes)}; give at least one name, for example attributes=['state']"
         )

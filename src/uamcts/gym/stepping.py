@@ -173,7 +173,7 @@ class StepFinder:
         trial = self._play(access, look=isinstance(inner, DeepCopy))
         if isinstance(inner, DeepCopy):
             after = [step.after.data[0] if access is not inner else step.after for step in trial.steps]
-            inner.learn(self.base, trial.changing, after)
+            inner.learn(self.base, trial, after)
         generators_at = rng_state(self.base)
         step = self._stepper(access) if plain is None else self._with_rewards(plain)
         order = np.random.default_rng(0).permutation(len(trial.steps))
@@ -184,7 +184,7 @@ class StepFinder:
                 return f"step {index} of random episodes came out differently when repeated"
         if isinstance(access, DeepCopy):
             seconds = 0.0 if self.truncation_ends else self.size[1]
-            access.leave_out(find_clocks(trial, self.base, step, lambda: self._observation, seconds))
+            access.leave_out(find_clocks(trial, self.base, step, lambda: self._observation, seconds), after)
             access.learn_observations(trial.steps)
         if trial.draws and self._is_random(access, step, trial, order):
             set_rng_state(self.base, generators_at)
