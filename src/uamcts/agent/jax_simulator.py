@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -121,11 +121,12 @@ class JaxSimulator:
                 object.__setattr__(self, name, Parametric(call, self.params, arguments))
 
     def call(self, name: str, params: PyTree) -> Callable[..., Any]:
-        """One of its functions with other params."""
+        """One of its functions with other params. A transition may be returned as a plain tuple."""
         function = getattr(self, name)
-        if not isinstance(function, Parametric):
-            return cast(Callable[..., Any], function)
-        return lambda *arguments: function.call(*arguments, params)
+        inner = function if not isinstance(function, Parametric) else lambda *given: function.call(*given, params)
+        if name == "outcomes":
+            return lambda *given: (Transition(*(found := inner(*given))[0]), found[1])
+        return (lambda *given: Transition(*inner(*given))) if name in ("step", "sample") else inner
 
     def _check_forms(self) -> None:
         """Refuses functions whose results have the wrong shapes or types, before anything is compiled."""
