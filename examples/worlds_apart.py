@@ -183,9 +183,12 @@ def compare(chosen, world, wrong, true, *, cause, plan=None, told=False, paramet
     rows = agents(wrong, trues, {"iterations": chosen.iterations, **budget}, parameters)
     for name, (models, make) in rows.items():
         lives = []
-        for seed in range(chosen.seed, chosen.seed + chosen.runs):
-            life, agent = live_through(models, make, worlds, seed, chosen, told)
-            lives.append(life)
+        try:
+            for seed in range(chosen.seed, chosen.seed + chosen.runs):
+                life, agent = live_through(models, make, worlds, seed, chosen, told)
+                lives.append(life)
+        except KeyboardInterrupt:
+            raise SystemExit("stopped: the rows above are complete; --quick runs a small version") from None
         last_agents[name] = agent
         found[name] = np.array(lives)
         first, last = found[name][:, :some].mean(axis=1), found[name][:, -some:].mean(axis=1)

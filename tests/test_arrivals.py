@@ -65,7 +65,7 @@ def test_what_is_wrong_about_a_state_is_expected_from_other_sides_with_a_chance_
     # it came true from below: a rate of 2 / 3 for the world, worth two cases, beside one more case here
     twice = seen(world, ABOVE, ABOVE, BELOW)
     assert chances(twice, LEFT) == {believed: 2 / 9, instead: (2 * 2 / 3 + 1) / 3}
-    assert "this came true in 1 of 1 cases" in twice.arrivals.describe()[0]
+    assert "(true in 1 of 1 cases so far)" in twice.arrivals.describe()[0]
     assert chances(twice, ((4, 3), 3)) == {((4, 2), -0.1, False): 1.0}  # other states are as believed
 
 

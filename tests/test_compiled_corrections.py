@@ -83,7 +83,7 @@ def test_a_wind_that_nobody_believed_in_is_found():
     assert corrector.in_use == "parameters"
     assert corrector.fit.values == {"wind[1]": pytest.approx(0.03, abs=1e-4)}
     assert "wind[1] is about 0.03, not 0: corrected" in str(agent.report())
-    assert "after this, none of them is still predicted wrongly" in str(agent.report())
+    assert "the corrected model is right about all of them" in str(agent.report())
 
 
 def test_two_parameters_are_found_together():

@@ -164,8 +164,30 @@ def test_the_fewest_parameters_that_explain_it_are_found(real, expected):
     assert corrector.in_use == "parameters"
     assert corrector.fit.values == pytest.approx(expected, rel=1e-3)
     assert all(f"{name} is about" in str(agent.report()) for name in expected)
-    assert "after this, none of them is still predicted wrongly" in str(agent.report())
+    assert "the corrected model is right about all of them" in str(agent.report())
     assert agent.backend.uncertainty is None, "what is corrected is not doubted"
+
+
+class Rooms:
+    """Two rooms, each with a heater."""
+
+    num_actions = 4
+
+    def __init__(self, second=1.0):
+        self.first, self.second = 1.0, second
+
+    def step(self, state, action):
+        one, two = 0.9 * state[0] + self.first * (action & 1), 0.8 * state[1] + self.second * (action >> 1)
+        return (one, two), -abs(one - two), False
+
+
+@pytest.mark.parametrize(("real", "bounds", "expected"), [(0.0, None, 0.0), (0.01, None, 0.01), (0.0, (0.1, 2.0), 0.1)])
+def test_a_part_that_is_broken_is_fitted_as_0(real, bounds, expected):
+    """Unless the user has given bounds. What is small, but not gone, stays what it is."""
+    given = {} if bounds is None else {"parameters": {"second": bounds}}
+    agent = watch(Rooms(), Rooms(real), 60, start=lambda rng: (3.0, 1.0), **given)
+    fitted = agent.backend.corrector.fit.values["second"]
+    assert fitted == (0.0 if expected == 0.0 else pytest.approx(expected, rel=1e-3))
 
 
 def test_a_limit_that_acts_only_at_the_end():
@@ -208,7 +230,7 @@ class Worn(Pole):
 def test_a_border_beyond_which_the_simulator_is_wrong():
     agent = watch(Pole(), Worn(), 150)
     assert agent.backend.corrector.in_use == "residual"
-    assert "next states are shifted" in str(agent.report())
+    assert "next states are corrected" in str(agent.report())
     after, _, _ = agent.backend.corrector.variant().step((0.02, 0.0, 0.0, 0.0), 1)
     assert after == pytest.approx(Worn().step((0.02, 0.0, 0.0, 0.0), 1)[0], abs=0.01)
     exact = (-0.02, 0.0, 0.0, 0.0)
@@ -512,7 +534,7 @@ def test_a_simulator_that_was_corrected_by_hand_is_taken_over():
     agent = watch(Pole(), Pole(gravity=58.8), 40)
     agent.replace(Pole(gravity=58.8))
     assert agent.backend.corrector.in_use == "none"
-    assert "wrong in 0 of 40 different transitions (40 real steps)" in str(agent.report())
+    assert "wrong in none of 40 different transitions (40 real steps)" in str(agent.report())
     agent.act((0.0, 0.0, 0.1, 0.0))
     with pytest.raises(TypeError, match="model is 'pole'"):
         agent.replace("pole")

@@ -59,9 +59,9 @@ def live(agent, change, steps, noise=0.0, world=None, first=0):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (heavier, "pole with total is drifting: about 2.3 now, 0.3 believed, +0.05 a step: corrected"),
-        (weaker, "torque is drifting: about 1.6 now, 2 believed, -0.01 a step: corrected"),
-        (windier, "wind is drifting: about 0.8 now, 0 believed, +0.02 a step: corrected"),
+        (heavier, "pole with total is drifting: about 2.3 now, not 0.3, and +0.05 a step: corrected"),
+        (weaker, "torque is drifting: about 1.6 now, not 2, and -0.01 a step: corrected"),
+        (windier, "wind is drifting: about 0.8 now, not 0, and +0.02 a step: corrected"),
     ],
 )
 def test_a_drift_is_found_exactly_and_said(change, sentence):
@@ -91,7 +91,7 @@ def test_the_compiled_agent_follows_too():
         state, action = generator.uniform(-1, 1, 2).astype(np.float32), int(generator.integers(2))
         after, reward, _ = step(jnp.asarray(state), action, real)
         agent.preload([(state, action, np.asarray(after), float(reward), False)])
-    assert "torque is drifting: about 2.9 now, 2 believed, +0.03 a step: corrected" in str(agent.report(0))
+    assert "torque is drifting: about 2.9 now, not 2, and +0.03 a step: corrected" in str(agent.report(0))
 
 
 def test_a_drift_that_stops_is_noticed():

@@ -77,7 +77,7 @@ def test_an_observation_that_shows_every_number_in_32_bits_is_a_state():
         action = agent.act(shown)
         before, (shown, paid, *_) = shown, env.step(action)
         agent.observe(before, action, shown, reward=paid, terminal=False)
-    assert "wrong in 0 of 5 different transitions" in str(agent.report())  # rounding is no error
+    assert "wrong in none of 5 different transitions" in str(agent.report())  # rounding is no error
 
 
 def test_arrays_lists_and_whole_numbers_are_filled_from_an_observation():

@@ -105,7 +105,7 @@ def test_a_named_price_is_exact():
     log = walk(changed(Machine(), cost=9.0), (0, 0), 80)
     fit, words = corrected(Machine(), log, parameters=["cost"])
     assert fit.values == {"cost": 9.0}
-    assert "none of them is still predicted wrongly" in words
+    assert "the corrected model is right about all of them" in words
 
 
 def test_values_that_are_known_stay_while_others_are_tried():

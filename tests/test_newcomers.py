@@ -1,6 +1,7 @@
 """What somebody meets who uses the package for the first time: missing extras, and simulators that are nearly right."""
 
 import enum
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -13,6 +14,7 @@ import pytest
 import uamcts
 from uamcts.agent.alarm import SlowMoves
 from uamcts.agent.feature_names import number_names
+from uamcts.agent.report import Report
 from uamcts.agent.state_vectors import flatten, numbers_of, unflatten
 from uamcts.inspector.page import check_page
 
@@ -128,6 +130,80 @@ def test_a_number_is_fitted_where_states_are_objects(tmp_path):
     assert again.act(state) == agent.act(state)
 
 
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ((4, 0, 0), "all of them"),
+        ((4, 1, 1), "all but 1, which is remembered as a fact"),
+        ((4, 9, 9), "all but 9, which are remembered as facts"),
+        ((4, 3, 1), "all but 3, 1 of which is remembered"),
+        ((4, 3, 2), "all but 3, 2 of which are remembered"),
+        ((4, 3, 0), "all but 3"),
+    ],
+)
+def test_a_report_says_what_is_remembered_of_what_no_correction_explains(counts, words):
+    wrong, remaining, remembered = counts
+    report = Report([], 20, 30, wrong, (), None, ["flow is about 2, not 1: corrected"], remaining, remembered)
+    assert str(report).splitlines() == [
+        f"the simulator was wrong in {wrong} of 20 different transitions (30 real steps)",
+        "flow is about 2, not 1: corrected", f"the corrected model is right about {words}",
+    ]  # fmt: skip
+
+
+class Leaking(Tank):
+    """A leak in one place only: no number explains it, and it is met once."""
+
+    flow = 2.0
+
+    def step(self, state, action):
+        after, reward, terminal = super().step(state, action)
+        return (Valve(-50.0, after.phase), -55.0, terminal) if state.level == 6.0 else (after, reward, terminal)
+
+
+def test_a_fact_beside_a_correction_is_not_called_wrong():
+    agent, real = uamcts.Agent(Tank(), iterations=5), Leaking()
+    for level in range(9):
+        after, reward, over = real.step(Valve(float(level), Phase.OPEN), 1)
+        agent.observe(Valve(float(level), Phase.OPEN), 1, after, reward=reward, terminal=over)
+    said = str(agent.report()).splitlines()
+    assert "flow is about 2, not 1: corrected" in said
+    assert "the corrected model is right about all but 1, which is remembered as a fact" in said
+
+
+class Door:
+    num_actions, action_names = 1, ("open",)
+
+    def step(self, state, action):
+        return "garden", 0.0, False
+
+
+def test_what_is_wrong_at_times_is_counted_and_shown():
+    agent = uamcts.Agent(Door(), iterations=5)
+    for after in ("kitchen", "garden", "garden"):
+        agent.observe("kitchen", 0, after, reward=0.0, terminal=False)
+    said = str(agent.report()).splitlines()
+    assert said[0] == "the simulator was wrong in 1 of 1 different transition (3 real steps), remembered as a fact"
+    assert said[-1].split()[3:] == ["'kitchen'", "open", "'garden'", "'garden',", "not", "always"]
+
+
+class Coin:
+    num_actions, heads = 1, 0.5
+
+    def outcomes(self, state, action):
+        return [(self.heads, (1, 1.0, False)), (1 - self.heads, (0, 0.0, False))]
+
+
+def test_odds_that_are_off_contradict_no_single_transition():
+    agent = uamcts.Agent(Coin(), iterations=5)
+    for number in range(80):
+        heads = number % 10 > 0
+        agent.observe(0, 0, int(heads), reward=float(heads), terminal=False)
+    words = str(agent.report(0))
+    assert re.search(r"^heads is about 0\.\d+ .*not 0\.5: corrected$", words, re.MULTILINE), words
+    head = "the simulator was wrong in none of 1 different transition (80 real steps), only in how often things happen"
+    assert words.startswith(head)
+
+
 class Bag(Line):
     def step(self, state, action):
         return [state[0] + action], 0.0, False
@@ -200,6 +276,12 @@ def test_a_batch_of_environments_is_refused_by_name(make):
         make(batch)
 
 
+def test_what_reset_returns_is_no_state():
+    env = gymnasium.make("CartPole-v1")
+    with pytest.raises(TypeError, match=r"state is a pair \(observation, info\).* give the environment, env"):
+        uamcts.Agent(env, iterations=2).act(env.reset(seed=0))
+
+
 def test_an_environment_of_gymnax_is_shown_the_way():
     gymnax = pytest.importorskip("gymnax")
     env, params = gymnax.make("CartPole-v1")
@@ -235,6 +317,7 @@ def test_slow_moves_are_told_of_once_with_a_remedy(monkeypatch):
 
 
 def test_a_single_slow_move_is_not_told_of(monkeypatch):
+    monkeypatch.setattr("uamcts.agent.alarm.SLOW_MOVE", 2.0)
     moves = SlowMoves(usual=True)
     for seconds in (9.0, 0.1, 9.0, 0.1, 1.9, 9.0):
         moves.add(seconds, "Slow", 100)

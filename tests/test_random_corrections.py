@@ -186,7 +186,7 @@ def test_rates_hold_where_nothing_was_seen():
         agent.preload([(place, 0, place, 0.0, False) if number % 2 else (place, 0, (place + 1) % 5, 1.0, False)])
     assert agent.backend.corrector.in_use == "residual"
     assert chance_of_success(agent, 0) == pytest.approx(0.5, abs=0.08)
-    assert "outcomes have other probabilities: of 2 outcomes 0.5" in str(agent.report(0))
+    assert "probabilities of outcomes are corrected: 0.5" in str(agent.report(0))
 
 
 def test_what_is_listed_with_no_probability_may_happen():

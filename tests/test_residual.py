@@ -58,7 +58,7 @@ def test_a_constant_wind_is_a_constant():
         np.testing.assert_array_equal(residual.difference(np.array([0.1, 0.2, 0.3]), action), [0, 0, 0.3])
     assert not residual.slope.any()
     assert (residual.split == NO_SPLIT).all()
-    assert residual.describe() == "feature 2 is 0.3 higher after every action"
+    assert residual.describe() == "feature 2 by +0.3"
 
 
 def test_a_noisy_wind_is_found_within_its_standard_error():
@@ -76,7 +76,13 @@ def test_a_wrong_drag_is_a_linear_term():
     inside = 0.9 * features[:50]
     np.testing.assert_allclose(predict(residual, inside, 0)[:, 1], 0.02 - 0.1 * inside[:, 1], atol=1e-6)
     assert (residual.split == NO_SPLIT).all()
-    assert residual.describe(["x", "v"]) == "v is off by 0.02 - 0.1 * v after every action"
+    assert residual.describe(["x", "v"]) == "v by 0.02 - 0.1 * v"
+
+
+def test_traces_of_a_correction_are_not_mentioned():
+    features, actions, differences, _ = sample()
+    residual = Residual.fit(features, actions, differences + np.array([0.3, 3e-4, 3e-3]), 3)
+    assert residual.describe(["x", "y", "z"]) == "x by +0.3, z by +0.003"
 
 
 def test_a_motor_that_is_weak_in_one_place_is_a_split():
@@ -86,7 +92,7 @@ def test_a_motor_that_is_weak_in_one_place_is_a_split():
     for features, action in [([-0.2, 0, 0], 1), ([0.2, 0, 0], 0), ([-0.2, 0, 0], 0)]:
         np.testing.assert_array_equal(residual.difference(np.array(features), action), [0, 0, 0])
     text = residual.describe(["x"])
-    found = re.fullmatch(r"feature 1 is 0\.12 lower after action 1 where x > (\S+)", text)
+    found = re.fullmatch(r"feature 1 by -0\.12 after action 1 where x > (\S+)", text)
     assert found, text
     assert abs(float(found.group(1))) < 0.05
 
@@ -139,7 +145,7 @@ def test_what_holds_for_all_actions_holds_for_one_that_was_never_tried():
     features, actions, differences, _ = sample()
     residual = Residual.fit(features, actions, differences + 0.3, 3)
     np.testing.assert_allclose(residual.difference(features[0], 2), np.full(3, 0.3))
-    assert residual.describe().startswith("feature 0 is 0.3 higher after every action;")
+    assert residual.describe() == "feature 0 by +0.3, feature 1 by +0.3, feature 2 by +0.3"
 
 
 def test_what_holds_for_one_action_says_nothing_about_another():
@@ -167,7 +173,8 @@ def test_a_further_column_corrects_the_reward():
     here = np.array([0.1, 0.2, 0.3])
     np.testing.assert_allclose(residual.difference(here, 1), [0, 0, 0, -0.1], atol=1e-6)
     np.testing.assert_array_equal(residual.difference(here, 0), np.zeros(4))
-    assert residual.describe(["x", "y", "z"]) == "the reward is off by -0.5 * y after action 1"
+    assert residual.describe(["x", "y", "z"]) == "reward by -0.5 * y after action 1"
+    assert residual.describe(["x", "y", "z"], ["stay", "go"]) == "reward by -0.5 * y after 'go'"
     assert residual.changes_rewards
     again = Residual.of(residual.arrays())
     np.testing.assert_array_equal(again.difference(here, 1), residual.difference(here, 1))
@@ -492,7 +499,7 @@ def test_a_shift_before_the_step_is_judged_by_the_simulator(shape, tmp_path):
     seen, ends = log(200), 0
     for corrector in (agent.backend.corrector, loaded.backend.corrector):
         assert corrector.in_use == "residual"
-        assert "before every action" in corrector.sentences()[0]
+        assert corrector.sentences()[0].startswith("states before a step are corrected: ")
         for state, action, after, reward, over in seen:
             found, paid, ended = corrector.variant().step(state, action)
             assert (flatten(found), paid) == (pytest.approx(flatten(after)), pytest.approx(reward))

@@ -143,5 +143,5 @@ def test_a_bad_sample_is_named():
 
 
 def test_what_belongs_to_the_simulator_is_said():
-    with pytest.raises(TypeError, match="make action_names an attribute or a method of the simulator"):
-        uamcts.Agent(Line(), action_names=("back", "on"))
+    with pytest.raises(TypeError, match="make legal_actions an attribute or a method of the simulator"):
+        uamcts.Agent(Line(), legal_actions=lambda state: [0])

@@ -50,9 +50,7 @@ def test_rewards_of_states_that_never_recur_are_corrected():
         (after, reward, _), expected = variant.step((0.0, 0.1), action), Tolled().step((0.0, 0.1), action)
         assert after == pytest.approx(expected[0])
         assert reward == pytest.approx(expected[1])
-    assert "next states and rewards are shifted by what was learned: the reward is 2 lower after action 2" in str(
-        agent.report(0)
-    )
+    assert "next states and rewards are corrected: reward by -2 after action 2" in str(agent.report(0))
 
 
 def test_noise_of_rewards_is_not_corrected():
@@ -239,8 +237,8 @@ def test_a_goal_that_comes_a_little_later_still_pays():
         late += Hill().step(state, action)[2] and not over
         agent.preload([(state, action, after, reward, over)])
     assert late >= 8
-    assert "state[1] is 0.03 lower before every action" in str(agent.report(0))
-    assert "none of them is still predicted wrongly" in str(agent.report(0))
+    assert "states before a step are corrected: state[1] by -0.03" in str(agent.report(0))
+    assert "the corrected model is right about all of them" in str(agent.report(0))
     assert agent.backend.corrector.variant().step((0.93, 0.1), 1)[1:] == (20.0, True)
 
 

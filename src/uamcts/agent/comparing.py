@@ -122,6 +122,11 @@ class Comparing:
         said, _ = self.planner.predict(raw[0], raw[1], RealOutcome(raw[2], None, None), self.corrector.variant())
         return short_repr(raw[0]), short_repr(said), short_repr(raw[2])
 
+    def _remembers(self, place: int) -> bool:
+        """Whether a transition that was seen is planned with as a fact."""
+        raw, facts = self.experience.raw[place], self.planner.patched
+        return bool(raw) and facts is not None and facts.knows(raw[0], int(self.experience.rows["action"][place]))
+
     def _predict(self, places: np.ndarray) -> np.ndarray:
         """U-hat of some of the transitions."""
         if self.uncertainty is None:

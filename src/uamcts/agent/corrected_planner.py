@@ -26,6 +26,7 @@ class CorrectedPlanner(Protocol):
     name: str
     num_actions: Any
     """The number of actions; None if they are continuous."""
+    action_names: tuple[str, ...]
 
     @property
     def deterministic(self) -> bool:

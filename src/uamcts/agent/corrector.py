@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -169,7 +169,8 @@ class Corrector(RivalFits):
         """The transitions until the next fit: ever more, but not so many that a new part of the world waits long."""
         if self._posterior:
             return min(math.ceil(0.1 * lived), max(LONGEST_WAIT, lived // LIFETIMES))
-        return math.ceil(max(SHORTEST_WAIT, min((GROWTH - 1.0) * lived, 1.5 * math.sqrt(lived)), 0.05 * lived))
+        soon = max(SHORTEST_WAIT, min((GROWTH - 1.0) * lived, 1.5 * math.sqrt(lived)))
+        return math.ceil(max(soon, 0.05 * lived, 0.1 * lived - 500))
 
     def _model(self) -> Any:
         """What tells the corrected model from others."""
@@ -249,7 +250,7 @@ class Corrector(RivalFits):
         if thorough and not self._fits and not steady and self.planner.deterministic:
             self._propose_drift(experience, measure)
         if not self._fits and self.planner.deterministic:
-            self._fit_residuals(experience, {} if thorough else self.residuals)
+            self._fit_residuals(experience)
         self._variants = {}
 
     def _fit_parameters(self, experience: Experience, measure: Measure, rows: np.ndarray) -> bool:
@@ -265,8 +266,8 @@ class Corrector(RivalFits):
         wrong = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen))) > self._exact
         return bool(wrong.mean() < 0.1 or (self.in_use == "parameters" and wrong.sum() < LATE))  # else see what comes
 
-    def _fit_residuals(self, experience: Experience, kept: Mapping[str, Any]) -> None:
-        """Fits what the simulator, and that with its parameters, get wrong; `kept`: residuals whose kind is known."""
+    def _fit_residuals(self, experience: Experience) -> None:
+        """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""
         if self.fit is None:
             self.residuals = {name: one for name, one in self.residuals.items() if name != "both"}
         latest = experience.latest(RESIDUAL_ROWS, self.since)
@@ -275,7 +276,7 @@ class Corrector(RivalFits):
             return
         self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
         values = None if self.fit is None else self.fit.values
-        found = fit_residuals(self.planner, experience, rows, values, self.floor, kept)
+        found = fit_residuals(self.planner, experience, rows, values, self.floor)
         self.residuals = {**self.residuals, **found}  # without a new one, the one before stays, if the referee likes it
 
     def sentences(self) -> list[str]:
@@ -291,9 +292,9 @@ class Corrector(RivalFits):
             said += self._describe_drift()
         if self.in_use in ("residual", "both"):
             residual = self.residuals[self.in_use]
-            words = residual.describe(self.feature_names)
-            what = " and rewards" if residual.changes_rewards else ""
-            which = "states" if getattr(residual, "early", False) else "next states"
-            shifted = f"{which}{what} are shifted by what was learned"
-            said.append(f"{'outcomes have other probabilities' if self.keeps_outcomes else shifted}: {words}")
+            words = residual.describe(self.feature_names, self.planner.action_names)
+            what = " and rewards" if "reward by" in words else ""
+            which = f"states{what} before a step" if getattr(residual, "early", False) else f"next states{what}"
+            which = "probabilities of outcomes" if self.keeps_outcomes else which
+            said.append(f"{which} are corrected: {words}")
         return said

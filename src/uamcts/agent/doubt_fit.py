@@ -11,7 +11,7 @@ from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure, Scales
 from uamcts.corrections.doubt import Doubt, DoubtTable
 from uamcts.corrections.evidence import are_cells, doubtful, usual_error
-from uamcts.runtime.lazy_jax import jax
+from uamcts.runtime.lazy_jax import is_a, jax
 
 SMALL_SHARE = 0.1
 """An error below this share of a step, both squared, is no reason for doubt, unless states are whole numbers."""
@@ -114,3 +114,9 @@ def same_arrays(one: Any, other: Any) -> bool:
         return one is other
     pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
     return all(np.array_equal(first, second) for first, second in pairs)
+
+
+def doubts_nothing(estimator: object) -> bool:
+    """Whether an estimator says that U is 0 whatever is seen."""
+    zero = is_a(estimator, "uamcts.uncertainty.estimator", "ZeroUncertainty")
+    return estimator == "none" if isinstance(estimator, str) else zero

@@ -249,7 +249,7 @@ class Follower:
                 said.append(f"{name} is about {value:.4g} now, not {believed}: corrected")
             else:
                 said.append(
-                    f"{name} is drifting: about {value:.3g} now, {believed} believed, {rate:+.2g} a step: corrected"
+                    f"{name} is drifting: about {value:.3g} now, not {believed}, and {rate:+.2g} a step: corrected"
                 )
         return said
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from uamcts.agent.report import Report
 from uamcts.agent.seen import SeenTransition, seen_transitions
 from uamcts.agent.turns import Turns, in_turn
 from uamcts.arguments import short_repr, switch, whole
+from uamcts.corrections.delays import Delays
 
 if TYPE_CHECKING:
     from uamcts.uncertainty import Estimator
@@ -109,6 +110,9 @@ class AgentLoop(Inspecting):
         if terminal is None and self._ended is not None and isinstance(action, (int, np.integer)):
             terminal = self._ended(state, int(action), next_state)
         learned = self.backend.observe(state, action, next_state, reward, terminal)
+        late = None if self._make is None else self.backend.relabel()  # type: ignore[attr-defined]
+        if late is not None:
+            self._start_anew(self._model, *late)
         if self._recording is not None:
             self._recording.observe(self, action, next_state, reward, terminal)
         return learned
@@ -161,7 +165,7 @@ class AgentLoop(Inspecting):
             raise TypeError(f"which is {short_repr(which)}; give a function of a transition, or leave it out")
         held = self.experience if which is None else self._whole_experience()
         kept = [] if which is None else [one for one in held if not which(one)]
-        self._start_anew(self._model, kept)
+        self._start_anew(self._model, kept, None if which is None else self._delays)
         return len(held) - len(kept)
 
     @in_turn
@@ -176,7 +180,14 @@ class AgentLoop(Inspecting):
             keep: Whether to keep what was seen, compare it with the new simulator, and learn from it. Pass False if the
                 world has changed, so that what was seen no longer holds.
         """
-        self._start_anew(simulator, self._whole_experience() if switch("keep", keep) else [])
+        keep = switch("keep", keep)
+        self._start_anew(simulator, self._whole_experience() if keep else [], self._delays if keep else None)
+
+    @property
+    def _delays(self) -> Delays | None:
+        """What is known about delays; the paper's agent knows nothing."""
+        found: Delays | None = getattr(self.backend, "delays", None)
+        return found if found is None else found.alone()
 
     def _whole_experience(self) -> list[SeenTransition]:
         """The experience; an error if states of a file that was loaded are missing from it."""
@@ -189,10 +200,12 @@ class AgentLoop(Inspecting):
             )
         return held
 
-    def _start_anew(self, model: object, kept: list[SeenTransition]) -> None:
+    def _start_anew(self, model: object, kept: Sequence[Sample], delays: Delays | None) -> None:
+        """Replaces the backend by a new one that has seen these transitions, with the actions that took effect."""
         if self._make is None:
             raise TypeError("the paper's agent keeps no transitions to learn anew from; use uamcts.Agent")
         backend, ended = self._make(model)
+        backend.delays = Delays() if delays is None else delays
         backend.preload([one[:5] for one in kept])
         backend.steps, backend.acts = self.backend.steps, self.backend.acts  # type: ignore[attr-defined]
         self._model, self.backend, self._ended, self.last_plan = model, backend, ended, None

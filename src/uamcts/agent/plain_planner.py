@@ -63,6 +63,7 @@ class PlainPlanner(PlainVariants):
     def _no_facts(self, simulator: PythonSimulator) -> PatchedModel:
         facts = PatchedModel(simulator, simulator.key, None, simulator.own_keys, self._most_facts)
         if not simulator.continuous:
+            facts.features = simulator.features
             facts.learn_arrivals()
         return facts
 

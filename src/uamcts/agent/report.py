@@ -59,9 +59,10 @@ class Report:
         memory: Recurrence | None = None,
         corrections: Sequence[str] = (),
         remaining: int = 0,
+        remembered: int = 0,
     ):
-        self.remaining = remaining
-        self.corrected = any("corrected" in sentence or "shifted" in sentence for sentence in corrections)
+        self.remaining, self.remembered = remaining, remembered
+        self.corrected = any("corrected" in sentence for sentence in corrections)
         self.corrections = tuple(corrections)
         self.errors, self.seen, self.steps, self.wrong = tuple(errors), seen, steps, wrong
         self.action_names, self.memory = tuple(action_names), memory
@@ -84,19 +85,21 @@ class Report:
     def __str__(self) -> str:
         if not self.seen:
             return "nothing was observed yet: call agent.observe(state, action, next_state) after every real step"
-        head = f"the simulator was wrong in {self.wrong} of {self.seen} different transitions ({self.steps} real steps)"
+        seen = f"{self.seen} different transition{'' if self.seen == 1 else 's'} ({self.steps} real steps)"
+        head = f"the simulator was wrong in {self.wrong} of {seen}"
+        if not self.wrong:
+            head = f"the simulator was wrong in none of {seen}"
+            head += ", only in how often things happen" if self.corrected else ""
+        if self.remembered and not self.corrected:
+            known = "all" if self.remembered >= self.wrong else f"{self.remembered} of them"
+            head += ", remembered as a fact" if self.wrong == 1 else f", {known} remembered as facts"
         head += "".join(f"\n{sentence}" for sentence in self.corrections)
         if self.corrected and self.wrong:
-            left = (
-                "none of them is"
-                if not self.remaining
-                else f"{self.remaining} {'is' if self.remaining == 1 else 'are'}"
-            )
-            head += f"\nafter this, {left} still predicted wrongly"
-        elif self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
+            head += f"\nthe corrected model is right about {self._of_the_rest()}"
+        if not self.corrected and self.seen >= ENOUGH and self.wrong > NEARLY_ALL * self.seen:
             head += (
-                "; where nearly every transition is doubtful, avoiding doubtful ones may harm: correct the simulator, "
-                "or ignore small differences with features=, discrepancy= or tolerance="
+                "\nnearly everything is wrong, and no correction explains it: correct the simulator, or leave small "
+                "differences out with features= or tolerance="
             )
         head += "".join(f"\n{sentence}" for sentence in self._of_memory())
         if not self.errors:
@@ -112,6 +115,15 @@ class Report:
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
         return "\n".join([head, *(line.rstrip() for line in lines)])
 
+    def _of_the_rest(self) -> str:
+        """What the corrected model is right about, and whether the rest is remembered."""
+        rest, known = self.remaining, self.remembered
+        if not rest:
+            return "all of them"
+        if known == rest:
+            return f"all but {rest}, which {'is remembered as a fact' if rest == 1 else 'are remembered as facts'}"
+        return f"all but {rest}" + (f", {known} of which {'is' if known == 1 else 'are'} remembered" if known else "")
+
     def _of_memory(self) -> Iterator[str]:
         """Sentences about the memory."""
         memory = self.memory
@@ -119,8 +131,8 @@ class Report:
             return
         if memory.varied:
             yield (
-                f"{memory.varied} of {memory.facts} remembered transitions had several outcomes: they are planned with "
-                "in proportion to how often each was seen"
+                f"{memory.varied} of {memory.facts} remembered transitions had several outcomes, each planned with as "
+                "often as it was seen"
             )
         if memory.facts >= ENOUGH and memory.times == memory.facts and not self.corrections and self.wrong:
             yield (
@@ -132,7 +144,7 @@ class Report:
 
 
 def _describe(believed: Outcome, real: Outcome, states: Sequence[str]) -> tuple[str, str]:
-    """Two outcomes in words; reward and end only where they differ."""
+    """Two outcomes in words; reward and end only where they differ. One that was wrong earlier is wrong at times."""
     words = [[state] for state in states]
     if real.reward is not None and believed.reward is not None and real.reward != believed.reward:
         words[0].append(f"reward {believed.reward:g}")
@@ -140,6 +152,8 @@ def _describe(believed: Outcome, real: Outcome, states: Sequence[str]) -> tuple[
     if real.terminal is not None and real.terminal != believed.terminal:
         words[0].append("over" if believed.terminal else "goes on")
         words[1].append("over" if real.terminal else "goes on")
+    if len(words[1]) == 1 and np.array_equal(real.features, believed.features):
+        words[1].append("not always")
     return ", ".join(words[0]), ", ".join(words[1])
 
 
@@ -159,10 +173,11 @@ def build_report(
     corrections: Sequence[str] = (),
     since: int = 0,
     show: Callable[[int], tuple[str, str, str] | None] = lambda place: None,
+    remembers: Callable[[int], bool] = lambda place: False,
 ) -> Report:
     """A report on the transitions with the largest U, learned or observed; `predicted` gives U-hat of some rows.
 
-    `show` gives the states of a row in words, where features say less.
+    `show` gives the states of a row in words, where features say less; `remembers` says whether it is a fact.
 
     What was seen before step `since`, when the world was another one, is not held against the corrected model.
     """
@@ -184,5 +199,8 @@ def build_report(
         )
         for rank, place in ((rank, wrong[rank]) for rank in order)
     ]
+    if not any("corrected" in sentence for sentence in corrections):
+        simulator_errors = np.maximum(simulator_errors, errors)  # some were right the last time, and wrong before
     found = int(np.count_nonzero(simulator_errors))
-    return Report(entries, experience.seen, steps, found, action_names, memory, corrections, len(wrong))
+    known = sum(map(remembers, wrong.tolist()))
+    return Report(entries, experience.seen, steps, found, action_names, memory, corrections, len(wrong), known)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,13 +52,11 @@ class Rows(NamedTuple):
 
 
 def fit_residuals(
-    planner: CorrectedPlanner, experience: Experience, rows: np.ndarray, values: dict[str, float] | None, floor: float,
-    before: Mapping[str, Residual],
-) -> dict[str, Residual]:  # fmt: skip
+    planner: CorrectedPlanner, experience: Experience, rows: np.ndarray, values: dict[str, float] | None, floor: float
+) -> dict[str, Residual]:
     """Residuals of the simulator, and of the simulator with these parameters, by the candidates that they belong to.
 
     A candidate whose residual would explain nothing is left out. `floor`: an error up to this is as good as none.
-    `before`: residuals of which those of states before the step are fitted anew without comparing the kinds.
     """
     column = {name: experience.column(name)[rows] for name in ("features", "action")}
     real, believed = (
@@ -74,12 +71,7 @@ def fit_residuals(
             predicted["both"] = values, list(planner.predict_next(seen.raw, planner.variant(values, None)))
     found = {}
     for name, (chosen, said) in predicted.items():
-        shifts, early = seen.differences(said), name in before and bool(before[name].early)
-        fit = _fit_early(planner, seen, chosen, shifts) if early and planner.can_shift_early else None
-        if fit is not None:
-            found[name] = fit
-            continue
-        fit = _fit(planner, seen, shifts, said)
+        fit = _fit(planner, seen, seen.differences(said), said)
         if fit is not None and planner.can_shift_early:
             fit = _better_residual(planner, seen, fit, chosen, said, experience.scales, floor)
         if fit is not None:
@@ -90,16 +82,6 @@ def fit_residuals(
 def _fit(planner: CorrectedPlanner, seen: Rows, shifts: np.ndarray, said: list[np.ndarray]) -> Residual | None:
     paid = np.zeros(len(shifts)) if planner.judges_rewards else seen.unpaid(said)
     return Residual.fit(seen.features, seen.actions, np.column_stack([shifts, paid]), planner.num_actions)
-
-
-def _fit_early(planner: CorrectedPlanner, seen: Rows, values: dict[str, float], shifts: np.ndarray) -> Residual | None:
-    """A residual of states before the step; `shifts`: differences of next states."""
-    try:
-        reached = _shifts_before(planner, seen, planner.variant(values, None), shifts)
-    except (SimulatorError, TypeError):  # there may be no such state
-        return None
-    found = None if reached is None else _fit(planner, seen, *reached)
-    return None if found is None else found.before_the_step()
 
 
 def _better_residual(
@@ -117,9 +99,11 @@ def _better_residual(
         judged_wrong = late.changes_rewards or np.any(np.isfinite(latest.real[2]) & (after[2] != latest.real[2]))
         if not judged_wrong:
             return late
-        early = _fit_early(planner, seen, values, seen.differences(said))
+        reached = _shifts_before(planner, seen, planner.variant(values, None), seen.differences(said))
+        early = None if reached is None else _fit(planner, seen, *reached)
         if early is None:
             return late
+        early = early.before_the_step()
         before = planner.predict_next(latest.raw, planner.variant(values, early))
     except (SimulatorError, TypeError):  # there may be no such state
         return late

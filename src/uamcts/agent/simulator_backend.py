@@ -7,37 +7,37 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from uamcts.agent.alarm import Alarm
 from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
-from uamcts.agent.comparing import Comparing, Planner
+from uamcts.agent.comparing import Planner
 from uamcts.agent.corrector import CORRECTIONS, Corrector
-from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, fit_doubt, same_arrays
+from uamcts.agent.delayed import Action, Delayed
+from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, doubts_nothing, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
+from uamcts.agent.exploring import Exploring
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.plain_uncertainty import Fitted
-from uamcts.agent.progress_files import latest_place
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
-from uamcts.agent.way_out import PACED, be_cautious, find_way_out, is_denied, is_hopeless
+from uamcts.agent.way_out import be_cautious
 from uamcts.arguments import whole
+from uamcts.corrections.delays import Delays
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.python_facts import describe_changes
 from uamcts.errors import GuideError, SimulatorError
 from uamcts.mcts.config import SearchConfig
-from uamcts.runtime.lazy_jax import is_a, jax, jnp
+from uamcts.runtime.lazy_jax import jax, jnp
 from uamcts.uncertainty.schedule import Schedule
 
 if TYPE_CHECKING:
     from uamcts.uncertainty import Estimator
 
 
-class SimulatorBackend(Comparing):
+class SimulatorBackend(Delayed, Exploring):
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
     def __init__(
@@ -65,16 +65,10 @@ class SimulatorBackend(Comparing):
         self.doubt, self.stale_doubt, self.resumes = FittedDoubt(None), True, False
         """The last one: whether the episode of a file goes on with the next transition."""
         self.tau = float(config.tau if schedule is None else schedule.start)
-        self.steps, self.acts, self.paced = 0, 0, 0
-        self._way_out: int | None = None
+        self.steps, self.acts = 0, 0
+        self.delays, self.log = Delays(), ()
         self.alarm = Alarm()
         self.loss: float | None = None
-
-    @property
-    def _doubts_nothing(self) -> bool:
-        """Whether U is 0 whatever is seen."""
-        zero = is_a(self.chosen, "uamcts.uncertainty.estimator", "ZeroUncertainty")
-        return self.chosen == "none" if isinstance(self.chosen, str) else zero
 
     @property
     def estimator(self) -> Estimator | None:
@@ -95,6 +89,7 @@ class SimulatorBackend(Comparing):
         horizon = None if steps_left is None else whole("steps_left", steps_left)
         state = self._remember_asked(state, self._accept_state(state, "state"))
         self.planner.probe(state, self.config)
+        state, horizon = self._where_it_acts(state, horizon)
         self.alarm = self.alarm.sound(self.name)
         config = self._settings(horizon)
         be_cautious(self.planner.patched, self.experience.scales.reward, self.planner.state_recurrence.recurs)
@@ -108,15 +103,7 @@ class SimulatorBackend(Comparing):
             found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon)
         self.acts += 1
         self._previous = Previous(found, horizon)
-        self._way_out = self._find_way_out(state, found)
-        return found if self._way_out is None else found._replace(action=np.int32(self._way_out))  # type: ignore[arg-type]
-
-    def _find_way_out(self, state: State, found: Plan) -> int | None:
-        """An action that leads to what was never tried, if the agent paces about; None if not."""
-        facts, scales = self.planner.patched, self.experience.scales
-        if facts is None or self.paced < PACED or not is_denied(facts) or not is_hopeless(found, scales.reward):
-            return None
-        return find_way_out(self.planner, facts.facts, state, self.experience.mean_reward, scales.reward)
+        return self._explore(state, found)
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
@@ -132,9 +119,8 @@ class SimulatorBackend(Comparing):
     @property
     def note(self) -> str:
         """What was corrected in the model of the last search, and whether that was on a graph if the agent decides."""
-        said = [*self.corrector.sentences(), *self.planner.describe_effects()]
-        if self._way_out is not None:
-            said.append("nothing that is known leads on: this leads to an action that was never tried")
+        said = [*self.delays.describe(), *self.corrector.sentences(), *self.planner.describe_effects()]
+        said += self._instead.describe()
         if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
             said.append(explain_recurrence(self.planner.state_recurrence))
         return "\n".join(said)
@@ -142,13 +128,15 @@ class SimulatorBackend(Comparing):
     def observe(self, state: State, action: int, following: State, reward: float | None, terminal: bool | None) -> bool:
         return all_or_nothing(self, lambda backend: backend._observe(state, action, following, reward, terminal))
 
-    def _observe(self, *given: Any) -> bool:
-        sample = self._compare(*given)
-        if self.resumes:
-            self.planner.read_raw(self.experience)
-            self.returns.place, self.resumes = latest_place(self), False
-        self._keep(sample)
-        self.returns.add(self.planner.key(sample.row.state), self.planner.key(sample.row.following), *sample.paid)
+    def _observe(self, state: State, action: Action, *seen: Any) -> bool:
+        effective = self._effective(state, action)
+        sample = self._compare(state, action if effective is None else effective, *seen)
+        self._resume()
+        if effective is not None:
+            self._keep(sample)
+        places = self.planner.key(sample.row.state), self.planner.key(sample.row.following)
+        self.returns.add(*places, *sample.paid)
+        self._follow(sample, action, *places)
         self.steps += 1
         return self._learn() if self.schedule is None or self.schedule.due(self.steps) else False
 
@@ -164,7 +152,7 @@ class SimulatorBackend(Comparing):
         self.alarm = self.alarm.add(error)
         self.corrector.judge(row, sample.actual, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
-        self.paced = min(self.paced + 1, PACED) if known or self.paced >= PACED else 0  # once paced, always suspected
+        self._count_try(row, known)
         renewals, effects = getattr(facts, "renewals", 0), self.planner.plans_effects
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state, getattr(facts, "renewals", 0) != renewals)
@@ -172,6 +160,7 @@ class SimulatorBackend(Comparing):
         if changed or self.corrector.in_use == "drift":
             self._use_corrections()
             self.stale_doubt |= changed
+            self.curiosity = self.curiosity.close() if changed else self.curiosity
 
     def _speaks_about_doubt(self, row: Row) -> bool:
         """Whether doubt may be another one after a transition: it was wrong, or right where doubt was expected."""
@@ -224,7 +213,7 @@ class SimulatorBackend(Comparing):
 
     def _fit(self) -> None:
         """Fits U anew, for numbered actions. A search that had to do with another U does not hold after that."""
-        if self.planner.num_actions is None or not self.stale_doubt or self._doubts_nothing:
+        if self.planner.num_actions is None or not self.stale_doubt or doubts_nothing(self.chosen):
             return
         self.stale_doubt = False
         before, rows = self.uncertainty, self.experience
@@ -265,10 +254,11 @@ class SimulatorBackend(Comparing):
 
     def report(self, most: int) -> Report:
         known = self.steps, self.action_names, self.planner.recurrence()
-        said = [*describe_changes(self.changes, self.action_names), *self.corrector.sentences()]
-        said += self.planner.describe_effects()
+        said = [*describe_changes(self.changes, self.action_names), *self.delays.describe()]
+        said += [*self.corrector.sentences(), *self.planner.describe_effects()]
         since = self.corrector.known_since
-        return build_report(self.experience, self.measure, self._predict, most, *known, said, since, self._show)
+        shown = self._show, self._remembers
+        return build_report(self.experience, self.measure, self._predict, most, *known, said, since, *shown)
 
     def save(self, path: FilePath) -> None:
         self.settle()

@@ -206,8 +206,6 @@ class Arrivals:
         if not self.different or not true:
             return []
         count = len(self.different)
-        states = "steps to one state differ" if count == 1 else f"steps to {count} states differ"
-        return [
-            f"{states} from what is believed, and are expected to do so from all sides: this came true in {true} of "
-            f"{true + false} cases"
-        ]
+        states = "one state is" if count == 1 else f"{count} states are"
+        entered = "it is entered" if count == 1 else "they are entered"
+        return [f"{states} not as believed, from wherever {entered} (true in {true} of {true + false} cases so far)"]

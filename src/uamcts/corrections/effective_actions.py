@@ -21,6 +21,7 @@ import numpy as np
 from uamcts.arguments import real
 from uamcts.corrections.mixture import Outcome, merge
 from uamcts.corrections.python_facts import State, name_action
+from uamcts.corrections.slippery_places import SlipperyPlaces, rescale
 
 MOST_ACTIONS = 32
 """Simulators with more actions are left alone: every transition would take as many steps."""
@@ -36,8 +37,10 @@ OTHERS = 2.0
 MARGIN, FEWEST, VARIED, PURE = 4.0, 3, 2.0, 0.8
 """Nats by which it must be ahead of the simulator; transitions that other actions must have explained, and that must
 have come out in several ways, unless this share of every action's are explained by one and the same."""
-NEGLIGIBLE = 0.02
-"""Less probable actions are not planned with."""
+NEGLIGIBLE, NEGLIGIBLE_NEAR = 0.02, 0.002
+"""Less probable actions are not planned with; the second where they may be more probable in some places."""
+MOST_NEAR = 50_000
+"""States of which probabilities are kept."""
 CHANGE = 0.05
 """By how much a probability must change before searches plan with another one."""
 
@@ -57,6 +60,8 @@ class EffectiveActions(NamedTuple):
     """Those of which an earlier one from the same state, with the same action, had another outcome."""
     ahead: float = 0.0
     """By how many nats these counts have predicted better than the simulator."""
+    places: SlipperyPlaces = SlipperyPlaces()
+    """Where actions slip more often than elsewhere."""
     planned: np.ndarray | None = None
     """The probabilities that searches plan with, [taken, effective]; None while the simulator is believed."""
 
@@ -65,7 +70,10 @@ class EffectiveActions(NamedTuple):
         """Those of a simulator of which nothing was seen."""
         return cls(np.zeros((count, count)))
 
-    def add(self, action: int, matches: Sequence[int], seen: tuple[int, int], moved: bool = True) -> Self:
+    def add(
+        self, action: int, matches: Sequence[int], seen: tuple[int, int], moved: bool = True,
+        point: np.ndarray | None = None,
+    ) -> Self:  # fmt: skip
         """The counts after a transition.
 
         Args:
@@ -73,6 +81,7 @@ class EffectiveActions(NamedTuple):
             matches: The actions that the simulator believes to do what happened.
             seen: How often this transition was seen before, and how often with this outcome.
             moved: Whether it led to another state.
+            point: The features of the state, if slips may depend on them.
         """
         keep, count = 1.0 - 1.0 / MEMORY, len(self.counts)
         row, right = self.probabilities()[action], action in matches
@@ -84,14 +93,28 @@ class EffectiveActions(NamedTuple):
         others = OTHERS * count
         simulator = 1.0 - slips if right else slips / others
         ours = (1.0 - missed) * float(share.sum()) if matches else missed / others
+        places, slipped = self.places, min(max(1.0 - float(row[action] / share.sum()) if right else 1.0, 0.0), 1.0)
+        if matches and point is not None:
+            near = (1.0 - missed) * self._chance_near(row, action, matches, point)
+            gained = math.log(_with_facts(near, *seen) / _with_facts(ours, *seen))
+            places, ours = places.add(point, slipped, gained, keep), near if places.used else ours
         nats = math.log(_with_facts(ours, *seen) / _with_facts(simulator, *seen))
         varied = keep * self.varied + (seen[1] < seen[0])
         found = self._replace(
             counts=weight, varied=varied, unexplained=keep * self.unexplained + (not matches),
             wrong=keep * self.wrong + (not right),
             explained=keep * self.explained + (moved and not right and bool(matches)), ahead=keep * self.ahead + nats,
+            places=places,
         )  # fmt: skip
-        return found._decide()
+        return found._decide(places.used and slipped > 0.5)
+
+    def _chance_near(self, row: np.ndarray, action: int, matches: Sequence[int], point: np.ndarray) -> float:
+        """How probable it is near a state that an action acts as one of some."""
+        table = self.places.table() if self.places.slipped else None
+        if table is None:
+            return float(row[list(matches)].sum())
+        near = rescale([(float(chance), other) for other, chance in enumerate(row)], action, table.odds(point))
+        return sum(chance for chance, other in near if other in matches)
 
     @property
     def _total(self) -> float:
@@ -102,17 +125,20 @@ class EffectiveActions(NamedTuple):
         """The share of transitions that no action explains."""
         return (self.unexplained + 0.5) / (self._total + 1.0)
 
-    def _decide(self) -> Self:
-        """Plans with the counts where they are credibly ahead, and with the simulator where they are behind again."""
+    def _decide(self, anew: bool) -> Self:
+        """Plans with the counts where they are credibly ahead, and with the simulator where they are behind again.
+
+        `anew`: whether something happened that places plan with.
+        """
         behind = self.ahead <= 0.0 or (self.planned is None and (self.ahead < MARGIN or self.explained < FEWEST))
         if behind or not (self.varied >= VARIED or self._is_pure):
             return self._replace(planned=None)
         new = self.probabilities()
-        new[new < NEGLIGIBLE] = 0.0
+        new[new < (NEGLIGIBLE_NEAR if self.places.used else NEGLIGIBLE)] = 0.0
         new /= new.sum(axis=1, keepdims=True)
         if np.array_equal(new, np.eye(len(new))):
             return self._replace(planned=None)
-        same = self.planned is not None and np.abs(new - self.planned).max() < CHANGE
+        same = not anew and self.planned is not None and np.abs(new - self.planned).max() < CHANGE
         return self if same else self._replace(planned=new)
 
     @property
@@ -146,21 +172,23 @@ class EffectiveActions(NamedTuple):
         for action in taken.tolist()[:4]:
             row = self.planned[action]
             order = [other for other in np.argsort(-row, kind="stable").tolist() if row[other] > 0.0]
-            parts = ", ".join(f"{row[other]:.0%} as {name_action(other, names)}" for other in order[:4])
-            said.append(f"{name_action(action, names)} acts {parts}")
-        return [f"actions have other effects than believed: {'; '.join(said)}: corrected"] if said else []
+            parts = ", ".join(f"{name_action(other, names)} ({row[other]:.0%})" for other in order[:4])
+            said.append(f"{name_action(action, names)} acts as {parts}")
+        if said and self.places.used:
+            said.append("in some places more often than in others")
+        return [f"effects of actions are corrected: {'; '.join(said)}"] if said else []
 
     def as_json(self) -> list[Any]:
         """All of it, to be saved."""
         planned = None if self.planned is None else self.planned.tolist()
-        return [self.counts.tolist(), *self[1:-1], planned]
+        return [self.counts.tolist(), *self[1:-2], self.places.as_json(), planned]
 
     @classmethod
     def from_json(cls, found: object, count: int) -> Self:
         """What `as_json` returned, for so many actions; raises a ValueError if it does not fit."""
         if not isinstance(found, list) or len(found) != len(cls._fields):
             raise ValueError("the effective actions are missing or do not fit")
-        counts, *numbers, planned = found
+        counts, *numbers, places, planned = found
         tables = [None if one is None else np.array(one, float) for one in (counts, planned)]
         if tables[0] is None or any(
             one is not None and (one.shape != (count, count) or not np.isfinite(one).all() or (one < 0).any())
@@ -168,7 +196,8 @@ class EffectiveActions(NamedTuple):
         ):
             raise ValueError("the effective actions are of another simulator")
         unexplained, wrong, explained, varied, ahead = (real("effective actions", one) for one in numbers)
-        return cls(tables[0], unexplained, wrong, explained, varied, ahead, tables[1])
+        known = SlipperyPlaces.from_json(places)
+        return cls(tables[0], unexplained, wrong, explained, varied, ahead, known, tables[1])
 
 
 class Steps(Protocol):
@@ -187,6 +216,7 @@ class EffectiveModel:
         planned: How probably each action acts as each, [taken, effective].
         key: Makes a hashable key of a state.
         legal: The legal actions of a state; None if all are. Others are nobody's effect.
+        odds: How many times as often as elsewhere actions act as others in a state; None if that is everywhere alike.
     """
 
     def __init__(
@@ -195,8 +225,10 @@ class EffectiveModel:
         planned: np.ndarray,
         key: Callable[[State], Hashable],
         legal: Callable[[State], Sequence[int]] | None = None,
+        odds: Callable[[State], float] | None = None,
     ):
-        self._step, self._key, self._legal = model.step, key, legal
+        self._step, self._key, self._legal, self._odds = model.step, key, legal, odds
+        self._near: dict[tuple[Hashable, int], list[tuple[float, int]]] = {}
         order = np.argsort(-planned, axis=1, kind="stable")
         self._chances = [
             [(float(row[other]), int(other)) for other in places if row[other] > 0.0]
@@ -218,13 +250,23 @@ class EffectiveModel:
         return self._step(state, found[0][1])
 
     def _effects(self, state: State, action: int) -> list[tuple[float, int]]:
-        found = self._chances[action]
+        found = self._chances[action] if self._odds is None else self._effects_near(state, action)
         if self._legal is None:
             return found
         legal = set(self._legal(state))
         allowed = [(chance, other) for chance, other in found if other in legal]
         total = sum(chance for chance, _ in allowed)
         return [(chance / total, other) for chance, other in allowed] if allowed else [(1.0, action)]
+
+    def _effects_near(self, state: State, action: int) -> list[tuple[float, int]]:
+        """Effective actions as they are in a state; what was asked before is looked up."""
+        place = self._key(state), action
+        found = self._near.get(place)
+        if found is None and self._odds is not None:
+            if len(self._near) >= MOST_NEAR:
+                self._near.clear()
+            found = self._near[place] = rescale(self._chances[action], action, self._odds(state))
+        return self._chances[action] if found is None else found
 
 
 def _with_facts(chance: float, times: int, same: int) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from uamcts.corrections.arrivals import Arrivals
 from uamcts.corrections.effective_actions import EffectiveActions, EffectiveModel
 from uamcts.corrections.fact_weights import Question, Weigher
@@ -37,6 +39,8 @@ class MixedFacts:
     """Which action each action acts as; None where that is not learned."""
     effects: EffectiveModel | None = None
     """The model in which actions act as others; None while the model itself is believed."""
+    features: Callable[[State], np.ndarray] | None = None
+    """The numbers of a state, if slips may depend on them."""
     arrivals: Arrivals | None = None
     """What is wrong about states wherever one comes from; None where that is not learned."""
     caution: float = 0.0
@@ -104,7 +108,15 @@ class MixedFacts:
         """Plans with the present model, in which actions act as others if that is known."""
         planned = None if self.effective is None else self.effective.planned
         legal = getattr(self, "legal_actions", None)
-        self.effects = None if planned is None else EffectiveModel(self.model, planned, self.key, legal)
+        self.effects, odds = None, self._odds()
+        if planned is not None:
+            self.effects = EffectiveModel(self.model, planned, self.key, legal, odds)
+
+    def _odds(self) -> Callable[[State], float] | None:
+        """How many times as often as elsewhere actions act as others in a state; None if that is everywhere alike."""
+        features, places = self.features, None if self.effective is None else self.effective.places
+        table = places.table() if places is not None and places.used else None
+        return None if table is None or features is None else lambda state: table.odds(features(state))
 
     def _count_effect(
         self, state: State, action: int, kind: tuple[Hashable, bool], before: Fact | None, agrees: bool
@@ -121,8 +133,8 @@ class MixedFacts:
                 matches += [other] if (self.key(after), bool(over)) == kind else []
         outcomes = {} if before is None else before.outcomes
         times, same = sum(one.times for one in outcomes.values()), outcomes[kind].times if kind in outcomes else 0
-        planned = self.effective.planned
-        self.effective = self.effective.add(action, matches, (times, same), self.key(state) != kind[0])
+        planned, point = self.effective.planned, None if self.features is None else self.features(state)
+        self.effective = self.effective.add(action, matches, (times, same), self.key(state) != kind[0], point)
         if self.effective.planned is not planned:
             self._plan_effects()
             self._renew()

@@ -17,7 +17,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -59,8 +59,6 @@ class OutcomeRates:
     """How many transitions were added."""
     own: dict[str, Sums] = field(default_factory=dict)
     """What of this was counted on each transition, by the number of outcomes, the action and the place."""
-
-    changes_rewards: ClassVar[bool] = False
 
     def add(self, chances: Sequence[float], matches: Sequence[bool], action: int, place: int = 0) -> Self:
         """The rates after a transition: what was listed, and which of the outcomes are what happened.
@@ -129,14 +127,14 @@ class OutcomeRates:
                 return True
         return False
 
-    def describe(self, names: Sequence[str] = ()) -> str:
+    def describe(self, names: Sequence[str] = (), action_names: Sequence[str] = ()) -> str:
         """The corrected probabilities of all actions, in words."""
         said = []
         for key, (_, listed, _) in self.sums.items():
             if " " not in key:
                 believed = [one / sum(listed) for one in listed]
                 really = ", ".join(f"{one:.2g}" for one in self.tilt(believed, -1))
-                said.append(f"of {key} outcomes {really} instead of {', '.join(f'{one:.2g}' for one in believed)}")
+                said.append(f"{really}, not {', '.join(f'{one:.2g}' for one in believed)}")
         return "; ".join(said)
 
     def arrays(self) -> dict[str, np.ndarray]:

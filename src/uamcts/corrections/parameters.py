@@ -197,6 +197,12 @@ class Choice:
             return low, high
         return -high, -low
 
+    def with_and_without(self, values: dict[str, float]) -> list[dict[str, float]]:
+        """Values, and 0 in place of those that are as small as bounds allow, if there are any: a broken heater."""
+        least = {name: 1.01 * abs(self.believed[name]) / WIDEST * (name not in self._bounds) for name in values}
+        gone = {name: 0.0 if abs(value) <= least[name] else value for name, value in values.items()}
+        return [values] if gone == values else [values, gone]
+
     def bounds_around(self, name: str, value: float) -> Bounds:
         """The range of a parameter that has drifted to a value: the user's, or one that is wide around it as well."""
         low, high = self.bounds(name)

@@ -264,4 +264,4 @@ def describe_changes(changes: Sequence[Change], action_names: Sequence[str]) -> 
 
 def name_action(action: int, names: Sequence[str]) -> str:
     """What an action is called in a sentence."""
-    return repr(names[action]) if names else f"action {action}"
+    return repr(names[action]) if names and names[action] != str(action) else f"action {action}"

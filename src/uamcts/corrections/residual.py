@@ -225,9 +225,9 @@ class Residual:
             )
         return cls(**{name: array.astype(_filling(name)[1]) for name, array in found.items()})
 
-    def describe(self, names: Sequence[str] = ()) -> str:
-        """What is corrected, in words; features without a name are numbered."""
-        return describe(self, names)
+    def describe(self, names: Sequence[str] = (), action_names: Sequence[str] = ()) -> str:
+        """What is corrected, in words; features and actions without a name are numbered."""
+        return describe(self, names, action_names)
 
     @functools.cached_property
     def _tables(self) -> list[Any]:

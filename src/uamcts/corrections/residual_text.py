@@ -9,34 +9,44 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from uamcts.corrections.python_facts import name_action
 from uamcts.corrections.residual_leaves import INNER, NO_SPLIT
 
 if TYPE_CHECKING:
     from uamcts.corrections.residual import Residual
 
-MOST = 6
-"""Statements that are made at most."""
+MOST = 4
+"""Places that are mentioned at most."""
 NEGLIGIBLE = 0.05
 """Terms below this fraction of the largest are not mentioned."""
+TRACE = 0.002
+"""Neither are features that are corrected by less than this fraction of the largest correction."""
 
 
-def describe(residual: Residual, names: Sequence[str] = ()) -> str:
-    """Sentences such as "x is 0.12 lower after action 1 where y > 0.02", separated by semicolons."""
+def describe(residual: Residual, names: Sequence[str] = (), action_names: Sequence[str] = ()) -> str:
+    """What is added to which feature, and where: "x by -0.12, y by +0.02 after 'push' where y > 0.02", for example."""
     size = residual.num_features
-    known = [*names[:size], *(f"feature {number}" for number in range(len(names), size)), "the reward"]
+    known = [*names[:size], *(f"feature {number}" for number in range(len(names), size)), "reward"]
     actions: dict[tuple[str, str], list[int]] = {}
     for action in range(residual.num_actions):
-        for output in range(residual.num_outputs):
+        for output in _important_outputs(residual):
             for text, place in _regions(residual, action, output, known):
-                actions.setdefault((f"{known[output]} {text}", place), []).append(action)
-    lines = []
+                actions.setdefault((f"{known[output]} by {text}", place), []).append(action)
+    shifts: dict[tuple[str, str], list[str]] = {}
     for (text, place), after in actions.items():
-        every = len(after) == residual.num_actions > 1
-        which = "every action" if every else f"action {', '.join(map(str, after))}"
-        lines.append(f"{text} {'before' if residual.early else 'after'} {which}{place}")
+        listed = ", ".join(name_action(action, action_names) for action in after)
+        which = f" {'before' if residual.early else 'after'} {listed}" if len(after) < residual.num_actions else ""
+        shifts.setdefault((which, place), []).append(text)
+    lines = [f"{', '.join(texts)}{which}{place}" for (which, place), texts in shifts.items()]
     if len(lines) > MOST + 1:
-        lines = [*lines[:MOST], f"and {len(lines) - MOST} more of this kind"]
+        lines = [*lines[:MOST], f"and {len(lines) - MOST} more"]
     return "; ".join(lines)
+
+
+def _important_outputs(residual: Residual) -> list[int]:
+    """The features, and perhaps the reward, that are corrected by more than a trace of the largest correction."""
+    sizes = np.maximum(np.abs(residual.low), np.abs(residual.high)).max(axis=(0, 1))
+    return np.flatnonzero(sizes > TRACE * sizes.max(initial=0.0)).tolist()
 
 
 def _regions(
@@ -64,12 +74,12 @@ def _formula(residual: Residual, intercept: float, slopes: Float[np.ndarray, " f
     sizes = np.abs(slopes) * residual.scale
     matter = sizes > NEGLIGIBLE * max(sizes.max(initial=0), abs(intercept))
     if not matter.any():
-        return f"is {abs(intercept):.2g} {'lower' if intercept < 0 else 'higher'}" if intercept else ""
+        return f"{intercept:+.2g}" if intercept else ""
     constant = float(intercept - slopes[matter] @ residual.centre[matter])
     terms = [f"{slopes[number]:+.2g} * {names[number]}" for number in np.flatnonzero(matter).tolist()]
     if abs(constant) > NEGLIGIBLE * sizes.max():
         terms.insert(0, f"{constant:+.2g}")
-    return "is off by " + re.sub(r" ([+-])", r" \1 ", " ".join(terms).removeprefix("+"))
+    return re.sub(r" ([+-])", r" \1 ", " ".join(terms).removeprefix("+"))
 
 
 def _leaves_below(node: int) -> tuple[int, int]:

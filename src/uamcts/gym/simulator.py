@@ -193,6 +193,8 @@ class Simulator:
         """
         if isinstance(thing, gymnasium.Env):
             return self.read(thing)
+        if isinstance(thing, tuple) and len(thing) == 2 and isinstance(thing[1], dict):
+            raise TypeError("state is a pair (observation, info), as env.reset() returns; give the environment, env")
         seen = None if self._layers.observed else self._access.from_observation(thing)
         if self._access.is_state(thing):
             return int(thing) if isinstance(self._access, Number) else thing

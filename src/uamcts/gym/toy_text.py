@@ -20,6 +20,7 @@ RATE = "success_rate"
 """The parameter of a random table: the probability of the intended outcome, as FrozenLake calls it."""
 ACTION_NAMES = {
     "FrozenLakeEnv": ("left", "down", "right", "up"),
+    "BlackjackEnv": ("stick", "hit"),
     "CliffWalkingEnv": ("up", "right", "down", "left"),
     "TaxiEnv": ("south", "north", "east", "west", "pick up", "drop off"),
 }
