@@ -33,10 +33,12 @@ def jax_line():
     return uamcts.JaxSimulator(step, 2, jnp.zeros(2, jnp.int32), name="line")
 
 
+JAX_LINE = jax_line()
+"""One for all agents, which then share compiled programs."""
 DOMAIN = uamcts.make("two_way")
 KINDS = {
     "plain": (lambda: uamcts.Agent(Line(), config=CONFIG), lambda n: (n, 7)),
-    "compiled": (lambda: uamcts.Agent(jax_line(), config=CONFIG), lambda n: jnp.array([n, 7], jnp.int32)),
+    "compiled": (lambda: uamcts.Agent(JAX_LINE, config=CONFIG), lambda n: jnp.array([n, 7], jnp.int32)),
     "domain": (
         lambda: uamcts.Agent.paper(DOMAIN, "linear", CONFIG, uamcts.Schedule(interval=3), minibatches=5, memory=True),
         lambda n: DOMAIN.from_features((n % 3, n % 7)),

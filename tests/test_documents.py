@@ -255,10 +255,23 @@ def defined(path: Path) -> set[str]:
     return found
 
 
-MODULES = {path.relative_to(SOURCE).as_posix(): defined(path) for path in SOURCE.rglob("*.py")}
-PROGRAMS = [path for folder in (SOURCE, ROOT / "examples", ROOT / "benchmarks") for path in folder.rglob("*.py")]
-WORDS = {word for path in PROGRAMS for word in re.findall(r"\w+", path.read_text())}
-TESTS = {name for path in (ROOT / "tests").glob("test_*.py") for name in defined(path)}
+@functools.cache
+def modules() -> dict[str, set[str]]:
+    """What each module of the package defines. Not computed on import, which every worker of pytest does."""
+    return {path.relative_to(SOURCE).as_posix(): defined(path) for path in SOURCE.rglob("*.py")}
+
+
+@functools.cache
+def program_words() -> set[str]:
+    folders = (SOURCE, ROOT / "examples", ROOT / "benchmarks")
+    return {
+        word for folder in folders for path in folder.rglob("*.py") for word in re.findall(r"\w+", path.read_text())
+    }
+
+
+@functools.cache
+def names_of_tests() -> set[str]:
+    return {name for path in (ROOT / "tests").glob("test_*.py") for name in defined(path)}
 
 
 def resolve(dotted: str) -> object:
@@ -280,7 +293,7 @@ def check_call(span: str) -> None:
         found = resolve(called)
     elif root in OBJECTS:
         found = inspect.getattr_static(OBJECTS[root], rest, None)
-        members = {member.split(".")[1] for names in MODULES.values() for member in names if "." in member}
+        members = {member.split(".")[1] for names in modules().values() for member in names if "." in member}
         assert found is not None or rest in members, f"`{span}`: {OBJECTS[root].__name__} has no {rest}"
     else:
         found = getattr(uamcts, root)
@@ -299,13 +312,13 @@ def test_names_in_backticks_exist(page):
         if re.match(r"(uamcts|agent|simulator)\.\w", span) or re.match(rf"({'|'.join(uamcts.__all__)})\(", span):
             check_call(span)
         elif re.fullmatch(r"test_\w+", span):
-            assert span in TESTS, f"there is no test {span}"
+            assert span in names_of_tests(), f"there is no test {span}"
         elif re.fullmatch(r"_?[A-Z][a-z]\w*\.[a-z]\w*", span):
-            assert any(span in names for names in MODULES.values()), f"`{span}` is not there"
+            assert any(span in names for names in modules().values()), f"`{span}` is not there"
         elif re.fullmatch(r"[A-Z][a-z]+[A-Z]\w+", span) and not hasattr(builtins, span):
-            assert any(span in names for names in MODULES.values()), f"there is no {span}"
+            assert any(span in names for names in modules().values()), f"there is no {span}"
         elif re.fullmatch(r"[a-z]+(_[a-z\d]+)+", span):
-            assert span in WORDS, f"`{span}` is nowhere in the program"
+            assert span in program_words(), f"`{span}` is nowhere in the program"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -313,7 +326,7 @@ def test_names_beside_a_module_are_in_it(page):
     """`` `mcts/search.py`, `tree_search` ``: in a table or in a sentence's list, the names are those of the module."""
     for names, module in named_with_modules(page):
         for name in names:
-            assert name in MODULES[module], f"{module} has no {name}"
+            assert name in modules()[module], f"{module} has no {name}"
 
 
 def named_with_modules(page: Path) -> list[tuple[list[str], str]]:
@@ -325,13 +338,13 @@ def named_with_modules(page: Path) -> list[tuple[list[str], str]]:
             found.append((re.findall(r"`([\w.]+)`", names), module))
         for names, module in re.findall(rf"{listed} in `([\w/]+\.py)`", line):
             found.append((re.findall(r"`([\w.]+)`", names), module))
-    return [(names, module) for names, module in found if module in MODULES]
+    return [(names, module) for names, module in found if module in modules()]
 
 
 def test_the_tables_of_the_algorithm_name_modules_and_functions():
     found = {name for names, _ in named_with_modules(ROOT / "docs" / "concepts" / "ua_mcts.md") for name in names}
     assert {"tree_search", "TreeSearch.search", "Simulator.roll_out", "TreeSearch.backpropagate"} <= found
-    assert "TreeSearch.rollout" not in MODULES["reference/tree_search.py"], "a wrong name is not noticed"
+    assert "TreeSearch.rollout" not in modules()["reference/tree_search.py"], "a wrong name is not noticed"
 
 
 @pytest.mark.parametrize("page", [*PAGES, *SOURCE.rglob("*.py")], ids=name_of)

@@ -1,5 +1,6 @@
 """An agent with somebody's own simulator: what it learns, what it tells, and simulators that cannot be planned with."""
 
+import functools
 import json
 import time
 from dataclasses import replace
@@ -48,6 +49,7 @@ class Corridors:
 REAL = Corridors({(1, 1), (1, 2), (3, 1), (3, 2)})
 
 
+@functools.cache  # equal simulators are one object: agents of it share compiled programs
 def jax_corridors(blocked=()):
     walls = jnp.zeros((4, 4), bool)
     for cell in blocked:

@@ -25,14 +25,18 @@ class Line:
         return Transition(place, jnp.where(place == 9, 1.0, 0.0), place == 9)
 
 
+LINE = Line()
+"""One for all searches, which then share a compiled program."""
+
+
 @pytest.mark.parametrize("lanes", [640, 4])
 def test_many_searches_are_single_ones(monkeypatch, lanes):
     """All at once, and two at a time with one left over."""
     monkeypatch.setattr(many, "LANES", lanes)
     keys, states = jax.random.split(jax.random.key(0), 3), jnp.array([2, 7, 8])
-    results = uamcts.search_many(keys, states, Line(), None, CONFIG, horizon=5)
+    results = uamcts.search_many(keys, states, LINE, None, CONFIG, horizon=5)
     for place in range(3):
-        single = uamcts.search(keys[place], states[place], Line(), None, CONFIG, horizon=5)
+        single = uamcts.search(keys[place], states[place], LINE, None, CONFIG, horizon=5)
         for ours, theirs in zip(jax.tree.leaves(results), jax.tree.leaves(single), strict=True):
             np.testing.assert_allclose(ours[place], theirs, rtol=1e-6)
 
@@ -40,7 +44,7 @@ def test_many_searches_are_single_ones(monkeypatch, lanes):
 @pytest.mark.parametrize("states", [jnp.zeros(2, int), jnp.int32(1), ()])
 def test_keys_and_states_must_match(states):
     with pytest.raises(ValueError, match="first axis has n entries"):
-        uamcts.search_many(jax.random.split(jax.random.key(0), 3), states, Line(), None, CONFIG)
+        uamcts.search_many(jax.random.split(jax.random.key(0), 3), states, LINE, None, CONFIG)
 
 
 def test_errors_of_any_search_are_raised():

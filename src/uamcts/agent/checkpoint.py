@@ -113,15 +113,15 @@ def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     with archive.open(name) as file:
         version = np.lib.format.read_magic(file)
         reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, _, dtype = reader(file)
+        shape, is_fortran, dtype = reader(file)
         promised = math.prod(shape) * dtype.itemsize
         if dtype.kind not in "biuf" or promised != held - file.tell():
             raise ValueError(f"{name} promises {dtype}{list(shape)} in {held} bytes")
-    with archive.open(name) as file:
-        array = np.lib.format.read_array(file, allow_pickle=False)
-        if file.read(1):  # reading to the end checks the sum
-            raise ValueError(f"{name} goes on behind its end")
-    return array
+        content = file.read(promised + 1)  # reading to the end checks the sum; no more than this is unpacked
+    if len(content) != promised:
+        raise ValueError(f"{name} holds {len(content)} bytes of {promised}")
+    array: np.ndarray = np.ndarray(shape, dtype, content, order="F" if is_fortran else "C")
+    return array.copy(order="K")  # bytes cannot be written to
 
 
 def _same(path: Path, name: str, found: object, wanted: object) -> None:
@@ -134,7 +134,8 @@ def _same(path: Path, name: str, found: object, wanted: object) -> None:
 
 def fill(path: FilePath, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
     """Replaces the arrays of `like` by those of a file."""
-    wanted = dict(_named_leaves(like))
+    named = _named_leaves(like)
+    wanted = dict(named)
     if wanted.keys() != arrays.keys():
         odd = sorted(wanted.keys() ^ arrays.keys())
         raise ValueError(f"{path} does not fit: {odd[0]} is in the one and not in the other")
@@ -145,7 +146,7 @@ def fill(path: FilePath, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
             raise ValueError(f"{path} does not fit: {name} is {have.dtype}{have.shape}, not {want.dtype}{want.shape}")
     leaves, structure = jax.tree.flatten(like)
     filled = []
-    for (name, _), leaf in zip(_named_leaves(like), leaves, strict=True):
+    for (name, _), leaf in zip(named, leaves, strict=True):
         array = jnp.asarray(arrays[name])
         filled.append(jax.random.wrap_key_data(array) if _is_key(leaf) else array)
     tables = jax.tree.map(
