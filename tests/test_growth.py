@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import uamcts
+from uamcts import reference
 from uamcts.mcts import tree
+from uamcts.mcts.config import most_growths
 from uamcts.mcts.graph.descend import best_outcome
 from uamcts.types import Transition
 
@@ -28,11 +30,50 @@ def test_no_iteration_copies_the_tree(settings):
     config = uamcts.SearchConfig(iterations=ITERATIONS, rollouts=2, depth=3, **settings)
     program = jax.jit(lambda key, place: uamcts.search(key, place, step, None, config, num_actions=ACTIONS).visits)
     text = program.lower(jax.random.key(0), jnp.int32(5)).compile().as_text()
-    blocks = ITERATIONS + 2
+    blocks = most_growths(config, ACTIONS, masked=False, slots=1) + 3
     array = rf"= \w+\[({blocks},{ACTIONS}|{blocks * ACTIONS})[,\]]"
     loops = text[: text.index("ENTRY")]
     assert re.search(rf"{array}.* dynamic-update-slice\(", loops)
     assert not re.search(rf"{array}\S* copy\(", loops)
+
+
+class Counter:
+    """Every sequence of actions has a state of its own, and pays the same."""
+
+    def __init__(self, num_actions):
+        self.num_actions = num_actions
+
+    def step(self, state, action):
+        return self.num_actions * state + action + 1, 0.0, False
+
+    def compiled(self, state, action):
+        return Transition(self.num_actions * state + action + 1, jnp.float32(0.0), jnp.bool_(False))
+
+
+def expanded(node):
+    return sum(map(expanded, node.children), 1) if node.children else 0
+
+
+@pytest.mark.parametrize("rules", ["trust", "released", "pseudocode"])
+@pytest.mark.parametrize(("actions", "settings"), [(2, {}), (3, {}), (3, {"tree_depth": 3}), (5, {"c": 0.0})])
+def test_there_is_room_for_all_that_grows(rules, actions, settings):
+    """Where all children are worth the same, a tree grows in breadth, which takes the most blocks; c = 0 digs deep."""
+    counter = Counter(actions)
+    for iterations in (actions + 2, 60):
+        config = uamcts.SearchConfig(iterations=iterations, rollouts=1, depth=1, rules=rules, **settings)
+        plain = reference.search(0, 0, counter, None, config)
+        found = uamcts.search(jax.random.key(0), jnp.int32(0), counter.compiled, None, config, num_actions=actions)
+        grown, blocks = int(np.count_nonzero(found.tree.children)), found.tree.exists.shape[0]
+        assert grown == expanded(plain.tree) > iterations // (2 * actions)
+        assert grown <= blocks - 2, "the last block belongs to nobody"
+
+
+def test_a_shallow_tree_takes_little_room():
+    """Two levels of three actions: the root, its children and theirs, however many iterations there are."""
+    config = uamcts.SearchConfig(iterations=500, rollouts=1, depth=1, tree_depth=2)
+    found = uamcts.search(jax.random.key(0), jnp.int32(0), Counter(3).compiled, None, config, num_actions=3)
+    assert int(np.count_nonzero(found.tree.children)) == 4
+    assert found.tree.exists.shape[0] <= 7
 
 
 @pytest.mark.parametrize("numbers", [[3.0, 1.0, 3.0, -2.0], [-np.inf, -np.inf], [-np.inf, 2.0, np.inf], [0.0]])

@@ -81,16 +81,22 @@ class Opponent:
 
 
 class Bets:
-    """Six bets, each on one of three machines, which pay 1 or -1. A state is the number of bets."""
+    """A few bets, each on one of several machines, which pay 1 or -1. A state is the number of bets."""
 
-    num_actions = 3
-
-    def __init__(self, chances: tuple[float, ...]) -> None:
-        self.chances = chances
+    def __init__(self, chances: tuple[float, ...], most: int = 6) -> None:
+        self.num_actions, self.chances, self.most = len(chances), chances, most
 
     def outcomes(self, state: int, action: int) -> Any:
-        chance, over = self.chances[action], state >= 5
+        chance, over = self.chances[action], state >= self.most - 1
         return [(chance, (state + 1, 1.0, over)), (1 - chance, (state + 1, -1.0, over))]
+
+
+class Menu:
+    """Five meals. A state is the number of meals."""
+
+    def __init__(self, joys: tuple[float, ...]) -> None:
+        self.num_actions = len(joys)
+        self.step = lambda state, action: (state + 1, joys[action], state >= 4)
 
 
 def change(name: str, values: Callable[[int], Any]) -> Callable[[Any, int], None]:
@@ -121,6 +127,18 @@ def lights() -> Setting:
 @world("bets", "three machines that pay with other probabilities", **SHORT)
 def bets() -> Setting:
     return setting(Bets((0.7, 0.5, 0.3)), Bets((0.3, 0.5, 0.8)), 0)
+
+
+@world("ten_bets", "ten machines, all of which pay with other probabilities", **SHORT)
+def ten_bets() -> Setting:
+    believed = (0.7, 0.65, 0.6, 0.55, 0.5, 0.5, 0.45, 0.4, 0.35, 0.3)
+    return setting(Bets(believed, 20), Bets((0.3, 0.5, 0.35, 0.65, 0.2, 0.5, 0.2, 0.9, 0.4, 0.1), 20), 0)
+
+
+@world("menu", "eight dishes that please more or less than believed, always the same", **SHORT)
+def menu() -> Setting:
+    believed = (3.0, 2.8, 2.5, 2.2, 2.0, 1.5, 1.0, 0.5)
+    return setting(Menu(believed), Menu((1.0, 2.0, 2.4, 1.2, 3.5, 1.0, 2.2, 0.2)), 0)
 
 
 @world("opponent", "an opponent that is not as random as believed", **SHORT)

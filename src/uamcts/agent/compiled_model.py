@@ -13,6 +13,7 @@ import numpy as np
 
 from uamcts.agent.backend import Guides, match_structure
 from uamcts.agent.chance import RealOutcome, matching_outcome
+from uamcts.agent.compiled_facts import CompiledFacts
 from uamcts.agent.compiled_form import Form
 from uamcts.agent.compiled_parameters import ParameterTree, Variant
 from uamcts.agent.compiled_programs import Programs, Seen, programs
@@ -25,6 +26,7 @@ from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_trials import WORST
 from uamcts.arguments import LARGEST, flag, real, short_repr
+from uamcts.corrections.mixture import Mixture, moments
 from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
@@ -67,6 +69,8 @@ class Prepared:
 
 class CompiledModel(ListedOutcomes, NoEffects):
     """What a JAX simulator and its variants predict."""
+
+    patched: CompiledFacts | None
 
     def __init__(self, simulator: JaxSimulator, guides: Guides):
         self.simulator, self.name = simulator, simulator.name
@@ -126,6 +130,17 @@ class CompiledModel(ListedOutcomes, NoEffects):
         """The reward that the corrected model predicts, and whether the episode ends."""
         said = self._answer(state, action, self._variant)
         return float(said.rewards[0]), bool(said.ends[0])
+
+    def reward_moments(self, state: PyTree, action: int, by: str = "facts") -> tuple[float, float]:
+        """Mean and variance of the reward of a step: by the simulator, with all corrections, or with facts as well."""
+        said = self._answer(state, action, self._believed if by == "simulator" else self._variant)
+        planned = self.patched.plans_with(state, action) if by == "facts" and self.patched is not None else None
+        if planned is not None and not isinstance(planned, Mixture):
+            return float(planned[1]), 0.0
+        share = 1.0 if planned is None else planned.model_share
+        seen = [] if planned is None else [(1.0 - share, planned.seen)]
+        rewards = zip(said.chances.tolist(), zip(said.keys, said.rewards.tolist(), strict=True), strict=True)
+        return moments([(share, list(rewards)), *seen])
 
     def feature_names(self, state: PyTree) -> list[str]:
         """What the features of a state are called: by the numbers of the state that they are."""

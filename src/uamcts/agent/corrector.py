@@ -169,7 +169,8 @@ class Corrector(RivalFits):
         """The transitions until the next fit: ever more, but not so many that a new part of the world waits long."""
         if self._posterior:
             return min(math.ceil(0.1 * lived), max(LONGEST_WAIT, lived // LIFETIMES))
-        return math.ceil(max(SHORTEST_WAIT, min((GROWTH - 1.0) * lived, 1.5 * math.sqrt(lived)), 0.05 * lived))
+        soon = max(SHORTEST_WAIT, min((GROWTH - 1.0) * lived, 1.5 * math.sqrt(lived)))
+        return math.ceil(max(soon, 0.05 * lived, 0.1 * lived - 500))
 
     def _model(self) -> Any:
         """What tells the corrected model from others."""

@@ -18,7 +18,7 @@ from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting, is_same, sur
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.mixture import predicted_outcomes
+from uamcts.corrections.mixture import Mixture, moments, predicted_outcomes
 from uamcts.corrections.outcome_rates import OutcomeRates, RatedSimulator
 from uamcts.corrections.parameters import laboratory
 from uamcts.corrections.patched_model import PatchedModel
@@ -165,6 +165,19 @@ class PlainVariants(Effects):
         """The reward that the corrected model predicts, and whether the episode ends."""
         _, reward, over = self._variant.step(state, action)
         return float(reward), bool(over)
+
+    def reward_moments(self, state: PyTree, action: int, by: str = "facts") -> tuple[float, float]:
+        """Mean and variance of the reward of a step: by the simulator, with all corrections, or with facts as well."""
+        if by == "simulator" or self.patched is None:
+            return moments(
+                [(1.0, predicted_outcomes(self.simulator if by == "simulator" else self._variant, state, action))]
+            )
+        planned = self.patched.plans_with(state, action) if by == "facts" else None
+        if planned is not None and not isinstance(planned, Mixture):
+            return float(planned[1]), 0.0
+        share = 1.0 if planned is None else planned.model_share
+        seen = [] if planned is None else [(1.0 - share, planned.seen)]
+        return moments([(share, self.patched.believe(state, action)), *seen])
 
     def feature_names(self, state: PyTree) -> list[str]:
         """What the features of a state are called, by the simulator or by place; nothing if the user computes them."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from uamcts.agent.alarm import LATEST, Alarm
 from uamcts.agent.backend import Arrays
+from uamcts.agent.curiosity import Curiosity
 from uamcts.agent.doubt_fit import FittedDoubt
 from uamcts.agent.fact_files import pack, unpack
 from uamcts.arguments import flag, real, short_repr, whole
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 DOUBT = {"centres": "f", "actions": "i", "radii": "f", "levels": "f", "offset": "f", "scale": "f"}
 """The arrays of doubt, and their kinds of numbers."""
-WORDS = {"changes", "recent", "goes_on", "usual", "stale", "recurrence", "paced", "alarm", "delay"}
+WORDS = {"changes", "recent", "goes_on", "usual", "stale", "recurrence", "paced", "alarm", "delay", "curiosity"}
 LONGEST = 1000
 """Characters that describe a state, at most."""
 
@@ -45,6 +46,7 @@ def progress_arrays(backend: SimulatorBackend) -> Arrays:
         "changes": changes, "recent": list(backend.returns.recent), "goes_on": _episode_goes_on(backend),
         "usual": list(backend.doubt.usual), "stale": backend.stale_doubt, "recurrence": backend.planner.progress(),
         "paced": backend.paced, "alarm": backend.alarm, "delay": backend.delays.as_json(),
+        "curiosity": backend.curiosity.as_json(),
     }  # fmt: skip
     return {**pack(words), **({} if doubt is None else {name: np.asarray(getattr(doubt, name)) for name in DOUBT})}
 
@@ -73,6 +75,7 @@ def restore_progress(backend: SimulatorBackend, arrays: Arrays) -> None:
     backend.alarm = Alarm(tuple(flag("alarm", bad) for bad in latest[-LATEST:]), flag("alarm", sounded))
     backend.paced = whole("paced", words["paced"], 0)
     backend.delays, backend.log = Delays.from_json(words["delay"], planner.num_actions or 1), ()
+    backend.curiosity = Curiosity.from_json(words["curiosity"], planner.num_actions or 1)
 
 
 def latest_place(backend: Comparing) -> Hashable:

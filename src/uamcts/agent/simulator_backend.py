@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from uamcts.agent.alarm import Alarm
 from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
@@ -17,13 +15,14 @@ from uamcts.agent.corrector import CORRECTIONS, Corrector
 from uamcts.agent.delayed import Action, Delayed
 from uamcts.agent.doubt_fit import FittedDoubt, doubtful_errors, doubts_nothing, fit_doubt, same_arrays
 from uamcts.agent.experience import Experience, Row
+from uamcts.agent.exploring import Exploring
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.plain_uncertainty import Fitted
 from uamcts.agent.report import Report, build_report
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared, Previous, Searching, explain_recurrence
-from uamcts.agent.way_out import PACED, be_cautious, find_way_out, is_denied, is_hopeless
+from uamcts.agent.way_out import be_cautious
 from uamcts.arguments import whole
 from uamcts.corrections.delays import Delays
 from uamcts.corrections.doubt import Doubt
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from uamcts.uncertainty import Estimator
 
 
-class SimulatorBackend(Delayed):
+class SimulatorBackend(Delayed, Exploring):
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
     def __init__(
@@ -66,9 +65,8 @@ class SimulatorBackend(Delayed):
         self.doubt, self.stale_doubt, self.resumes = FittedDoubt(None), True, False
         """The last one: whether the episode of a file goes on with the next transition."""
         self.tau = float(config.tau if schedule is None else schedule.start)
-        self.steps, self.acts, self.paced = 0, 0, 0
+        self.steps, self.acts = 0, 0
         self.delays, self.log = Delays(), ()
-        self._way_out: int | None = None
         self.alarm = Alarm()
         self.loss: float | None = None
 
@@ -105,15 +103,7 @@ class SimulatorBackend(Delayed):
             found = self.planner.plan(self.seed, self.acts + 1, state, config, horizon)
         self.acts += 1
         self._previous = Previous(found, horizon)
-        self._way_out = self._find_way_out(state, found)
-        return found if self._way_out is None else found._replace(action=np.int32(self._way_out))  # type: ignore[arg-type]
-
-    def _find_way_out(self, state: State, found: Plan) -> int | None:
-        """An action that leads to what was never tried, if the agent paces about; None if not."""
-        facts, scales = self.planner.patched, self.experience.scales
-        if facts is None or self.paced < PACED or not is_denied(facts) or not is_hopeless(found, scales.reward):
-            return None
-        return find_way_out(self.planner, facts.facts, state, self.experience.mean_reward, scales.reward)
+        return self._explore(state, found)
 
     def _settings(self, horizon: int | None) -> SearchConfig:
         """The settings of the next search."""
@@ -130,8 +120,7 @@ class SimulatorBackend(Delayed):
     def note(self) -> str:
         """What was corrected in the model of the last search, and whether that was on a graph if the agent decides."""
         said = [*self.delays.describe(), *self.corrector.sentences(), *self.planner.describe_effects()]
-        if self._way_out is not None:
-            said.append("nothing that is known leads on: this leads to an action that was never tried")
+        said += self._instead.describe()
         if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
             said.append(explain_recurrence(self.planner.state_recurrence))
         return "\n".join(said)
@@ -163,7 +152,7 @@ class SimulatorBackend(Delayed):
         self.alarm = self.alarm.add(error)
         self.corrector.judge(row, sample.actual, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
-        self.paced = min(self.paced + 1, PACED) if known or self.paced >= PACED else 0  # once paced, always suspected
+        self._count_try(row, known)
         renewals, effects = getattr(facts, "renewals", 0), self.planner.plans_effects
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state, getattr(facts, "renewals", 0) != renewals)
@@ -171,6 +160,7 @@ class SimulatorBackend(Delayed):
         if changed or self.corrector.in_use == "drift":
             self._use_corrections()
             self.stale_doubt |= changed
+            self.curiosity = self.curiosity.close() if changed else self.curiosity
 
     def _speaks_about_doubt(self, row: Row) -> bool:
         """Whether doubt may be another one after a transition: it was wrong, or right where doubt was expected."""

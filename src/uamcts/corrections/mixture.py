@@ -131,6 +131,13 @@ def mix_by_share(
     return Mixture(share, merge([(share, believed), (1.0 - share, seen)], key) if kind == "outcomes" else [], seen)
 
 
+def moments(parts: Sequence[tuple[float, Sequence[tuple[float, Any]]]]) -> tuple[float, float]:
+    """Mean and variance of the rewards of weighted distributions of outcomes."""
+    rewards = [(weight * chance, float(one[1])) for weight, outcomes in parts for chance, one in outcomes]
+    mean = sum(chance * reward for chance, reward in rewards)
+    return mean, sum(chance * (reward - mean) ** 2 for chance, reward in rewards)
+
+
 def merge(
     parts: Sequence[tuple[float, Sequence[tuple[float, Outcome]]]], key: Callable[[Any], Hashable]
 ) -> list[tuple[float, Outcome]]:

@@ -94,7 +94,6 @@ class _Selection:
         if wide and not self._exact():
             self._try_single_values(REFINED)
         loss, chosen = self._best()
-        chosen = self._shorten(loss, chosen)
         if not chosen or (len(self.rows) < FEW_ROWS and not self._explains_all(chosen)):
             return None
         rivals = self._same_explanation(loss, chosen)
@@ -130,18 +129,20 @@ class _Selection:
 
     def _try(self, first: dict[str, float]) -> None:
         """Fits a set of parameters from a start."""
-        found, place = self._refine(first), frozenset(first)
-        for values in [] if found is None else self.choice.with_and_without(found):
-            if (loss := self._loss(values)) < self.tried.get(place, (math.inf,))[0]:
-                self.tried[place] = loss, values
+        refined, place = self._refine(first), frozenset(first)
+        for values in [] if refined is None else self.choice.with_and_without(refined):
+            found = self._shorten(values)
+            if place not in self.tried or found[0] < self.tried[place][0]:
+                self.tried[place] = found
 
-    def _shorten(self, loss: float, values: dict[str, float]) -> dict[str, float]:
+    def _shorten(self, values: dict[str, float]) -> tuple[float, dict[str, float]]:
         """Values with as few digits as explain the same: people write 1.4 and not 1.4000000000000041."""
+        exact = self._loss(values)
         for digits in (2, 3, 4, 6):
             short = {name: float(f"{value:.{digits}g}") for name, value in values.items()}
-            if self._loss(short) <= loss + 1e-9:
-                return short
-        return values
+            if (loss := self._loss(short)) <= exact + 1e-9:
+                return loss, short
+        return exact, values
 
     def _best(self) -> tuple[float, dict[str, float]]:
         """The smallest set that no larger one is credibly better than."""
@@ -158,8 +159,7 @@ class _Selection:
         if len(chosen) > 1:
             return ()
         others = [found for place, found in self.tried.items() if len(place) == 1 and place != set(chosen)]
-        same = [self._shorten(other, values) for other, values in others if other < loss + 0.1]
-        return tuple(Rival(*next(iter(values.items()))) for values in same)
+        return tuple(Rival(*next(iter(values.items()))) for other, values in others if other < loss + 0.1)
 
     def _promising_sets(self, around: dict[str, float]) -> list[dict[str, float]]:
         """Sets of parameters, with starting values, that would explain most if differences were linear."""

@@ -18,6 +18,7 @@ from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.graph.graph import END, Graph
 from uamcts.mcts.graph.graph import ROOT as GRAPH_ROOT
 from uamcts.mcts.rules import find_rules
+from uamcts.mcts.search import first_block
 from uamcts.mcts.tree import Tree
 from uamcts.types import PyTree
 
@@ -117,16 +118,17 @@ class CompiledTreeView:
         self._chance = None if chance is None else (chance.probability.tolist(), chance.visits.tolist())
         self.root: Hashable = (0, 0)
         self.visits = visits[0, 0]
-        first = 2 if rules.expands_root else 1
-        grown = visits.shape[0] - first
-        kept = grown - config.iterations if grown == 2 * config.iterations else 0
-        self.iterations = grown - kept
-        self.ends: Sequence[Hashable] = []
-        if ends is not None:
-            width = arrays.children.shape[1]
-            self.ends = [divmod(place, width) for place in np.asarray(ends).tolist()]
-        self._before = first + kept - 1
-        """Blocks up to this one were there before the first iteration."""
+        places = [] if ends is None else np.asarray(ends).tolist()
+        ended = [divmod(place, arrays.children.shape[1]) for place in places]
+        self.ends: Sequence[Hashable] = ended
+        self.iterations = len(ended) or config.iterations
+        first = first_block(rules)
+        reused = visits.shape[0] == first + 2 * self.iterations + 1
+        before = first + self.iterations * reused
+        """Blocks below this one were there before the first iteration."""
+        self._born: dict[int, int] = {}
+        for number, (block, _) in enumerate(ended, 1):  # an iteration that expands ends in the new block
+            self._born.setdefault(block, number if block >= before else 0)
 
     def _values(self, values: np.ndarray, rewards: np.ndarray, keep: np.ndarray) -> np.ndarray:
         """r + gamma value, with what a rule set takes off."""
@@ -167,7 +169,7 @@ class CompiledTreeView:
     def born(self, handle: Hashable) -> int:
         assert isinstance(handle, tuple)  # noqa: S101
         block = handle[0] if len(handle) == 3 else self._children[handle[0]][handle[1]]
-        return max(0, int(block) - self._before)
+        return self._born.get(int(block), 0)
 
     def state(self) -> PyTree:
         return jax.tree.map(lambda leaf: np.asarray(leaf[0, 0]), self._tree.state)

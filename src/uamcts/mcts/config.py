@@ -227,6 +227,24 @@ def longest_path(config: SearchConfig, num_actions: int, masked: bool) -> int:
     return min(config.iterations // fewest + 2, config.tree_depth)
 
 
+def most_growths(config: SearchConfig, num_actions: int, masked: bool, slots: int) -> int:
+    """How many places of a tree, each with `slots` outcomes per action, a search from scratch can expand.
+
+    All a children of a place are visited before a place below one of them is expanded: one of them when their parent is
+    expanded, the others in a - 1 iterations that expand nothing. So at most a * slots of a * slots + a - 1 iterations
+    expand. Nor are there more places than `tree_depth` has room for.
+    """
+    deletes = RULES[config.rules].deletion_scale is not None and config.expansion is not False
+    fewest = 1 if masked else max(1, num_actions - deletes)
+    growths = min(config.iterations, 1 + -(-config.iterations * fewest * slots // (fewest * slots + fewest - 1)))
+    room = 0
+    for level in range(longest_path(config, num_actions, masked)):
+        room += (num_actions * slots) ** level
+        if room >= growths:
+            break
+    return min(growths, room)
+
+
 def _number(config: SearchConfig, name: str, good: Callable[[Any], bool], remedy: str) -> None:
     """Refuses a concrete value, or an array with any entry, that is not good. A traced one cannot be checked."""
     value = getattr(config, name)

@@ -58,21 +58,22 @@ class Growth(NamedTuple):
 def grow(
     seed: Seed,
     index: Int[Array, ""],
-    block: Int[Array, ""],
+    number: Int[Array, ""],
     leaf: Leaf,
     room: Bool[Array, ""],
     problem: Problem,
     config: SearchConfig,
     cache: PyTree = None,
 ) -> tuple[Growth, PyTree]:
-    """The children of a leaf as block number `block`, and the prediction cache afterwards.
+    """The children of a leaf, and the prediction cache afterwards.
 
-    `index` is the number of the iteration. Without `room` the leaf lies as deep as the tree may be.
+    `index` is the number of the iteration, and `number` that of the expansion. Without `room` the leaf lies as deep as
+    the tree may be.
     """
     rules = find_rules(config.rules)
     ripe = (leaf.place_visits > 0) & ~leaf.terminal & room
     below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
-    children, cache = expand(seed, block, leaf.state, problem, below, cache=cache, wanted=ripe)
+    children, cache = expand(seed, number, leaf.state, problem, below, cache=cache, wanted=ripe)
     grows = ripe & jnp.any(children.exists)
     first = _first(seed, index, children, config)
     place = _first_place(children, first)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.charge import Charged
-from uamcts.mcts.config import SearchConfig, longest_path
+from uamcts.mcts.config import SearchConfig, longest_path, most_growths
 from uamcts.mcts.expand import Children, expand, write
 from uamcts.mcts.explain import explain
 from uamcts.mcts.growth import NO_ACTION, Growth, Leaf, children_flags, flag_word, grow
@@ -84,8 +84,8 @@ class SearchResult(NamedTuple):
         return explain(self, action_names)
 
 
-_Carry: TypeAlias = tuple[Tree, jax.Array, PyTree]
-"""What an iteration passes on: the tree, the flags and the prediction cache."""
+_Carry: TypeAlias = tuple[Tree, jax.Array, PyTree, jax.Array]
+"""What an iteration passes on: the tree, the flags, the prediction cache, and the block that is written to next."""
 
 
 def tree_search(
@@ -104,24 +104,23 @@ def tree_search(
     """
     rules, seed = find_rules(config.rules), seed_of(key)
     grown = config.iterations * (1 if previous is None else 2)
-    masked = problem.legal is not None or problem.prior is not None
-    longest = longest_path(replace(config, iterations=grown), problem.num_actions, masked)
+    longest = longest_path(replace(config, iterations=grown), problem.num_actions, _is_masked(problem))
     config, cache = fill_in(seed, state, problem, config, longest, cache)
     if config.first is not None:
         config = replace(config, first=config.first % problem.num_actions)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
     first = first_block(rules) + grown - config.iterations
     steps = _Iterations(seed, problem, config, horizon, longest, limit, first)
-    start = _plant(seed, state, problem, config, cache, previous)
+    start = (*_plant(seed, state, problem, config, cache, previous), jnp.int32(first))
     kernels = None
     if cache is None:
         kernels = tree_kernel.find(start[0], config, lambda *leaf: steps.grow(*leaf)[0], longest, limit, problem)
     numbers = jnp.arange(config.iterations, dtype=jnp.int32)
     if kernels is None:
-        (tree, flags, cache), ends = jax.lax.scan(steps.take, start, numbers)
+        (tree, flags, cache, _), ends = jax.lax.scan(steps.take, start, numbers)
     else:
         begin = (tree_kernel.store(start[0]), *start[1:])
-        (tree, flags, cache), ends = jax.lax.scan(functools.partial(steps.take_by_kernels, kernels), begin, numbers)
+        (tree, flags, cache, _), ends = jax.lax.scan(functools.partial(steps.take_by_kernels, kernels), begin, numbers)
         tree = tree_kernel.restore(tree, start[0])
     return _result(seed, tree, flags, config)._replace(cache=cache, ends=ends, worst=config.worst)
 
@@ -138,36 +137,36 @@ class _Iterations(NamedTuple):
     limit: Number
     """As many, or as many as there are steps left."""
     first: int
-    """The block that the first iteration writes to."""
+    """The block that the first iteration writes to, and the number of its expansion."""
 
     def take(self, carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, Int[Array, ""]]:
         """One iteration: selection, expansion, simulation and backpropagation. It also returns where its path ended."""
-        tree, flags, cache = carry
-        block = index + self.first
+        tree, flags, cache, block = carry
         path = select(tree, self.config, self.longest, self.horizon)
         leaf = _read(tree, path, find_rules(self.config.rules))
-        growth, cache = self.grow(index, block, leaf, path.length <= self.limit, cache)
+        growth, cache = self.grow(index, leaf, (path.length <= self.limit) & tree.has_room(block), cache)
         children = _after(leaf.visits >= 0, growth.children)
         tree = _link(write(tree, block, children), path.leaf, block, growth.grows)
         path = _extend(path, block * tree.children.shape[1] + growth.place, growth.grows)
         found = self._estimate(index, path, growth, cache)
         tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~growth.grows, self.config)
-        return (tree, flags | growth.flags | _found_flags(found), found.cache), path.leaf
+        return (tree, flags | growth.flags | _found_flags(found), found.cache, block + growth.grows), path.leaf
 
     def take_by_kernels(
         self, kernels: tree_kernel.TreeKernels, carry: PyTree, index: Int[Array, ""]
     ) -> tuple[PyTree, Int[Array, ""]]:
         """The same, with everything but the simulation in two kernels."""
-        tree, flags, cache = carry
-        tree, grown = kernels.grow_tree(tree, index, index + self.first)
+        tree, flags, cache, block = carry
+        tree, grown = kernels.grow_tree(tree, index, block)
         found = self._estimate(index, grown.path, grown, cache)
         tree = kernels.backpropagate(tree, grown.path, found.value, grown.revisited)
-        return (tree, flags | grown.flags | _found_flags(found), cache), grown.path.leaf
+        grows = grown.path.leaf // tree.children.shape[1] == block
+        return (tree, flags | grown.flags | _found_flags(found), cache, block + grows), grown.path.leaf
 
     def grow(
-        self, index: Int[Array, ""], block: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], cache: PyTree = None
+        self, index: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], cache: PyTree = None
     ) -> tuple[Growth, PyTree]:
-        return grow(self.seed, index, block, leaf, room, self.problem, self.config, cache)
+        return grow(self.seed, index, index + self.first, leaf, room, self.problem, self.config, cache)
 
     def _estimate(
         self, index: Int[Array, ""], path: Path, growth: Growth | tree_kernel.Grown, cache: PyTree
@@ -194,6 +193,11 @@ def fill_in(
     return config, cache
 
 
+def _is_masked(problem: Problem) -> bool:
+    """Whether some children of a node may never be visited."""
+    return problem.legal is not None or problem.prior is not None
+
+
 def first_block(rules: Rules) -> int:
     """The block that the first iteration writes to. Block 1 holds the root's children if the root is expanded first."""
     return 2 if rules.expands_root else 1
@@ -201,11 +205,14 @@ def first_block(rules: Rules) -> int:
 
 def _plant(
     seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, cache: PyTree, previous: PyTree
-) -> _Carry:
+) -> tuple[Tree, jax.Array, PyTree]:
     """The tree before the first iteration: a root, which most rule sets expand at once, or a part of an earlier one."""
     rules = find_rules(config.rules)
-    blocks = config.iterations * (1 if previous is None else 2) + first_block(rules)
     slots = problem.slots(state) if problem.is_random else None
+    growths = most_growths(config, problem.num_actions, _is_masked(problem), slots or 1)
+    if previous is not None:  # what is kept of it may be ready to grow everywhere
+        growths = 2 * config.iterations
+    blocks = first_block(rules) + growths + 1
     tree = empty(state, blocks, problem.num_actions, slots, problem.prior is not None)
     tree = tree._replace(exists=tree.exists.at[0, 0].set(True))
     flags = jnp.int32(0)

@@ -1,8 +1,8 @@
 """The search tree as a structure of arrays, allocated once.
 
-Nodes lie in blocks of one node per action. Block 0 holds the root alone; the children made in iteration i (counted
-from 0) are block i + 1 under the printed rules, and block i + 2 under the released ones, which expand the root first.
-So there is no allocator, and new children are written to the same block in all searches of a batch.
+Nodes lie in blocks of one node per action. Block 0 holds the root alone, and block 1 its children. Children of other
+nodes follow in the order in which they were made. An iteration writes its children to the next block whether or not the
+tree grows, and the next one that does not find them linked overwrites them.
 
 A node stands for an action and has its statistics. Each outcome of the action has a slot of the node, a *place*, with a
 state and children of its own. In a deterministic model a node has one place, which has the node's number: the arrays
@@ -55,8 +55,7 @@ class Tree(NamedTuple):
     """Arrays over [blocks, actions] and [blocks, places], of which a block has actions * slots.
 
     The number of a node is its block * actions + its action; that of a place is its node * slots + its slot. Only what
-    can be reached from the root through `children` means anything: an iteration that did not expand a place leaves its
-    block behind, linked to nobody.
+    can be reached from the root through `children` means anything: the blocks behind the last one are linked to nobody.
     """
 
     state: PyTree
@@ -105,6 +104,10 @@ class Tree(NamedTuple):
     def slots(self) -> int:
         """How many places a node has."""
         return self.children.shape[1] // self.exists.shape[1]
+
+    def has_room(self, block: Int[Array, ""]) -> Bool[Array, ""]:
+        """Whether a block may be linked: the last one takes what is written in vain."""
+        return block < self.exists.shape[0] - 1
 
     def entry(self, leaf: Shaped[Array, "blocks row *entry"], number: Int[Array, ""]) -> Shaped[Array, "*entry"]:
         """The entry of a node in an array over nodes, or that of a place in an array over places."""

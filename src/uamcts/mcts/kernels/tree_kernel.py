@@ -60,7 +60,7 @@ def available() -> bool:
 def find(
     tree: Tree,
     config: SearchConfig,
-    grow: Callable[[jax.Array, jax.Array, Leaf, jax.Array], Growth],
+    grow: Callable[[jax.Array, Leaf, jax.Array], Growth],
     longest: int,
     limit: Number,
     problem: Problem,
@@ -102,8 +102,8 @@ class TreeKernels:
     Args:
         tree: the tree before the first iteration.
         config: the settings of the search.
-        grow: what an iteration adds below a leaf: a function of the number of the iteration, the number of the new
-            block, the leaf, and whether there is room below it.
+        grow: what an iteration adds below a leaf: a function of the number of the iteration, the leaf, and whether
+            there is room below it.
         longest: the most transitions of a path.
         limit: as many, or as many as there are steps left.
     """
@@ -112,7 +112,7 @@ class TreeKernels:
         self,
         tree: Tree,
         config: SearchConfig,
-        grow: Callable[[jax.Array, jax.Array, Leaf, jax.Array], Growth],
+        grow: Callable[[jax.Array, Leaf, jax.Array], Growth],
         longest: int,
         limit: Number,
     ) -> None:
@@ -126,15 +126,15 @@ class TreeKernels:
         self.limit = trace(lambda: jnp.asarray(limit, jnp.int32))
         self.changed: list[str] = []
 
-        def flat_grow(index: jax.Array, block: jax.Array, leaf: Leaf, room: jax.Array) -> Any:
-            growth = grow(index, block, leaf, room)
+        def flat_grow(index: jax.Array, leaf: Leaf, room: jax.Array) -> Any:
+            growth = grow(index, leaf, room)
             self.children: Any = jax.tree.structure(growth.children)
             self.changed = [name for name in SETTINGS if getattr(growth.below, name) is not getattr(config, name)]
             below = [getattr(growth.below, name) for name in self.changed]
             return growth.children, growth.grows, growth.place, growth.flags, growth.over, growth.state, below
 
         leaf = Leaf(_drop_axes(self.tree.state, 2), flag, number, None, flag)
-        self.grow = trace(flat_grow, whole, whole, leaf, flag)
+        self.grow = trace(flat_grow, whole, leaf, flag)
 
         def onward(values: list[jax.Array], reward: jax.Array, keep: jax.Array) -> list[jax.Array]:
             pieces = zip(values, rules.pieces(reward, keep, config), strict=True)
@@ -206,8 +206,9 @@ class TreeKernels:
         end = descend(tree, places, choose, most, self.follows_doubt)
         place, length, visits = end.place, end.length, tree.stats.get(end.place * 3 + VISITS)
         state = [table.entry(place) for table in jax.tree.leaves(tree.state, is_leaf=_is_table)]
-        known = [fill((), value) for value in (tree.terminal.get(place), visits, end.doubted, length <= most)]
-        found = grow(*numbers, state, known)
+        room = (length <= most) & (block < tree.exists.shape[0] - 1)
+        known = [fill((), value) for value in (tree.terminal.get(place), visits, end.doubted, room)]
+        found = grow(numbers[0], state, known)
         count = self.children.num_leaves
         grows, chosen, flags, over = (value[()] for value in found[count : count + 4])
         write_children(tree, block, jax.tree.unflatten(self.children, found[:count]))
