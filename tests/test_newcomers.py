@@ -182,7 +182,7 @@ def test_what_is_wrong_at_times_is_counted_and_shown():
     for after in ("kitchen", "garden", "garden"):
         agent.observe("kitchen", 0, after, reward=0.0, terminal=False)
     said = str(agent.report()).splitlines()
-    assert said[0] == "the simulator was wrong in 1 of 1 different transition (3 real steps), remembered as a fact"
+    assert said[0] == "the simulator was wrong in 1 of 1 different transitions (3 real steps), remembered as a fact"
     assert said[-1].split()[3:] == ["'kitchen'", "open", "'garden'", "'garden',", "not", "always"]
 
 
@@ -200,7 +200,7 @@ def test_odds_that_are_off_contradict_no_single_transition():
         agent.observe(0, 0, int(heads), reward=float(heads), terminal=False)
     words = str(agent.report(0))
     assert re.search(r"^heads is about 0\.\d+ .*not 0\.5: corrected$", words, re.MULTILINE), words
-    head = "the simulator was wrong in none of 1 different transition (80 real steps), only in how often things happen"
+    head = "the simulator was wrong in none of 1 different transitions (80 real steps), only in how often things happen"
     assert words.startswith(head)
 
 

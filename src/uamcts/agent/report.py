@@ -85,7 +85,7 @@ class Report:
     def __str__(self) -> str:
         if not self.seen:
             return "nothing was observed yet: call agent.observe(state, action, next_state) after every real step"
-        seen = f"{self.seen} different transition{'' if self.seen == 1 else 's'} ({self.steps} real steps)"
+        seen = f"{self.seen} different transitions ({self.steps} real steps)"
         head = f"the simulator was wrong in {self.wrong} of {seen}"
         if not self.wrong:
             head = f"the simulator was wrong in none of {seen}"
