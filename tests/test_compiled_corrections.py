@@ -67,6 +67,23 @@ def test_a_simulator_without_params_is_called_with_its_own():
         uamcts.JaxSimulator(simulator.step, 4, state, params="much")
 
 
+@pytest.mark.parametrize("kind", ["step", "sample", "outcomes"])
+def test_a_transition_may_be_a_plain_tuple(kind):
+    """Five places, and a reward at the right end: who is to the left of the middle goes right."""
+
+    def step(place, action, key=None):
+        after = jnp.clip(place + 2 * action - 1, 0, 4)
+        return after, 1.0 * (after == 4), after == 4
+
+    def outcomes(place, action):
+        return jax.tree.map(lambda leaf: leaf[None], step(place, action)), jnp.ones(1)
+
+    forms = {"step": None, kind: outcomes if kind == "outcomes" else step}
+    agent = uamcts.Agent(uamcts.JaxSimulator(num_actions=2, example=jnp.int32(0), **forms), **SMALL)
+    agent.observe(jnp.int32(0), 1, jnp.int32(1), reward=0.0, terminal=False)
+    assert agent.act(jnp.int32(1)) == 1
+
+
 def test_states_are_shifted_only_where_features_are_their_numbers():
     example = {"place": jnp.zeros(2), "clock": jnp.int32(0)}
     whole = Shift(lambda state: jnp.stack([state["clock"] * 1.0, *state["place"][::-1]]), example)

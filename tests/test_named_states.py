@@ -69,7 +69,7 @@ def test_an_agent_plans_with_states_that_are_not_equally_many_numbers_and_rememb
         agent.observe(state, 1, after, reward=reward, terminal=over)
     assert after == state
     report = str(agent.report())
-    assert "wrong in 1 of 1 different transition (2 real steps)" in report
+    assert "wrong in 1 of 1 different transitions (2 real steps)" in report
     assert repr(make("kitchen"))[:60] in report  # what the simulator says, in the user's words
     agent.save(tmp_path / "agent.uamcts")
     again = uamcts.Agent(House(make), iterations=30, depth=10)
