@@ -17,7 +17,7 @@ PLAN = [
     ".........",
 ]
 """D is the dock, # is a shelf; 1 and 2 are the two items to bring to the dock."""
-CAUSE = "two pallets that the floor plan does not show"
+CAUSE = "a floor plan that does not show two pallets"
 PALLETS = {(1, 4), (1, 6)}
 """In the real world, both items can only be reached from below."""
 
