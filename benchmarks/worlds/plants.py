@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import random
 from typing import Any
 
 import numpy as np
-from worlds_apart import GymWorld, World
+from worlds_apart import World
 
 from worlds.kinds import LINE
 from worlds.poles import BUDGET as POLE
@@ -205,39 +204,6 @@ def ice() -> Setting:
 @world("night_shifts", "wear and pay depend on the hour, which the simulator does not know", **PLANT)
 def night_shifts() -> Setting:
     return setting(Machine(), Night(), at_work)
-
-
-@world("crane", "a crane of Gymnasium with a longer rope and more friction", **PLANT)
-def crane() -> Setting:
-    import gymnasium
-
-    import uamcts.gym
-
-    class Crane(gymnasium.Env):  # type: ignore[type-arg]
-        """A trolley to be brought to 1, with a load that must not swing."""
-
-        observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (4,))
-        action_space = gymnasium.spaces.Discrete(3)
-
-        def __init__(self, rope: float = 1.0, friction: float = 0.1) -> None:
-            self.rope, self.friction, self.state = rope, friction, np.zeros(4)
-
-        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-            super().reset(seed=seed)
-            self.state = np.array([self.np_random.uniform(-1.5, 0.0), 0.0, 0.0, 0.0])
-            return self.state.copy(), {}
-
-        def step(self, action: Any) -> Any:
-            x, v, angle, turn = self.state
-            push = 1.5 * (int(action) - 1) - self.friction * v
-            pull = (9.8 * math.sin(angle) + push * math.cos(angle)) / self.rope
-            turn = turn - 0.1 * (pull + 0.1 * turn)
-            v = v + 0.1 * push
-            self.state = np.array([x + 0.1 * v, v, angle + 0.1 * turn, turn])
-            return self.state.copy(), -abs(self.state[0] - 1.0) - 2.0 * abs(self.state[2]), False, False, {}
-
-    wrong, true = (uamcts.gym.Simulator(env) for env in (Crane(), Crane(2.2, 0.8)))
-    return Setting(wrong, [true], [GymWorld(Crane(2.2, 0.8), wrong)])
 
 
 @world("reactor", "a reactor in JAX with another rate and heat of reaction", **PLANT)
