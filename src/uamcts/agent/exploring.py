@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,9 +78,10 @@ class Exploring:
             return Instead()
         times = curiosity.tries[chosen].times if chosen in curiosity.tries else 0
         name = self.action_names[chosen] if self.action_names else f"action {chosen}"
-        return Instead(chosen, f"{name} may pay more than is believed; it was taken {times} times so far")
+        often = f"{times} time{'' if times == 1 else 's'}"
+        return Instead(chosen, f"{name} may pay more than is believed; it was taken {often} so far")
 
-    def _is_corrected(self, state: State, actions: Any) -> bool:
+    def _is_corrected(self, state: State, actions: Iterable[int]) -> bool:
         """Whether any action is known to pay something else than the simulator alone predicts."""
         for action in actions:
             mean, alone = (self.planner.reward_moments(state, action, by)[0] for by in ("facts", "simulator"))
