@@ -56,9 +56,36 @@ def make_agent(row: str, simulator: Any, entry: Entry, seed: int, drifts: bool =
     return uamcts.Agent(simulator, seed=seed, **named, **entry.budget)
 
 
+class Told:
+    """A planner that knows how late actions take effect: it plans from the state in which the next one does."""
+
+    def __init__(self, planner: Any, simulator: Any, waiting: tuple[int, ...]) -> None:
+        self.planner, self.simulator, self.first = planner, simulator, waiting
+        self.waiting: tuple[int, ...] | None = None
+
+    def act(self, state: Any, **known: Any) -> Any:
+        self.waiting = self.first if self.waiting is None else self.waiting
+        here = state
+        for action in self.waiting:
+            here, _, over = self.simulator.step(here, action)
+            if over:
+                here = state
+                break
+        return self.planner.act(here, **known)
+
+    def observe(self, state: Any, action: int, after: Any, reward: float, terminal: bool) -> None:
+        self.waiting = None if terminal or self.waiting is None else (*self.waiting[1:], action)
+
+    def begin(self) -> None:
+        """Begins an episode."""
+        self.waiting = None
+
+
 def play(agent: Any, world: Any, entry: Entry, seed: int, acts: list[float], observes: list[float]) -> float:
     """The reward of one episode. The seconds of every call are added to the lists."""
     clock = time.perf_counter
+    if isinstance(agent, Told):
+        agent.begin()
     state, total, weight, over, left = world.reset(seed), 0.0, 1.0, False, entry.longest
     while not over and left > 0:
         start = clock()
@@ -83,6 +110,7 @@ def live(job: Job, entry: Entry, setting: Setting, seed: int) -> dict[str, Any]:
         model = models[episode * len(models) // job.episodes]
         if model is not planned:
             agent, planned, first = make_agent(job.row, model, entry, seed, setting.drifts), model, len(acts)
+            agent = Told(agent, model, setting.waiting) if setting.waiting and job.row == "true" else agent
         world = setting.worlds[episode * len(setting.worlds) // job.episodes]
         rewards.append(play(agent, world, entry, 1000 * seed + episode, acts, observes))
         if first is not None:

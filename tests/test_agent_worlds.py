@@ -60,5 +60,27 @@ def test_a_job_plays_its_world(zoo, name):
         assert played[0]["rewards"] == played[1]["rewards"] == pytest.approx([4.1, 4.1])  # ten steps, nine of them cost
 
 
+def test_a_planner_that_is_told_of_a_delay_plans_from_where_its_action_takes_effect(zoo):
+    class Line:
+        def step(self, place, action):
+            return place + action, 0.0, place + action >= 10
+
+    class Planner:
+        asked = ()
+
+        def act(self, state):
+            self.asked += (state,)
+            return 1
+
+    told = zoo.Told(Planner(), Line(), (2, 3))
+    told.act(0)
+    told.observe(0, 1, 2, reward=0.0, terminal=False)
+    told.act(2)  # 3 and 1 are still to come
+    told.begin()
+    told.act(0)
+    told.act(8)  # the episode ends before the action takes effect
+    assert told.planner.asked == (5, 6, 5, 8)
+
+
 def test_an_error_is_part_of_the_result(zoo):
     assert "KeyError" in zoo.run(zoo.Job("nowhere", "wrong", 0, 0, 1, 1, False))["error"]

@@ -10,7 +10,7 @@ import numpy as np
 from worlds_apart import World
 
 from worlds.kinds import LINE, Cart, start
-from worlds.zoo import Setting, setting, world
+from worlds.zoo import Setting, delayed, setting, world
 
 
 class Rubbed(Cart):
@@ -47,18 +47,6 @@ class Biased(Cart):
 
     def push(self, x: float, action: int) -> float:
         return super().push(x, action) + 0.6
-
-
-class Late(World):
-    """A world in which each action takes effect one step later."""
-
-    def reset(self, seed: int) -> Any:
-        self.before = 1
-        return super().reset(seed)
-
-    def step(self, action: int) -> Any:
-        late, self.before = self.before, action
-        return super().step(late)
 
 
 class Loose(World):
@@ -228,9 +216,9 @@ def biased_sensor() -> Setting:
     return setting(Cart(), Cart(), start, shifted)
 
 
-@world("late", "actions take effect one step later; no simulator of states knows that", **LINE)
+@world("late", "actions take effect one step later; the true planner is told", **LINE)
 def late() -> Setting:
-    return Setting(Cart(), [Cart()], [Late(Cart(), start)])
+    return delayed(Cart(), Cart(), start, (1,))
 
 
 @world("loose", "a gear with play; no simulator of states knows that", **LINE)

@@ -12,28 +12,12 @@ from worlds.kinds import LINE
 from worlds.poles import BUDGET as POLE
 from worlds.poles import CartPole
 from worlds.poles import start as upright
-from worlds.zoo import Setting, setting, world
+from worlds.zoo import Setting, delayed, setting, world
 
 HOVER = {"iterations": 80, "rollouts": 1, "depth": 12, "gamma": 0.97, "longest": 50, "episodes": 8}
 PLANT = {"iterations": 60, "rollouts": 1, "depth": 15, "gamma": 0.98, "longest": 50, "episodes": 6}
 QUEUE = {"iterations": 60, "rollouts": 1, "depth": 10, "gamma": 0.95, "longest": 30, "episodes": 6}
 ICE = {"iterations": 80, "rollouts": 2, "depth": 20, "gamma": 0.97, "longest": 50, "episodes": 12}
-
-
-class Queued(World):
-    """A world in which actions wait in a queue before they take effect; `rest` are those before the first one."""
-
-    def __init__(self, simulator: Any, start: Any, rest: tuple[int, ...]) -> None:
-        super().__init__(simulator, start)
-        self.rest = rest
-
-    def reset(self, seed: int) -> Any:
-        self.queue = list(self.rest)
-        return super().reset(seed)
-
-    def step(self, action: int) -> Any:
-        self.queue.append(action)
-        return super().step(self.queue.pop(0))
 
 
 class Slide:
@@ -170,15 +154,14 @@ def at_work(rng: random.Random) -> Any:
     return rng.randrange(12), rng.randrange(12), rng.randrange(4)
 
 
-@world("slide_late", "a slide whose pushes take effect two steps later; no simulator of states knows that", **LINE)
+@world("slide_late", "a slide whose pushes take effect two steps later; the true planner is told", **LINE)
 def slide_late() -> Setting:
-    return Setting(Slide(), [Slide()], [Queued(Slide(), sliding, (1, 1))])
+    return delayed(Slide(), Slide(), sliding, (1, 1))
 
 
 @world("pole_late", "a cart pole with gravity x 3 whose pushes take effect three steps later", **POLE)
 def pole_late() -> Setting:
-    heavy = CartPole(gravity=29.4)
-    return Setting(CartPole(), [heavy], [Queued(heavy, upright, (0, 1, 0))])
+    return delayed(CartPole(), CartPole(gravity=29.4), upright, (0, 1, 0))
 
 
 @world("broken_heater", "the second of two heaters is broken", **LINE)

@@ -7,12 +7,10 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from worlds_apart import World
-
 from worlds.kinds import LINE, Cart
 from worlds.kinds import start as on_the_line
 from worlds.points import BUDGET, Point, start
-from worlds.zoo import Setting, setting, world
+from worlds.zoo import Setting, delayed, setting, world
 
 
 class Turned(Point):
@@ -30,18 +28,6 @@ class Gusty(Point):
     def step(self, state: Any, action: int) -> Any:
         x, y, vx, vy = state
         return super().step((x, y, vx, vy - 0.25 * (0.4 < x < 1.2)), action)
-
-
-class LateByTwo(World):
-    """A world in which each action takes effect two steps later."""
-
-    def reset(self, seed: int) -> Any:
-        self.waiting = [1, 1]
-        return super().reset(seed)
-
-    def step(self, action: int) -> Any:
-        self.waiting.append(action)
-        return super().step(self.waiting.pop(0))
 
 
 @dataclass(frozen=True)
@@ -101,9 +87,9 @@ def gusty() -> Setting:
     return setting(Point(), Gusty(), start)
 
 
-@world("late_by_two", "actions take effect two steps later; no simulator of states knows that", **LINE)
+@world("late_by_two", "actions take effect two steps later; the true planner is told", **LINE)
 def late_by_two() -> Setting:
-    return Setting(Cart(), [Cart()], [LateByTwo(Cart(), on_the_line)])
+    return delayed(Cart(), Cart(), on_the_line, (1, 1))
 
 
 @world("drone", "a drone that is heavier, has shorter arms, and drag", iterations=60, depth=12, gamma=0.97, longest=50)

@@ -22,12 +22,35 @@ class Setting:
     worlds: list[Any]
     drifts: bool = False
     """Whether the true simulator changes at every step: a planner in it must not go on from earlier searches."""
+    waiting: tuple[int, ...] = ()
+    """Where actions take effect later: those that do before the first one of an episode. The true row is told."""
 
 
 def setting(wrong: Any, true: Any, start: Any, sensor: Any = None) -> Setting:
     """The setting of a simulator and a true simulator, or a list of these, that the real world follows."""
     trues = true if isinstance(true, list) else [true]
     return Setting(wrong, trues, [World(simulator, start, sensor) for simulator in trues])
+
+
+class Queued(World):
+    """A world in which actions wait in a queue before they take effect; `rest` are those before the first one."""
+
+    def __init__(self, simulator: Any, start: Any, rest: tuple[int, ...]) -> None:
+        super().__init__(simulator, start)
+        self.rest = rest
+
+    def reset(self, seed: int) -> Any:
+        self.queue = list(self.rest)
+        return super().reset(seed)
+
+    def step(self, action: int) -> Any:
+        self.queue.append(action)
+        return super().step(self.queue.pop(0))
+
+
+def delayed(wrong: Any, true: Any, start: Any, waiting: tuple[int, ...]) -> Setting:
+    """The setting of a world in which actions take effect later, and `waiting` before the first of them."""
+    return Setting(wrong, [true], [Queued(true, start, waiting)], waiting=waiting)
 
 
 @dataclass(frozen=True)
