@@ -6,6 +6,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))  # some worlds are those of the examples
 
 from worlds import (
+    boards,
     chance,
     drift,
     examples,
@@ -13,6 +14,7 @@ from worlds import (
     grids,
     kinds,
     machines,
+    mechanisms,
     motors,
     odds,
     pendulums,
@@ -20,7 +22,9 @@ from worlds import (
     plants,
     points,
     poles,
+    processes,
     slips,
+    trades,
     vehicles,
 )
 from worlds.zoo import ZOO, Entry, Setting
@@ -29,6 +33,7 @@ __all__ = [
     "ZOO",
     "Entry",
     "Setting",
+    "boards",
     "chance",
     "drift",
     "examples",
@@ -36,6 +41,7 @@ __all__ = [
     "grids",
     "kinds",
     "machines",
+    "mechanisms",
     "motors",
     "odds",
     "pendulums",
@@ -43,6 +49,8 @@ __all__ = [
     "plants",
     "points",
     "poles",
+    "processes",
     "slips",
+    "trades",
     "vehicles",
 ]
