@@ -40,6 +40,8 @@ class Identity:
         kind = type(thing)
         if kind in PLAIN:
             return thing if thing == thing else NAN
+        if kind is np.ndarray:
+            return self._array(thing)
         if isinstance(thing, (tuple, list, collections.deque)):
             if hasattr(kind, "_fields"):
                 self.types[kind.__qualname__] = kind
@@ -47,19 +49,14 @@ class Identity:
                 [part if type(part) in PLAIN and part == part else self._key(part) for part in thing]  # the usual case
             )
         if isinstance(thing, (np.ndarray, np.generic)) or hasattr(kind, "__array__"):
-            return self._array(thing)
+            return self._array(_plain_array(thing))
         if isinstance(thing, dict):
             return "dict", frozenset((self._key(key), self._key(value)) for key, value in thing.items())
         if isinstance(thing, (set, frozenset)):
             return "set", frozenset(self._key(part) for part in thing)
         return self._object(thing, kind)
 
-    def _array(self, thing: Any) -> Hashable:
-        if str(getattr(thing, "dtype", "")).startswith("key<"):  # keys of JAX
-            import jax
-
-            thing = jax.random.key_data(thing)
-        array = np.asarray(thing)
+    def _array(self, array: np.ndarray) -> Hashable:
         if array.dtype == object:
             return "array", array.shape, tuple(self._key(part) for part in array.ravel())
         if array.ndim == 0 and array.dtype.kind in "biufc":
@@ -93,6 +90,15 @@ class Identity:
                     self._key(attributes(thing))  # for the classes inside
             return kind, thing
         return kind, self._key(attributes(thing))
+
+
+def _plain_array(thing: Any) -> np.ndarray:
+    """Something like an array as one of NumPy."""
+    if str(getattr(thing, "dtype", "")).startswith("key<"):  # keys of JAX
+        import jax
+
+        thing = jax.random.key_data(thing)
+    return np.asarray(thing)
 
 
 @functools.cache

@@ -199,25 +199,29 @@ class RandomModel:
             if hasattr(patched, name):
                 setattr(self, name, getattr(patched, name))
 
-    def outcomes(self, state: State, action: int) -> list[tuple[float, Outcome]]:
+    def outcomes(self, state: State, action: int) -> Sequence[tuple[float, Outcome]]:
         """All outcomes, the model's and those seen, with their probabilities."""
         planned = self._find(state, action)
         if planned is None:
-            effects = self._effects
-            found = [(1.0, self._untried(state, action))] if effects is None else effects.outcomes(state, action)
-            return found if self._arrivals is None else self._arrivals.correct_all(state, found)
+            return self._expected(state, action)
         return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
 
     def outcome_at(self, state: State, action: int, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) of these probabilities: rollouts spend most of their time here."""
         planned = self._find(state, action)
         if planned is None and self._arrivals is not None:
-            return outcome_at(self.outcomes(state, action), place)
+            return outcome_at(self._expected(state, action), place)
         if planned is None:
             if self._effects is not None:
                 return self._effects.outcome_at(state, action, place)  # type: ignore[no-any-return]
             return self._untried(state, action)
         return planned.draw(place) if type(planned) is Mixture else planned  # type: ignore[return-value]
+
+    def _expected(self, state: State, action: int) -> Sequence[tuple[float, Outcome]]:
+        """All outcomes of a step that was never seen."""
+        effects = self._effects
+        found = [(1.0, self._untried(state, action))] if effects is None else effects.outcomes(state, action)
+        return found if self._arrivals is None else self._arrivals.correct_all(state, found)
 
     def _find(self, state: State, action: int) -> Mixture | Outcome | None:
         """What is planned with; None if the model is to be asked."""
