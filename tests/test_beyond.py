@@ -196,9 +196,12 @@ def test_what_another_thread_has_compiled_is_not_compiled_again():
         (("iterations", 3), ("rollouts", 2), ("depth", 7)),
     )  # fmt: skip
     compilations = []
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, *_, **__: compilations.append(event) if event.endswith("backend_compile_duration") else None
-    )
+
+    def listen(event, *_, **__):
+        if event.endswith("backend_compile_duration"):
+            compilations.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
     try:
         thread = threading.Thread(target=compile_unit, args=(unit,))
         thread.start()
@@ -208,7 +211,7 @@ def test_what_another_thread_has_compiled_is_not_compiled_again():
         assert len(compute_unit(unit, lambda share, words: None, None)["reward"]) == 6
         assert len(compilations) == before
     finally:
-        jax.monitoring.clear_event_listeners()
+        jax.monitoring.unregister_event_duration_listener(listen)
 
 
 def test_a_family_from_the_first_unit_to_the_page(tmp_path):

@@ -87,9 +87,12 @@ def test_a_sweep_compiles_once():
     domain = uamcts.make("two_way")
     choices = [(algorithm, {"c": c}, 2) for algorithm in ALGORITHMS for c in EXPLORATION]
     compilations = []
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, *_, **__: compilations.append(event) if event.endswith("backend_compile_duration") else None
-    )
+
+    def listen(event, *_, **__):
+        if event.endswith("backend_compile_duration"):
+            compilations.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
     try:
         program = jax.jit(jax.vmap(lambda key, domain, config: play(key, domain, config, 20)))
         keys = jax.random.split(jax.random.key(0), 2 * len(choices))
@@ -103,4 +106,4 @@ def test_a_sweep_compiles_once():
         assert len(compilations) == before
         assert np.any(np.asarray(first.steps) != np.asarray(second.steps)), "the values made no difference"
     finally:
-        jax.monitoring.clear_event_listeners()
+        jax.monitoring.unregister_event_duration_listener(listen)
