@@ -130,6 +130,7 @@ class PlainPlanner(PlainVariants):
             same = before is None and self.patched.plans_with(state, action) is None
             return not same or self.patched.renewals != renewals
         said = self._variant.step(state, action)
+        said = self._probe.check(state, action, said) if self._variant is self.simulator else said
         agrees, old = self._is_close(said, (following, reward, terminal)), said if before is None else before
         self.patched.remember(state, action, following, reward, terminal, agrees)
         new = self.patched.plans_with(state, action)
