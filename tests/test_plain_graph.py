@@ -149,6 +149,68 @@ def test_doubt_counts_once():
     assert result.values == pytest.approx([2 + 0.5 * 8 / 4])
 
 
+class Counted(Process):
+    """A process that counts the questions about each state and action."""
+
+    def __init__(self, table, num_actions):
+        super().__init__(table, num_actions)
+        self.asked = {}
+
+    def outcomes(self, state, action):
+        self.asked[state, action] = self.asked.get((state, action), 0) + 1
+        return super().outcomes(state, action)
+
+
+def values_under_doubt(process, doubtful, config):
+    """Value iteration over (state, whether there was doubt): min(V, keep V + (1 - keep) V_min) at the first doubt."""
+    values = dict.fromkeys(((state, doubted) for state in process.states() for doubted in (False, True)), 0.0)
+
+    def action_value(state, doubted, action):
+        first, total = (state, action) in doubtful and not doubted, 0.0
+        for chance, (following, reward, over) in process.table[state, action]:
+            below = 0.0 if over else values[following, doubted or first]
+            below = min(below, (1 - config.rho) * below + config.rho * config.worst) if first else below
+            total += chance * (reward + config.gamma * below)
+        return total
+
+    for _ in range(500):
+        values = {place: max(action_value(*place, action) for action in range(3)) for place in values}
+    return [action_value(0, False, action) for action in range(3)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_state_is_expanded_twice_because_of_doubt(seed):
+    """Every state is reached with and without doubt. Values are exact, and the model is asked once about an action."""
+    process = random_process(seed, 30, 3, 3, ends=0.05)
+    doubtful = set(list(process.table)[seed::4])
+    counted, config = Counted(process.table, 3), graph(gamma=0.9, rho=0.75, worst=-5.0)
+    found = reference.search(
+        seed, 0, counted, lambda state, action: float((state, action) in doubtful), config, value=lambda state: 0.0
+    )
+    np.testing.assert_allclose(found.values, values_under_doubt(process, doubtful, config), rtol=1e-5, atol=1e-5)
+    assert len(found.tree.expanded) == 60
+    assert set(counted.asked.values()) == {1}
+
+
+def test_a_copied_node_has_the_value_of_its_own_rollouts():
+    """Only one step is left below either road: without doubt it keeps a quarter of its 8, below doubt all of them."""
+    table = {
+        (0, 0): [(1.0, (1, 0.0, False))],
+        (0, 1): [(1.0, (1, 0.0, False))],
+        (1, 0): [(1.0, (2, 0.0, False))],
+        (1, 1): [(1.0, (2, 0.0, False))],
+        (2, 0): [(1.0, (9, 8.0, True))],
+        (2, 1): [(1.0, (9, 8.0, True))],
+    }
+    found = reference.search(
+        0, 0, Process(table, 2), lambda state, action: float(state == 1 or action == 0),
+        graph(gamma=1.0, rho=0.75, worst=0.0, iterations=1),
+    )  # fmt: skip
+    assert found.values == pytest.approx([2.0, 2.0])
+    first = {key: node for key, node in found.tree.nodes.items() if key[0] == 1}
+    assert {key[1]: node.value for key, node in first.items()} == pytest.approx({False: 2.0, True: 8.0})
+
+
 def test_legal_actions_and_dead_ends():
     """In state 1 nothing is legal: what a rollout would find there is nothing."""
 

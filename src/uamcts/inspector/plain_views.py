@@ -106,7 +106,7 @@ class PlainGraphView:
         self._graph = graph
         self.root: Hashable = graph.root
         self.visits = float(sum(edge.visits for edge in graph.root.edges or ()))
-        before = max(0, len(graph.expanded) - result.iterations)
+        before = graph.inherited
         self.iterations = len(graph.expanded) - before
         self._born = {id(node): max(0, number - before) for number, node in enumerate(graph.expanded, 1)}
         self.ends: Sequence[Hashable] = ()

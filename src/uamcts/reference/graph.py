@@ -48,6 +48,8 @@ class GraphNode:
         "doubted",
         "edges",
         "index",
+        "key",
+        "other_value",
         "prior",
         "reach",
         "state",
@@ -57,12 +59,14 @@ class GraphNode:
         "visits",
     )
 
-    def __init__(self, state: object, doubted: bool, terminal: bool):
+    def __init__(self, state: object, doubted: bool, terminal: bool, key: Hashable = None):
         self.state = state
+        self.key = key  # the identity of the state
         self.doubted = doubted
         self.terminal = terminal
         self.reach = float(not terminal)  # DECAY ** (steps to a node that is not expanded), 0 where there is none
         self.value = 0.0
+        self.other_value = 0.0  # a first value for the other node of the same state: see `copies`
         self.visits = 0
         self.edges: list[Edge] | None = None  # None: not expanded
         self.successors: list[GraphNode] = []  # of all actions
@@ -82,6 +86,8 @@ class Graph:
         """All transitions that end the episode lead here."""
         self.outdated: list[GraphNode] = []
         """Nodes whose outcomes have changed since they were expanded."""
+        self.inherited = 0
+        """How many nodes an earlier search has expanded."""
 
     def forget(self, key: Hashable) -> None:
         """Has the node of a state, doubted or not, expanded anew by the next search: its outcomes have changed."""
@@ -139,6 +145,7 @@ class Graph:
                 waiting += new
         kept.nodes = {key: node for key, node in self.nodes.items() if node in found}
         kept.expanded = [node for node in self.expanded if node in found]
+        kept.inherited = len(kept.expanded)
         return kept
 
 

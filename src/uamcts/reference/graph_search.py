@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
 
+from uamcts.reference.copies import Copier
 from uamcts.reference.graph import ACCURACY, DECAY, Edge, Graph, GraphNode, Sweeper
 from uamcts.reference.models import identity_of
 from uamcts.reference.rollouts import Start
@@ -30,6 +31,7 @@ class GraphSearch:
         self.rules, self.dynamics = setup.rules, setup.dynamics
         self.by_prior = setup.guides.prior is not None
         self.key = identity_of(setup.dynamics.model)
+        self.copier = Copier(self)
 
     def search(self, state: object, end: float | None) -> Result:
         self.plant(state)
@@ -74,7 +76,7 @@ class GraphSearch:
             self.graph.open_within(self.setup.longest)
         else:
             self.setup.settle_worst(state)
-            self.graph = Graph(GraphNode(state, False, False))
+            self.graph = Graph(GraphNode(state, False, False, key[0]))
             self.graph.nodes[key] = self.graph.root
         self.config = self.setup.config
         if self.graph.root.edges is None:
@@ -173,19 +175,25 @@ class GraphSearch:
             return
         for edge, bias, keep in zip(edges, *self.rules.plain_edges(doubts, settings), strict=True):
             edge.bias, edge.keep = bias, keep
-        node.biased = any(edge.bias != edges[0].bias for edge in edges)
         self.ask(node, edges, iteration, depth)
         self.graph.expanded.append(node)
+        if (other := self.copier.other(node)) is not None:
+            self.copier.expand([other])
 
     def ask(self, node: GraphNode, edges: list[Edge], iteration: int, depth: int) -> None:
         """Asks the model for the outcomes of a node's actions. A model that draws them may be asked again."""
         new: list[GraphNode] = []
         for edge in edges:
             self.connect(node, edge, new, float(depth + 1 < self.setup.longest))
-        self.evaluate(new, iteration, self.setup.rollout_depth(depth + 1))
+        self.evaluate(self.copier.take_over(new), iteration, self.setup.rollout_depth(depth + 1))
+        self.settle(node, edges)
+
+    def settle(self, node: GraphNode, edges: list[Edge]) -> None:
+        """Gives a node and its actions the values that follow from their successors."""
         for edge in edges:
             edge.value = self.edge_value(edge)
             edge.child = edge.children[0] if len(edge.children) == 1 else None
+        node.biased = any(edge.bias != edges[0].bias for edge in edges)
         node.value = max([edge.value for edge in edges])
         node.successors = list({child: None for edge in edges for child in edge.children})
         node.reach = DECAY * max([child.reach for child in node.successors])
@@ -209,7 +217,7 @@ class GraphSearch:
                 key = (self.key(following), doubted)
                 child = nodes.get(key)
                 if child is None:
-                    child = nodes[key] = GraphNode(following, doubted, False)
+                    child = nodes[key] = GraphNode(following, doubted, False, key[0])
                     child.reach = 0.0
                     new.append(child)
                 if child.edges is None:
@@ -226,7 +234,7 @@ class GraphSearch:
         count = max(1, self.config.rollouts // max(1, len(new)))
         for place, child in enumerate(new):
             start = Start(child.state, iteration, range(place * count, (place + 1) * count), depth)
-            child.value = self.setup.simulator.simulate(start, self.setup.settings(child.doubted))
+            child.value, child.other_value = self.copier.values(start, child.doubted)
 
     # Backups
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,16 +41,22 @@ class Simulator(NamedTuple):
 
     def simulate(self, start: Start, config: SearchConfig) -> float:
         """The value of a leaf by rollouts, by the value function, or by both; `config` holds the settings below it."""
+        return self.values(start, config)[0]
+
+    def values(self, start: Start, *configs: SearchConfig) -> list[float]:
+        """The same for several settings that differ in what doubt takes away; all judge the same rollouts."""
         weight = self.config.value_weight
         if start.depth < 1:
-            return 0.0
+            return [0.0 for _ in configs]
         if self.guides.value is None:
-            return self.mean_return(start, config)
+            return self.mean_returns(start, configs)
         value = self.guides.leaf_value(start.state)
-        return value if weight == 1 else weight * value + (1.0 - weight) * self.mean_return(start, config)
+        if weight == 1:
+            return [value for _ in configs]
+        return [weight * value + (1.0 - weight) * mean for mean in self.mean_returns(start, configs)]
 
-    def mean_return(self, start: Start, config: SearchConfig) -> float:
-        """What a rule set makes of the returns of rollouts."""
+    def mean_returns(self, start: Start, configs: Sequence[SearchConfig]) -> list[float]:
+        """What a rule set makes of the returns of rollouts, by each of the settings."""
         asked = self.config.simulation and self.uncertainty is not None
         if (
             hasattr(self.dynamics.model, "step_batch")
@@ -60,24 +66,33 @@ class Simulator(NamedTuple):
             and self.dynamics.propose is None
             and (not asked or hasattr(self.uncertainty, "batch"))
         ):
-            returns, doubts = self.roll_out_in_lockstep(start, config)
+            found = [self.roll_out_in_lockstep(start, config) for config in configs]
         else:
-            rollouts = self.roll_out(start, config)
-            returns, doubts = [g for g, _ in rollouts], [sigma for _, sigma in rollouts]
-        return self.rules.plain_leaf_value(returns, doubts, self.config)
+            found = self.roll_out(start, configs)
+        return [self.rules.plain_leaf_value(returns, doubts, self.config) for returns, doubts in found]
 
-    def roll_out(self, start: Start, config: SearchConfig) -> list[tuple[float, float]]:
-        """g and sigma of each rollout. An uncertainty that has `many(states, actions)` is asked once for all."""
-        uncertainty: Any = self.uncertainty if config.simulation else None
-        if not hasattr(uncertainty, "many"):
-            return [self.weigh(self.walk(start, number), uncertainty, config) for number in start.numbers]
-        walks = [list(self.walk(start, number)) for number in start.numbers]
-        steps = [step for walk in walks for step in walk]
-        found = uncertainty.many([step[0] for step in steps], [step[1] for step in steps])
+    def roll_out(self, start: Start, configs: Sequence[SearchConfig]) -> list[tuple[list[float], list[float]]]:
+        """g and sigma of all rollouts, by each of the settings.
+
+        An uncertainty that has `many(states, actions)` is asked once for all.
+        """
+        uncertainty: Any = self.uncertainty if configs[0].simulation else None
+        walks: Iterable[Iterable[Step]] = (self.walk(start, number) for number in start.numbers)
+        found: Sequence[float] = ()
+        if uncertainty is not None:
+            walks = [list(walk) for walk in walks]
+            steps = [step for walk in walks for step in walk]
+            states, actions = [step[0] for step in steps], [step[1] for step in steps]
+            many = getattr(uncertainty, "many", None)
+            found = list(map(uncertainty, states, actions)) if many is None else many(states, actions)
         if not any(found):  # nothing is doubtful
-            return [self.weigh(walk, None, config) for walk in walks]
-        answers = iter(found)
-        return [self.weigh(walk, lambda state, action: next(answers), config) for walk in walks]
+            rollouts = [self.weigh(walk, None, configs[0]) for walk in walks]
+            return [_columns(rollouts)] * len(configs)
+        judged = []
+        for config in configs:
+            answers = iter(found)
+            judged.append(_columns([self.weigh(walk, lambda *_: next(answers), config) for walk in walks]))  # noqa: B023
+        return judged
 
     def walk(self, start: Start, number: int) -> Iterator[Step]:
         """The steps of a rollout: random ones, or those of the policy."""
@@ -164,3 +179,7 @@ class Simulator(NamedTuple):
             cut = len(walk) == config.depth and not walk[-1][3]
             worst = min(worst, returned * (rest if cut else 1.0))
         return worst
+
+
+def _columns(rollouts: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [returned for returned, _ in rollouts], [sigma for _, sigma in rollouts]
