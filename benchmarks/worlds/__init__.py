@@ -6,6 +6,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))  # some worlds are those of the examples
 
 from worlds import (
+    boards,
     chance,
     drift,
     examples,
@@ -21,6 +22,7 @@ from worlds import (
     points,
     poles,
     slips,
+    trades,
     vehicles,
 )
 from worlds.zoo import ZOO, Entry, Setting
@@ -29,6 +31,7 @@ __all__ = [
     "ZOO",
     "Entry",
     "Setting",
+    "boards",
     "chance",
     "drift",
     "examples",
@@ -44,5 +47,6 @@ __all__ = [
     "points",
     "poles",
     "slips",
+    "trades",
     "vehicles",
 ]
