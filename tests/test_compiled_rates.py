@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import uamcts
+from uamcts.agent.chance import RealOutcome
 from uamcts.agent.compiled_rates import rated_outcomes
 from uamcts.corrections.outcome_rates import OutcomeRates
 
@@ -57,6 +58,9 @@ def test_a_jax_simulator_and_a_python_one_learn_the_same_rates(tmp_path):
     again.load(tmp_path / "agent.uamcts")
     assert again.report(0).corrections == (sentence,)
     assert again.act(jnp.int32(3)) == compiled.act(jnp.int32(3))
+    for after, expected in ((4, [True, False]), (8, [True, False]), (1, [False, True])):  # the nearest, if not listed
+        real = RealOutcome(jnp.int32(after), 0.0, False)
+        assert compiled.backend.planner.listed(jnp.int32(3), 0, real)[1] == expected
 
 
 def test_compiled_rates_tilt_probabilities_as_python_does():

@@ -9,7 +9,8 @@ import pytest
 
 import uamcts
 import uamcts.gym
-from uamcts.corrections.effective_actions import EffectiveActions, EffectiveModel
+from uamcts.corrections.effective_actions import EffectiveActions
+from uamcts.corrections.effective_model import EffectiveModel
 from uamcts.corrections.mixture import predicted_outcomes
 from uamcts.corrections.slippery_places import SlipperyPlaces, rescale
 

@@ -178,18 +178,6 @@ def test_rates_by_hand():
     assert OutcomeRates.of(rates.arrays()) == rates
 
 
-def test_outcomes_that_are_not_listed_count_as_kinds_that_lead_elsewhere():
-    rates = OutcomeRates({}).add([0.5, 0.3, 0.2], [False, False, False], 0)
-    assert rates.sums["3"].happened == (0.5, 0.3, 0.2), "nothing else is known, so it was any of them"
-    for _ in range(40):  # the first outcome is as frequent as it should be, what else happens is not listed
-        rates = rates.add([0.5, 0.3, 0.2], [True, False, False], 0).add([0.5, 0.3, 0.2], [False] * 3, 0)
-    assert rates.tilt([0.5, 0.3, 0.2], 0) == pytest.approx([0.5, 0.3, 0.2], abs=0.01)
-    for _ in range(40):  # it is three times as frequent as all others together
-        for matches in [[True, False, False]] * 3 + [[False] * 3]:
-            rates = rates.add([0.5, 0.3, 0.2], matches, 0)
-    assert rates.tilt([0.5, 0.3, 0.2], 0) == pytest.approx([0.75, 0.15, 0.1], abs=0.03)
-
-
 def test_rates_hold_where_nothing_was_seen():
     """The error is known from other states and holds in all of them; facts alone would know nothing here."""
     agent = uamcts.Agent(Closed(0.9), **SETTINGS)

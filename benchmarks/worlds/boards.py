@@ -1,4 +1,4 @@
-"""Boards and mazes: wind, a key that is elsewhere, trapdoors, dead buttons, streets, games, cards, another lake."""
+"""Boards and mazes: wind, a key that is elsewhere, trapdoors, dead jumps, streets, machines, cards, another lake."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WindyColumns:
 
 
 class Keys:
-    """(place, what one has): five by five cells; the door in the wall of column 3 opens with a key."""
+    """(place, what one has): five by five cells; the door in the wall opens with a key that lies somewhere."""
 
     num_actions, action_names = 4, NAMES
 
@@ -132,83 +132,6 @@ class Range:
         return (place, charge), -6.0 if charge <= 0 else -0.1, charge <= 0
 
 
-class Nim:
-    """Heaps; who takes the last piece wins. Actions take 1 to 3 of one heap; the other player answers at once."""
-
-    num_actions = 9
-
-    def __init__(self, perfect: bool) -> None:
-        self.step = lambda heaps, action: self.play(heaps, action, perfect)
-
-    def legal_actions(self, heaps: tuple[int, ...]) -> list[int]:
-        return [3 * heap + taken - 1 for heap in range(3) for taken in range(1, 4) if heaps[heap] >= taken]
-
-    def play(self, heaps: tuple[int, ...], action: int, perfect: bool) -> Any:
-        after = take(heaps, action)
-        if not any(after):
-            return after, 1.0, True
-        moves = self.legal_actions(after)
-        good = [move for move in moves if not any(size % 4 for size in xor_of(take(after, move)))]
-        after = take(after, good[0] if perfect and good else moves[-1])
-        return after, 0.0 if any(after) else -1.0, not any(after)
-
-
-def take(heaps: tuple[int, ...], action: int) -> tuple[int, ...]:
-    return tuple(size - (action % 3 + 1) * (heap == action // 3) for heap, size in enumerate(heaps))
-
-
-def xor_of(heaps: tuple[int, ...]) -> list[int]:
-    left = 0
-    for size in heaps:
-        left ^= size % 4
-    return [left]
-
-
-LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
-
-
-class Noughts:
-    """Tic-tac-toe, as a string of nine characters; the other player draws a free cell, or knows how to play."""
-
-    num_actions = 9
-
-    def __init__(self, knows: float) -> None:
-        self.outcomes = lambda board, action: self.play(board, action, knows)
-
-    def legal_actions(self, board: str) -> list[int]:
-        return [cell for cell in range(9) if board[cell] == "."]
-
-    def play(self, board: str, action: int, knows: float) -> Any:
-        board = put(board, action, "x")
-        free = self.legal_actions(board)
-        if won(board, "x") or not free:
-            return [(1.0, (board, float(won(board, "x")), True))]
-        best = answer(board, free)
-        found = []
-        for cell in free:
-            after = put(board, cell, "o")
-            chance = (1 - knows) / len(free) + knows * (cell == best)
-            found.append((chance, (after, -1.0 * won(after, "o"), won(after, "o") or "." not in after)))
-        return [one for one in found if one[0] > 0]
-
-
-def put(board: str, cell: int, sign: str) -> str:
-    return board[:cell] + sign + board[cell + 1 :]
-
-
-def won(board: str, sign: str) -> bool:
-    return any(all(board[cell] == sign for cell in line) for line in LINES)
-
-
-def answer(board: str, free: list[int]) -> int:
-    """Wins, or prevents a loss, or takes the first free one of corners, centre and edges."""
-    for sign in "ox":
-        for cell in free:
-            if won(put(board, cell, sign), sign):
-                return cell
-    return next(cell for cell in (0, 2, 6, 8, 4, 1, 3, 5, 7) if cell in free)
-
-
 class Machines:
     """Four machines; a state is the number of plays left. Each pays with a probability."""
 
@@ -223,7 +146,7 @@ class Machines:
 
 @cache
 def cards() -> Any:
-    """A game of cards as a Gymnasium environment: draw or stop; beyond 21 is lost. No card is below `lowest`."""
+    """A game of cards as a Gymnasium environment: draw or stop; beyond 21 is lost. Cards begin with `lowest`."""
     import gymnasium
 
     class Cards(gymnasium.Env):  # type: ignore[misc]
@@ -284,16 +207,6 @@ def streets() -> Setting:
 @world("range", "every move takes twice the charge, which ends the episode early; no attribute", **BOARD)
 def short_range() -> Setting:
     return setting(Range(1), Range(2), (4, 10))
-
-
-@world("nim", "Nim against an opponent that takes what it can, believed perfect", **BOARD, episodes=15)
-def nim() -> Setting:
-    return setting(Nim(True), Nim(False), (3, 4, 3))
-
-
-@world("noughts", "tic-tac-toe against somebody who knows how to play, believed not to", **BOARD, episodes=24)
-def noughts() -> Setting:
-    return setting(Noughts(0.0), Noughts(0.95), ".........")
 
 
 @world("machines_change", "four machines whose odds change twice", **{**BOARD, "gamma": 0.9}, episodes=18)

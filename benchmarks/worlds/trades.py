@@ -1,4 +1,4 @@
-"""Trade and service: stock that perishes, a queue, a lift, advertisements, shelves, lessons, orders in JAX."""
+"""Worlds of trade and service: stock that perishes, a lift, advertisements, shelves, lessons, orders in JAX."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 import random
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from worlds.zoo import Setting, setting, world
 
@@ -36,28 +38,6 @@ class Bakery:
         fresh = min(state.fresh, wanted - old)
         paid = 3.0 * (old + fresh) - order - 0.5 * (wanted - old - fresh) - 0.5 * (state.old - old)
         return Stock(state.coming, state.fresh - fresh, order), paid, False
-
-
-class Counter:
-    """A queue, as a dictionary. Guests pay 1, rich ones 4; who waits costs 0.1; beyond 6 they leave angry."""
-
-    num_actions = 2
-    action_names = ("refuse", "admit")
-
-    def __init__(self, served: float, rich: float) -> None:
-        self.outcomes = lambda state, action: self.serve(state, action, served, rich)
-
-    def serve(self, state: dict[str, Any], action: int, served: float, rich: float) -> Any:
-        queue, paid = state["queue"], 0.0
-        if action:
-            paid = (4.0 if state["guest"] == "rich" else 1.0) if queue < 6 else -4.0
-            queue = min(queue + 1, 6)
-        found = []
-        for chance, done in ((served, 1), (1 - served, 0)):
-            left = max(queue - done, 0)
-            for share, guest in ((rich, "rich"), (1 - rich, "poor")):
-                found.append((chance * share, ({"queue": left, "guest": guest}, paid - 0.1 * left, False)))
-        return found
 
 
 @dataclass(frozen=True)
@@ -163,8 +143,6 @@ class Sampled:
         self.simulator, self.start, self.jax = simulator, start, jax
 
     def reset(self, seed: int) -> Any:
-        import numpy as np
-
         self.rng, self.state = np.random.default_rng(seed), self.start
         if self.jax:
             import jax.numpy as jnp
@@ -186,11 +164,6 @@ class Sampled:
 @world("bakery", "bread that perishes and comes a day late, with twice the demand; it can only be drawn", **DAYS)
 def bakery() -> Setting:
     return Setting(Bakery(2.0), [Bakery(4.0)], [Sampled(Bakery(4.0), Stock(2, 0, 2))])
-
-
-@world("counter", "a queue that is served less often, with more rich guests; states are dictionaries", **DAYS)
-def counter() -> Setting:
-    return setting(Counter(0.9, 0.1), Counter(0.35, 0.4), {"queue": 0, "guest": "poor"})
 
 
 @world("lift", "a lift that is called from other floors than believed; states are dataclasses", **DAYS)

@@ -49,26 +49,34 @@ def matching_outcome(
         key: What tells a state from others.
         drawn: Whether `outcomes` are draws.
     """
-    place, there = key(real.following), features(real.following)
-    keys = [key(state) for state, _, _ in outcomes]
-    rows = [features(state) for state, _, _ in outcomes]
-
-    def distance(index: int) -> tuple[bool, float, bool, float]:
-        _, reward, terminal = outcomes[index]
-        paid = 0.0 if real.reward is None else abs(real.reward - reward)
-        apart = real.terminal is not None and real.terminal != terminal
-        return keys[index] != place, float(np.sum((rows[index] - there) ** 2)), apart, paid
-
-    nearest = min(range(len(outcomes)), key=distance)
+    nearest, there = nearest_outcome(real, outcomes, features, key), features(real.following)
     following, reward, terminal = outcomes[nearest]
     if drawn:
-        numbers = np.array([[*row, paid] for row, (_, paid, _) in zip(rows, outcomes, strict=True)], float)
+        numbers = np.array([[*features(state), paid] for state, paid, _ in outcomes], float)
         ends = [end for _, _, end in outcomes]
         point = np.array([*there, reward if real.reward is None else real.reward], float)
         if (real.terminal is None or real.terminal in ends) and within_noise(point, numbers):
             paid = reward if real.reward is None else real.reward
             return real.following, paid, terminal if real.terminal is None else real.terminal
     return following, reward, terminal
+
+
+def nearest_outcome(
+    real: RealOutcome,
+    outcomes: Sequence[Outcome],
+    features: Callable[[Any], np.ndarray],
+    key: Callable[[Any], Hashable],
+) -> int:
+    """The place of the outcome that is most like what happened: the same one, or the nearest."""
+    place, there = key(real.following), features(real.following)
+
+    def distance(index: int) -> tuple[bool, float, bool, float]:
+        state, reward, terminal = outcomes[index]
+        paid = 0.0 if real.reward is None else abs(real.reward - reward)
+        apart = real.terminal is not None and real.terminal != terminal
+        return key(state) != place, float(np.sum((features(state) - there) ** 2)), apart, paid
+
+    return min(range(len(outcomes)), key=distance)
 
 
 def within_noise(point: np.ndarray, draws: np.ndarray) -> bool:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from uamcts.agent.chance import RealOutcome
+from uamcts.agent.chance import RealOutcome, nearest_outcome
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.corrections.outcome_rates import LEAST, OutcomeRates
 from uamcts.types import PyTree, Transition
@@ -54,16 +54,25 @@ class ListedOutcomes:
         return self.simulator.kind == "outcomes"
 
     def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
-        """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
+        """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none.
+
+        What is not listed counts as the outcome that is nearest to it.
+        """
         if not self.lists_outcomes:
             return None
-        said, there = self._answer(state, action, self.variant({}, None)), self._look(real.following).key
+        said, there = self._answer(state, action, self.variant({}, None)), self._look(real.following)
         matches = [
-            key == there
+            key == there.key
             and (real.terminal is None or bool(end) == real.terminal)
             and (real.reward is None or bool(abs(paid - real.reward) <= 1e-6 * max(1.0, abs(paid))))
             for key, paid, end in zip(said.keys, said.rewards.tolist(), said.ends.tolist(), strict=True)
         ]
+        if not any(matches):
+            found = list(zip(range(len(matches)), said.rewards.tolist(), said.ends.tolist(), strict=True))
+            features, keys = [*said.features, there.features], [*said.keys, there.key]
+            here = RealOutcome(len(matches), real.reward, real.terminal)
+            nearest = nearest_outcome(here, found, features.__getitem__, keys.__getitem__)
+            matches = [place == nearest for place in range(len(matches))]
         return said.chances.tolist(), matches
 
     def recent_trials(self, *seen: object) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uamcts.agent.chance import RealOutcome, matching_outcome
+from uamcts.agent.chance import RealOutcome, matching_outcome, nearest_outcome
 from uamcts.agent.effects import Effects
 from uamcts.agent.experience import Experience
 from uamcts.agent.feature_names import holds_names, number_names
@@ -79,12 +79,19 @@ class PlainVariants(Effects):
         return (EarlyResidualSimulator if residual.early else ResidualSimulator)(simulator, residual)
 
     def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
-        """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
+        """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none.
+
+        What is not listed counts as the outcome that is nearest to it.
+        """
         if not self.lists_outcomes:
             return None
         found = predicted_outcomes(self.simulator, state, action)
-        same = is_same(real, self.key)
-        return [chance for chance, _ in found], [same(outcome) for _, outcome in found]
+        same, possible = is_same(real, self.key), [outcome for _, outcome in found]
+        matches = [same(outcome) for outcome in possible]
+        if not any(matches):  # else what is listed would seem to happen more often than it does
+            nearest = nearest_outcome(real, possible, self.features, self.key)
+            matches = [place == nearest for place in range(len(possible))]
+        return [chance for chance, _ in found], matches
 
     def use(self, variant: Any, drifting: bool = False) -> None:
         """Plans in this variant of the simulator from now on; `drifting` if it follows a world that changes."""

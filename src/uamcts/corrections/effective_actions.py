@@ -3,7 +3,8 @@
 Where a deterministic simulator is wrong, the world may have done what the simulator believes of another action. For
 every action, this counts how often each action was the effective one. If this predicts what was not yet counted better
 than the simulator does, facts included, then planning in the simulator becomes planning with chance: an action leads to
-what each action would lead to, with these probabilities.
+what each action would lead to, with these probabilities. Or to nothing: where no action explains that the state stayed
+as it was, the action may be dead, always or by chance (`uamcts.corrections.idle_actions`).
 
 Three levels share what is seen. How often action a acts as b is estimated from a itself; until a was taken often, from
 all actions that lie as far from each other as a and b, since simulators often number directions in a circle; and until
@@ -13,14 +14,14 @@ then from all actions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from uamcts.arguments import real
-from uamcts.corrections.mixture import Outcome, merge
-from uamcts.corrections.python_facts import State, name_action
+from uamcts.corrections.idle_actions import IdleActions
+from uamcts.corrections.python_facts import name_action
 from uamcts.corrections.slippery_places import SlipperyPlaces, rescale
 
 MOST_ACTIONS = 32
@@ -37,10 +38,10 @@ OTHERS = 2.0
 MARGIN, FEWEST, VARIED, PURE = 4.0, 3, 2.0, 0.8
 """Nats by which it must be ahead of the simulator; transitions that other actions must have explained, and that must
 have come out in several ways, unless this share of every action's are explained by one and the same."""
+DEAD = 5.0
+"""After so many tries without any effect, and hardly any others, an action is dead; before, it may be a wall."""
 NEGLIGIBLE, NEGLIGIBLE_NEAR = 0.02, 0.002
 """Less probable actions are not planned with; the second where they may be more probable in some places."""
-MOST_NEAR = 50_000
-"""States of which probabilities are kept."""
 CHANGE = 0.05
 """By how much a probability must change before searches plan with another one."""
 
@@ -62,8 +63,11 @@ class EffectiveActions(NamedTuple):
     """By how many nats these counts have predicted better than the simulator."""
     places: SlipperyPlaces = SlipperyPlaces()
     """Where actions slip more often than elsewhere."""
+    idle: IdleActions = IdleActions()
+    """After which actions nothing happened."""
     planned: np.ndarray | None = None
-    """The probabilities that searches plan with, [taken, effective]; None while the simulator is believed."""
+    """The probabilities that searches plan with, [taken, effective]; None while the simulator is believed. A further
+    column at the end, where there is one, says how often nothing happens."""
 
     @classmethod
     def for_actions(cls, count: int) -> Self:
@@ -72,22 +76,25 @@ class EffectiveActions(NamedTuple):
 
     def add(
         self, action: int, matches: Sequence[int], seen: tuple[int, int], moved: bool = True,
-        point: np.ndarray | None = None,
+        point: np.ndarray | None = None, reward: float = 0.0,
     ) -> Self:  # fmt: skip
         """The counts after a transition.
 
         Args:
             action: The action taken.
-            matches: The actions that the simulator believes to do what happened.
+            matches: The actions that the simulator believes to do what happened; the number after the last one if
+                nothing happened and none does that.
             seen: How often this transition was seen before, and how often with this outcome.
-            moved: Whether it led to another state.
+            moved: Whether it led to another state, or chance is known to have left it where it is.
             point: The features of the state, if slips may depend on them.
+            reward: What it paid.
         """
         keep, count = 1.0 - 1.0 / MEMORY, len(self.counts)
-        row, right = self.probabilities()[action], action in matches
+        idle, right = list(matches) == [count], action in matches
+        row = self.effects(idle)[action]
         share = row[list(matches)] if matches else np.zeros(0)
         weight = keep * self.counts
-        if matches:
+        if matches and not idle:
             weight[action, list(matches)] += share / share.sum()
         slips, missed = (self.wrong + 0.5) / (self._total + 1.0), self.missed
         others = OTHERS * count
@@ -99,12 +106,12 @@ class EffectiveActions(NamedTuple):
             gained = math.log(_with_facts(near, *seen) / _with_facts(ours, *seen))
             places, ours = places.add(point, slipped, gained, keep), near if places.used else ours
         nats = math.log(_with_facts(ours, *seen) / _with_facts(simulator, *seen))
-        varied = keep * self.varied + (seen[1] < seen[0])
+        varied, counts_as_slip = keep * self.varied + (seen[1] < seen[0]), moved or (idle and self._is_dead(action))
         found = self._replace(
             counts=weight, varied=varied, unexplained=keep * self.unexplained + (not matches),
             wrong=keep * self.wrong + (not right),
-            explained=keep * self.explained + (moved and not right and bool(matches)), ahead=keep * self.ahead + nats,
-            places=places,
+            explained=keep * self.explained + (counts_as_slip and not right and bool(matches)),
+            ahead=keep * self.ahead + nats, places=places, idle=self.idle.add(action, count, idle, reward, keep),
         )  # fmt: skip
         return found._decide(places.used and slipped > 0.5)
 
@@ -118,7 +125,12 @@ class EffectiveActions(NamedTuple):
 
     @property
     def _total(self) -> float:
-        return float(self.counts.sum()) + self.unexplained
+        return float(self.counts.sum()) + sum(self.idle.times) + self.unexplained
+
+    def _is_dead(self, action: int) -> bool:
+        """Whether nothing has happened nearly always, and often enough that it is hardly a wall."""
+        times = self.idle.times[action] if self.idle.times else 0.0
+        return times >= DEAD and times >= PURE * (times + float(self.counts[action].sum()))
 
     @property
     def missed(self) -> float:
@@ -133,12 +145,13 @@ class EffectiveActions(NamedTuple):
         behind = self.ahead <= 0.0 or (self.planned is None and (self.ahead < MARGIN or self.explained < FEWEST))
         if behind or not (self.varied >= VARIED or self._is_pure):
             return self._replace(planned=None)
-        new = self.probabilities()
+        new = self.effects()
         new[new < (NEGLIGIBLE_NEAR if self.places.used else NEGLIGIBLE)] = 0.0
         new /= new.sum(axis=1, keepdims=True)
-        if np.array_equal(new, np.eye(len(new))):
+        if np.array_equal(new, np.eye(*new.shape)):
             return self._replace(planned=None)
-        same = not anew and self.planned is not None and np.abs(new - self.planned).max() < CHANGE
+        before = self.planned if self.planned is not None and self.planned.shape == new.shape else None
+        same = not anew and before is not None and np.abs(new - before).max() < CHANGE
         return self if same else self._replace(planned=new)
 
     @property
@@ -147,8 +160,17 @@ class EffectiveActions(NamedTuple):
 
         A wall that the simulator does not know of makes an action fail beside it, and nowhere else.
         """
-        totals = self.counts.sum(axis=1)
-        return bool(np.all(self.counts.max(axis=1) >= PURE * totals))
+        idle = np.array(self.idle.times or 0.0)
+        totals = self.counts.sum(axis=1) + idle
+        return bool(np.all(np.maximum(self.counts.max(axis=1), idle) >= PURE * totals))
+
+    def effects(self, idle: bool = False) -> np.ndarray:
+        """How probably each action acts as each; with a column for nothing, if that has ever happened or is asked."""
+        acts = self.probabilities()
+        if not self.idle.times and not idle:
+            return acts
+        nothing = self.idle.shares(self.counts.sum(axis=1))[:, None]
+        return np.hstack([acts * (1.0 - nothing), nothing])
 
     def probabilities(self) -> np.ndarray:
         """How probably each action acts as each, [taken, effective]."""
@@ -172,7 +194,8 @@ class EffectiveActions(NamedTuple):
         for action in taken.tolist()[:4]:
             row = self.planned[action]
             order = [other for other in np.argsort(-row, kind="stable").tolist() if row[other] > 0.0]
-            parts = ", ".join(f"{name_action(other, names)} ({row[other]:.0%})" for other in order[:4])
+            said_of = [name_action(one, names) if one < len(self.counts) else "nothing at all" for one in order[:4]]
+            parts = ", ".join(f"{name} ({row[one]:.0%})" for name, one in zip(said_of, order, strict=False))
             said.append(f"{name_action(action, names)} acts as {parts}")
         if said and self.places.used:
             said.append("in some places more often than in others")
@@ -181,92 +204,25 @@ class EffectiveActions(NamedTuple):
     def as_json(self) -> list[Any]:
         """All of it, to be saved."""
         planned = None if self.planned is None else self.planned.tolist()
-        return [self.counts.tolist(), *self[1:-2], self.places.as_json(), planned]
+        return [self.counts.tolist(), *self[1:-3], self.places.as_json(), [list(one) for one in self.idle], planned]
 
     @classmethod
     def from_json(cls, found: object, count: int) -> Self:
         """What `as_json` returned, for so many actions; raises a ValueError if it does not fit."""
         if not isinstance(found, list) or len(found) != len(cls._fields):
             raise ValueError("the effective actions are missing or do not fit")
-        counts, *numbers, places, planned = found
+        counts, *numbers, places, idle, planned = found
         tables = [None if one is None else np.array(one, float) for one in (counts, planned)]
         if tables[0] is None or any(
-            one is not None and (one.shape != (count, count) or not np.isfinite(one).all() or (one < 0).any())
-            for one in tables
+            one is not None
+            and (one.shape not in ((count, count), (count, width)) or not np.isfinite(one).all() or (one < 0).any())
+            for one, width in zip(tables, (count, count + 1), strict=True)
         ):
             raise ValueError("the effective actions are of another simulator")
         unexplained, wrong, explained, varied, ahead = (real("effective actions", one) for one in numbers)
         known = SlipperyPlaces.from_json(places)
-        return cls(tables[0], unexplained, wrong, explained, varied, ahead, known, tables[1])
-
-
-class Steps(Protocol):
-    """A deterministic model."""
-
-    def step(self, state: State, action: int) -> Outcome:
-        """What an action leads to."""
-        ...
-
-
-class EffectiveModel:
-    """A deterministic model in which actions may act as others.
-
-    Args:
-        model: The model, with `step`.
-        planned: How probably each action acts as each, [taken, effective].
-        key: Makes a hashable key of a state.
-        legal: The legal actions of a state; None if all are. Others are nobody's effect.
-        odds: How many times as often as elsewhere actions act as others in a state; None if that is everywhere alike.
-    """
-
-    def __init__(
-        self,
-        model: Steps,
-        planned: np.ndarray,
-        key: Callable[[State], Hashable],
-        legal: Callable[[State], Sequence[int]] | None = None,
-        odds: Callable[[State], float] | None = None,
-    ):
-        self._step, self._key, self._legal, self._odds = model.step, key, legal, odds
-        self._near: dict[tuple[Hashable, int], list[tuple[float, int]]] = {}
-        order = np.argsort(-planned, axis=1, kind="stable")
-        self._chances = [
-            [(float(row[other]), int(other)) for other in places if row[other] > 0.0]
-            for row, places in zip(planned, order, strict=True)
-        ]
-        """The effective actions of each action with their probabilities, the most probable first."""
-
-    def outcomes(self, state: State, action: int) -> list[tuple[float, Outcome]]:
-        """All outcomes of an action."""
-        found = self._effects(state, action)
-        return merge([(1.0, [(chance, self._step(state, other)) for chance, other in found])], self._key)
-
-    def outcome_at(self, state: State, action: int, place: float) -> Outcome:
-        """The outcome at `place` in [0, 1) of these probabilities, which takes a single step."""
-        for chance, other in (found := self._effects(state, action)):
-            place -= chance
-            if place < 0.0:
-                return self._step(state, other)
-        return self._step(state, found[0][1])
-
-    def _effects(self, state: State, action: int) -> list[tuple[float, int]]:
-        found = self._chances[action] if self._odds is None else self._effects_near(state, action)
-        if self._legal is None:
-            return found
-        legal = set(self._legal(state))
-        allowed = [(chance, other) for chance, other in found if other in legal]
-        total = sum(chance for chance, _ in allowed)
-        return [(chance / total, other) for chance, other in allowed] if allowed else [(1.0, action)]
-
-    def _effects_near(self, state: State, action: int) -> list[tuple[float, int]]:
-        """Effective actions as they are in a state; what was asked before is looked up."""
-        place = self._key(state), action
-        found = self._near.get(place)
-        if found is None and self._odds is not None:
-            if len(self._near) >= MOST_NEAR:
-                self._near.clear()
-            found = self._near[place] = rescale(self._chances[action], action, self._odds(state))
-        return self._chances[action] if found is None else found
+        dead = IdleActions.from_json(idle, count)
+        return cls(tables[0], unexplained, wrong, explained, varied, ahead, known, dead, tables[1])
 
 
 def _with_facts(chance: float, times: int, same: int) -> float:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from uamcts.corrections.arrivals import Arrivals
-from uamcts.corrections.effective_actions import EffectiveActions, EffectiveModel
+from uamcts.corrections.effective_actions import EffectiveActions
+from uamcts.corrections.effective_model import EffectiveModel
 from uamcts.corrections.fact_weights import Question, Weigher
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture, Outcome, mix, predicted_outcomes
@@ -110,7 +111,8 @@ class MixedFacts:
         legal = getattr(self, "legal_actions", None)
         self.effects, odds = None, self._odds()
         if planned is not None:
-            self.effects = EffectiveModel(self.model, planned, self.key, legal, odds)
+            idle = () if self.effective is None else self.effective.idle.rewards()
+            self.effects = EffectiveModel(self.model, planned, self.key, legal, odds, idle)
 
     def _odds(self) -> Callable[[State], float] | None:
         """How many times as often as elsewhere actions act as others in a state; None if that is everywhere alike."""
@@ -119,7 +121,7 @@ class MixedFacts:
         return None if table is None or features is None else lambda state: table.odds(features(state))
 
     def _count_effect(
-        self, state: State, action: int, kind: tuple[Hashable, bool], before: Fact | None, agrees: bool
+        self, state: State, action: int, kind: tuple[Hashable, bool], before: Fact | None, agrees: bool, reward: float
     ) -> None:
         """Counts which action the one taken has acted as."""
         if self.effective is None:
@@ -131,10 +133,13 @@ class MixedFacts:
             for other in {*legal, action} - set(matches):
                 after, _, over = self.model.step(state, other)
                 matches += [other] if (self.key(after), bool(over)) == kind else []
+        moved = self.key(state) != kind[0]
+        if not matches and not moved and not kind[1]:  # nothing happened; a wall is always there, chance is not
+            matches, moved = [self.num_actions], self.noisy
         outcomes = {} if before is None else before.outcomes
         times, same = sum(one.times for one in outcomes.values()), outcomes[kind].times if kind in outcomes else 0
         planned, point = self.effective.planned, None if self.features is None else self.features(state)
-        self.effective = self.effective.add(action, matches, (times, same), self.key(state) != kind[0], point)
+        self.effective = self.effective.add(action, matches, (times, same), moved, point, reward)
         if self.effective.planned is not planned:
             self._plan_effects()
             self._renew()

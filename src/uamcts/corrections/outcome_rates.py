@@ -66,14 +66,11 @@ class OutcomeRates:
         The `place` is a number that tells the state from others.
         """
         count = len(chances)
-        if count < 2:
+        if count < 2 or not any(matches):
             return self
-        if any(matches):
-            tilted = self.tilt(chances, action)
-            # what is listed with a probability of 0 may happen all the same
-            found = [max(chance, 1e-9) if match else 0.0 for chance, match in zip(tilted, matches, strict=True)]
-        else:
-            found = self._missing(chances)
+        tilted = self.tilt(chances, action)
+        # what is listed with a probability of 0 may happen all the same
+        found = [max(chance, 1e-9) if match else 0.0 for chance, match in zip(tilted, matches, strict=True)]
         total, now, sums, none = sum(found), self.now + 1, dict(self.sums), Sums((0.0,) * count, (0.0,) * count, 0)
         own = {key: one for key, one in self.own.items() if one.at > now - FORGOTTEN * MEMORY}
         for table, key in ((sums, f"{count}"), (sums, f"{count} {action}"), (own, f"{count} {action} {place}")):
@@ -83,16 +80,6 @@ class OutcomeRates:
                 tuple(old + new for old, new in zip(listed, chances, strict=True)), now,
             )  # fmt: skip
         return type(self)(sums, now, own)
-
-    def _missing(self, chances: Sequence[float]) -> list[float]:
-        """By how much each kind of outcome has happened less often than listed, with a transition of these chances.
-
-        What happens and is not listed counts as such a kind, one that leads elsewhere than believed. If it did not
-        count at all, the other kinds would seem to happen more often than they do.
-        """
-        none = Sums((0.0,) * len(chances), (0.0,) * len(chances), 0)
-        sums = self.sums.get(f"{len(chances)}", none).later(self.now + 1)
-        return [max(listed + chance - happened, 0.0) for happened, listed, chance in zip(*sums, chances, strict=True)]
 
     def without(self, count: int, action: int, place: int) -> Self:
         """The rates of so many outcomes that were counted on all other transitions."""

@@ -135,7 +135,7 @@ class PatchedModel(MixedFacts):
             self.contradictions = max(self.contradictions - 1.0, 0.0)  # it was a change, not chance
             fact = replace(fact, outcomes={kind: outcomes[kind]._replace(times=streak.length)}, confirmed=0)
             self._try_again([one for one in self._contradicting if one != place and self.facts[one].last < self.clock])
-        self._count_effect(state, number, kind, before, agrees)
+        self._count_effect(state, number, kind, before, agrees, paid)
         self._weigh(before, fact, number)
         self._store(place, fact)
         self._arrive(place, fact, before is None)
