@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from uamcts.arguments import whole
@@ -77,8 +76,7 @@ def search_many(
     problem = make_problem(model, uncertainty, num_actions, legal, samples=config.outcomes, **guides)
     check_size(jax.tree.map(_one_of, states), problem, config, count)
     fixed, free = partition(config)
-    settings = jax.tree.map(lambda leaf: np.broadcast_to(np.asarray(leaf), (count, *np.shape(leaf))), (free, horizon))
-    result = find_program(_many_program, problem, fixed)(keys, states, *settings)
+    result = find_program(_many_program, problem, fixed)(keys, states, free, horizon)
     raise_flags(result)
     return result
 
@@ -102,18 +100,18 @@ def _count(keys: PRNGKeyArray, states: PyTree) -> int:
 
 @functools.lru_cache(maxsize=64)
 def _many_program(problem: Problem, fixed: Fixed) -> Callable[..., SearchResult]:
-    """The program of a batch of keys, states, settings and horizons, on all devices."""
+    """The program of a batch of keys and states with common settings and a common horizon, on all devices."""
 
     def program(key: PRNGKeyArray, state: PyTree, free: dict[str, Any], horizon: Number) -> SearchResult:
         return run_search(key, state, problem, SearchConfig(**dict(fixed), **free), horizon=horizon)
 
     share = max(1, LANES // dict(fixed)["rollouts"])
 
-    def batch(*arguments: PyTree) -> SearchResult:
-        if jax.default_backend() != "cpu" or arguments[0].shape[0] <= share:
-            return jax.vmap(program)(*arguments)
-        results: SearchResult = jax.lax.map(lambda one: program(*one), arguments, batch_size=share)
+    def batch(keys: PRNGKeyArray, states: PyTree, *settings: PyTree) -> SearchResult:
+        if jax.default_backend() != "cpu" or keys.shape[0] <= share:
+            return jax.vmap(lambda *one: program(*one, *settings))(keys, states)
+        results: SearchResult = jax.lax.map(lambda one: program(*one, *settings), (keys, states), batch_size=share)
         return results
 
-    spread_program: Callable[..., SearchResult] = spread(batch)
+    spread_program: Callable[..., SearchResult] = spread(batch, shared=2)
     return spread_program

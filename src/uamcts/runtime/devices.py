@@ -15,31 +15,42 @@ from jax.sharding import Mesh, PartitionSpec
 from uamcts.types import PyTree
 
 
-def spread(function: Callable[..., Any], devices: list | None = None) -> Any:
+def spread(function: Callable[..., Any], devices: list | None = None, shared: int = 0) -> Any:
     """Compiles a function of batches (the first axis of every argument) so that each device computes its share.
 
-    The entries of a batch must not depend on each other. If they do not divide evenly, the last one is computed several
-    times. Like the result of `jax.jit`, the returned function has `lower`, for batches that divide evenly.
+    So many of the last arguments are shared: they are no batches, and every device gets them whole. The entries of a
+    batch must not depend on each other. If they do not divide evenly, the last one is computed several times. Like the
+    result of `jax.jit`, the returned function has `lower`, for batches that divide evenly.
     """
     devices = jax.devices() if devices is None else devices
     if len(devices) == 1:
         return jax.jit(function)
     mesh = Mesh(np.array(devices), ("batch",))
     batch = PartitionSpec("batch")
-    run: Any = jax.jit(jax.shard_map(function, mesh=mesh, in_specs=batch, out_specs=batch, check_vma=False))
+
+    def compute(batches: tuple, common: tuple) -> Any:
+        return function(*batches, *common)
+
+    run: Any = jax.jit(
+        jax.shard_map(compute, mesh=mesh, in_specs=(batch, PartitionSpec()), out_specs=batch, check_vma=False)
+    )
+
+    def divide(arguments: tuple) -> tuple[tuple, tuple]:
+        return arguments[: len(arguments) - shared], arguments[len(arguments) - shared :]
 
     @functools.wraps(function)
     def run_evenly(*arguments: PyTree) -> Any:
-        number = jax.tree.leaves(arguments)[0].shape[0]
+        batches, common = divide(arguments)
+        number = jax.tree.leaves(batches)[0].shape[0]
         missing = -number % len(devices)
         if not missing:
-            return run(*arguments)
-        found = run(*_take(arguments, np.append(np.arange(number), [number - 1] * missing)))
+            return run(batches, common)
+        found = run(_take(batches, np.append(np.arange(number), [number - 1] * missing)), common)
         # Dropping the surplus makes the devices exchange data. A device that is done would wait for the others in the
         # middle of that, and XLA aborts the process if a CPU device waits for more than 40 seconds.
         return _take(jax.block_until_ready(found), np.arange(number))
 
-    run_evenly.lower = run.lower  # type: ignore[attr-defined]
+    run_evenly.lower = lambda *arguments: run.lower(*divide(arguments))  # type: ignore[attr-defined]
     return run_evenly
 
 
