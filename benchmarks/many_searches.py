@@ -6,6 +6,7 @@ Plain searches in Breakout, 10 rollouts of 20 steps. Processes on one core and o
 the lower quartile of 40 calls. Run it on a machine that does nothing else.
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -56,7 +57,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if "--measure" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", action="store_true", help="only print the times of this process, as JSON")
+    if parser.parse_args().measure:
         print(json.dumps(measure()))
     else:
         main()
