@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import uamcts
+from uamcts.corrections.fact_patch import patch_model, patch_uncertainty
+from uamcts.corrections.fact_table import Facts
 from uamcts.mcts.kernels import lanes, tree_kernel
 from uamcts.mcts.kernels.lanes import Program, Spec
 from uamcts.mcts.kernels.scalarize import evaluate
@@ -32,8 +34,8 @@ def in_lanes(function, *arguments):
                 table.put(place, entry)
 
     constants = [jnp.asarray(constant) for constant in closed.consts]
-    own = [True] * len(arguments) + [False] * len(constants)
-    return lanes.run(Program(body, specs, "test"), [*arguments, *constants], own, [], True, LANES)[1]
+    groups = (1,) * len(arguments) + (lanes.ALL,) * len(constants)
+    return lanes.run(Program(body, specs, "test"), [*arguments, *constants], groups, [], True, LANES)[1]
 
 
 TABLE = jnp.arange(12.0).reshape(3, 4) ** 2
@@ -43,6 +45,16 @@ def collatz(x, i, m):
     return jax.lax.while_loop(lambda n: n != 1, lambda n: jnp.where(n % 2 == 0, n // 2, 3 * n + 1), i + 1)
 
 
+def some_facts():
+    """What is known of a few actions in states that are numbers: a place and a condition. Action 1 is never known."""
+    facts = Facts.empty(jnp.int32(0), (jnp.zeros(2), jnp.bool_(False)), 8)
+    for state, action in ((0, 0), (2, 2), (1, 0)):
+        value = (jnp.array([state, action]) + 0.5, jnp.bool_(state == 2))
+        facts = facts.put(jnp.int32(state), jnp.int32(action), value, marked=state > 0)
+    return facts
+
+
+FACTS = jax.jit(some_facts)()
 FUNCTIONS = {
     "arithmetic": lambda x, i, m: jnp.exp(-x) * m.T[0, 0] + i**2 - jnp.clip(x, 0.2, 0.7),
     "reductions": lambda x, i, m: (m.sum(), m.max(0), m.min(1), jnp.prod(m), jnp.any(m > 1), jnp.all(m > -9)),
@@ -58,6 +70,9 @@ FUNCTIONS = {
     "branches": lambda x, i, m: jax.lax.switch(i % 3, [lambda v: v + 1, lambda v: v * 2, jnp.negative], x),
     "choose": lambda x, i, m: jax.lax.cond(i > 1, lambda: x.sum(), lambda: m[1, 1]),
     "loop until done": collatz,
+    "loops side by side": lambda x, i, m: jax.vmap(collatz, (None, 0, None))(x, jnp.stack([i, i + 5, i * 3]), m),
+    "bits": lambda x, i, m: (jax.lax.bitcast_convert_type(x, jnp.uint32), jax.lax.bitcast_convert_type(i, jnp.float32)),
+    "facts": lambda x, i, m: jax.vmap(FACTS.find, (None, 0))(i, jnp.arange(3)),
     "scan": lambda x, i, m: jax.lax.scan(lambda carry, row: (carry * 0.5 + row, carry), jnp.float32(i), x),
     "matrices": lambda x, i, m: (m @ m.T, x @ m),
     "words": lambda x, i, m: (i.astype(jnp.uint32) * np.uint32(0x9E3779B9)) >> 7,
@@ -103,15 +118,16 @@ def uncertainty(state, action):
     return jnp.where((state[0] > 3) & (state[0] < 6) & (action == 1), 0.5, 0.0)
 
 
-def compare(rules, monkeypatch, horizon=None, **settings):
-    """Searches with and without kernels, in a batch of batches with a c of their own."""
+def compare(rules, monkeypatch, horizon=None, patch=None, **settings):
+    """Searches with and without kernels, in a batch of batches with a c, and facts, of their own."""
     world = Corridor()
     keys = jax.random.split(jax.random.key(1), (2, 3))
     cs = jnp.array([0.5, 1.0, 2.0])
 
     def plan(key, c):
         config = uamcts.SearchConfig(iterations=30, rollouts=3, depth=6, rules=rules, c=c, **settings)
-        return uamcts.search(key, world.reset(key), world, uncertainty, config, horizon=horizon)
+        model, doubt = (world, uncertainty) if patch is None else patch(world, c)
+        return uamcts.search(key, world.reset(key), model, doubt, config, horizon=horizon, num_actions=3)
 
     batch = jax.vmap(jax.vmap(plan, (0, 0)), (0, None))
     plain = jax.jit(batch)(keys, cs)
@@ -138,6 +154,23 @@ def test_kernels_grow_the_same_tree(rules, monkeypatch):
 @pytest.mark.parametrize("horizon", [3, pytest.param(None, marks=pytest.mark.long)])
 def test_kernels_of_trust_search_also_end_paths_where_time_does(horizon, monkeypatch):
     compare("trust", monkeypatch, horizon=horizon)
+
+
+@lowered
+def test_kernels_look_facts_up(monkeypatch):
+    """Every search has a fact of its own: where a step of 2 leads to from the start depends on its c."""
+    example = Transition((jnp.int32(0), jnp.zeros(3)), jnp.float32(0), jnp.bool_(False))
+
+    def patch(world, c):
+        real = Transition(((2 * c + 3).astype(jnp.int32), jnp.ones(3)), 3 * c, c > 1.5)
+        facts = Facts.empty(jnp.int32(0), example, 4).put(jnp.int32(2), jnp.int32(2), real)
+
+        def find(state, action):
+            return facts.find(state[0], action)
+
+        return patch_model(world, find), patch_uncertainty(uncertainty, find)
+
+    compare("released", monkeypatch, patch=patch)
 
 
 def test_searches_without_kernels(monkeypatch):

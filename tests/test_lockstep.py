@@ -1,5 +1,8 @@
 """Lanes in lockstep: the same numbers flat, under vmaps, and as a GPU kernel (interpreted here)."""
 
+import math
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -50,6 +53,38 @@ def test_vmaps_around_it_change_nothing():
     np.testing.assert_array_equal(both[0], single[0, 0])
     np.testing.assert_array_equal(both[1], run(jnp.int32(3), numbers[0, 0]))
     assert np.any(both[0] != both[1])
+
+
+def hop(outer, both, small, starts):
+    """Lanes that hop through tables: one of a batch of batches, one of a batch and one of everybody."""
+    everybody = jnp.arange(128) ** 2
+
+    def step(k, lane):
+        place, over = lane
+        return ((outer[place] + both[place] + everybody[place] + small) % 128, over), ()
+
+    return run_lockstep(step, lambda lane: lane[1], 4, (starts, starts < 0))[0][0]
+
+
+@pytest.mark.parametrize("kernel", [False, True])
+def test_lanes_share_the_tables_of_their_search(kernel, request):
+    """Tables are large, so none is copied for every lane; each lane reads that of its own batch."""
+    if kernel:
+        request.getfixturevalue("interpreted")
+    generator = np.random.default_rng(0)
+    outer, both = (generator.integers(0, 100, (*shape, 128), np.int32) for shape in ((2,), (2, 3)))
+    small = generator.integers(0, 100, (2, 3), np.int32)
+    starts = generator.integers(0, 128, (2, 3, 5), np.int32)
+    batch = jax.vmap(jax.vmap(hop, (None, 0, 0, 0)))
+    found = jax.jit(batch)(outer, both, small, starts)
+    expected = starts.copy()
+    for i, j, k in np.ndindex(starts.shape):
+        for _ in range(4):
+            at = int(expected[i, j, k])
+            expected[i, j, k] = (outer[i, at] + both[i, j, at] + at**2 + small[i, j]) % 128
+    np.testing.assert_array_equal(found, expected)
+    shapes = re.findall(r":i32\[([\d,]+)\]", str(jax.make_jaxpr(batch)(outer, both, small, starts)))
+    assert max(math.prod(map(int, shape.split(","))) for shape in shapes) == both.size, "a table was copied"
 
 
 @pytest.fixture
@@ -130,7 +165,7 @@ def test_what_is_no_plain_number_takes_the_loop(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     vector, number = jnp.zeros((4, 2)), jnp.zeros(4)
     assert not lockstep_kernel.usable(Loop(None, 1, 0, ()), [], [number, vector])
-    assert not lockstep_kernel.usable(Loop(None, 1, 0, (False,)), [vector], [number])
+    assert not lockstep_kernel.usable(Loop(None, 1, 0, (0,)), [vector], [number])
 
 
 def test_a_step_that_cannot_be_lowered_takes_the_loop(monkeypatch):

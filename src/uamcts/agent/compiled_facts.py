@@ -148,7 +148,7 @@ class FactTable:
     def _put_rows(self, facts: Facts, rows: tuple[PyTree, jax.Array, PlannedFact, jax.Array]) -> Facts:
         def one(table: Facts, row: Any) -> tuple[Facts, None]:
             state, action, planned, wanted = row
-            return table.put(self._identity(state), action, planned, wanted), None
+            return table.put(self._identity(state), action, planned, wanted, marked=planned.active), None
 
         return jax.lax.scan(one, facts, rows)[0]
 

@@ -107,12 +107,12 @@ class Programs:
         if facts is not None:
 
             def find(state: PyTree, action: jax.Array) -> tuple[PlannedFact, jax.Array]:
-                planned, there = facts.find(self.identity(state), action)
+                planned, there = facts.find(self.identity(state), action, marked=True)
                 return planned, there & planned.active
 
             def single(state: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
-                planned, there = find(state, action)
-                return jax.tree.map(lambda leaf: leaf[0], planned.outcomes), there
+                (outcomes, active), there = facts.find(self.identity(state), action, _what_happens, marked=True)
+                return jax.tree.map(lambda leaf: leaf[0], outcomes), there & active
 
             if varied:
                 kind, call = "outcomes", self._mixed(lambda *given, step=call: _certain(step(*given)), find)
@@ -252,6 +252,11 @@ class Programs:
         words = jax.random.bits(jax.random.key(0), (TRIES,), jnp.uint32)
         steps: tuple[PyTree, jax.Array, PyTree, jax.Array] = jax.lax.scan(one, state, words)[1]
         return steps
+
+
+def _what_happens(planned: PlannedFact) -> tuple[Transition, jax.Array]:
+    """What is needed of a fact that has one outcome, and whether it counts."""
+    return planned.outcomes, planned.active
 
 
 def _certain(outcome: Transition) -> tuple[Transition, jax.Array]:

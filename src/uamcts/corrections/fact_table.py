@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
 
 import jax
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, UInt32
 
-from uamcts.mcts.state_hash import fingerprint, words_of
+from uamcts.mcts.state_hash import Word, fingerprint, words_of
 from uamcts.runtime.zeros import zero_rows
 from uamcts.types import PyTree
 
@@ -20,8 +20,15 @@ CAPACITY = 1024
 NOWHERE = -1
 """In `slots`: nothing lies here."""
 
+SLOTS_PER_WORD = 4
+"""A filter has a word of 32 bits for so many slots, so at least 16 bits for a key."""
+MARKED, ALL = 0, 1
+"""The filters."""
+
 Key: TypeAlias = UInt32[Array, " words"]
 Slots: TypeAlias = Int[Array, "*runs slots"]
+Filter: TypeAlias = UInt32[Array, " filter_words"]
+Filters: TypeAlias = tuple[UInt32[Array, "*runs filter_words"], UInt32[Array, "*runs filter_words"]]
 
 
 @jax.tree_util.register_dataclass
@@ -32,6 +39,10 @@ class Facts:
     States are compared in full, word for word: there are no false matches. (Where states hold floats, a state that was
     computed in another way and differs in the last bit is another state.) Rows are in order of arrival; `slots`, at
     least twice as many, point to them, by linear probing from a hash.
+
+    Most lookups of a search are about transitions that are not in the table, or about which it says nothing new. A
+    filter (Bloom, 1970) tells that from a single word: every key sets two of its bits, and only where both are set are
+    the slots looked at. There is one filter for all keys, and one for those that were marked when they were put.
     """
 
     keys: UInt32[Array, "*runs rows words"]
@@ -40,6 +51,10 @@ class Facts:
     """[capacity + 1, ...]."""
     slots: Slots
     """The row of a key, or NOWHERE; a power of two of them."""
+    filters: Filters
+    """Bits of the marked keys, and of all; a power of two of words each."""
+    marks: Bool[Array, "*runs rows"]
+    """Which rows are marked."""
     count: Int[Array, "*runs"]
     """Rows that are taken."""
 
@@ -48,32 +63,64 @@ class Facts:
         """Room for `capacity` different transitions from states like `state`, each with a value like `value`."""
         width = jax.eval_shape(lambda state: _key(state, jnp.int32(0)), state).size
         keys, values = zero_rows((np.zeros(width, np.uint32), value), capacity + 1)
-        return cls(keys, values, _no_slots(capacity), jnp.int32(0))
+        return cls(keys, values, *_no_index(capacity), jnp.zeros(capacity + 1, bool), jnp.int32(0))
 
     @property
     def capacity(self) -> int:
         return self.keys.shape[0] - 1
 
-    def find(self, state: PyTree, action: Int[Array, ""]) -> tuple[PyTree, Bool[Array, ""]]:
-        """The value of a transition, and whether there is one; where there is none the value means nothing."""
-        row = self.slots[_probe(self.keys, self.slots, _key(state, action))]
-        return jax.tree.map(lambda leaf: leaf[jnp.maximum(row, 0)], self.values), row != NOWHERE
+    def find(
+        self, state: PyTree, action: Int[Array, ""], part: Callable[[PyTree], PyTree] = lambda value: value,
+        marked: bool = False,
+    ) -> tuple[PyTree, Bool[Array, ""]]:  # fmt: skip
+        """The value of a transition, and whether there is one; where there is none the value means nothing.
 
-    def put(self, state: PyTree, action: Int[Array, ""], value: PyTree, wanted: bool | Bool[Array, ""] = True) -> Self:
+        Args:
+            state: the state of the transition.
+            action: its action.
+            part: what is needed of a value; nothing else is read.
+            marked: look for marked transitions only. Others may be found, too.
+        """
+        key = _key(state, action)
+        first, values = fingerprint(key), part(self.values)
+
+        def look(carry: _Lookup) -> _Lookup:
+            _, slot, known, value = carry
+            row = self.slots[slot]
+            known = (row != NOWHERE) & jnp.all(self.keys[row] == key)
+            found = jax.tree.map(lambda rows, leaf: jnp.where(known, rows[row], leaf), values, value)
+            return (row != NOWHERE) & ~known, _next(slot, self.slots), known, found
+
+        # A loop without a round where the filter excludes the key: unlike a condition's, its results need no copies.
+        nothing = jax.tree.map(lambda rows: jnp.zeros(rows.shape[1:], rows.dtype), values)
+        maybe = _passes(self.filters[MARKED if marked else ALL], first)
+        start = (maybe, _first_slot(self.slots, first), jnp.bool_(False), nothing)
+        _, _, known, value = jax.lax.while_loop(lambda carry: carry[0], look, start)
+        return value, known
+
+    def put(
+        self, state: PyTree, action: Int[Array, ""], value: PyTree, wanted: bool | Bool[Array, ""] = True,
+        marked: bool | Bool[Array, ""] = True,
+    ) -> Self:  # fmt: skip
         """Stores a value for a transition, if it is `wanted`.
 
-        Where there is no room left for a new transition, nothing is stored: call `reserve` first.
+        Where there is no room left for a new transition, nothing is stored: call `reserve` first. A transition that was
+        marked once stays so.
         """
         key = _key(state, action)
         slot = _probe(self.keys, self.slots, key)
         known = self.slots[slot] != NOWHERE
         new = wanted & ~known & (self.count < self.capacity)
+        stored = new | (wanted & known)
         row = jnp.where(wanted & known, self.slots[slot], jnp.where(new, self.count, self.capacity))
-        return type(self)(
-            self.keys.at[row].set(key),
-            jax.tree.map(lambda rows, leaf: rows.at[row].set(jnp.asarray(leaf, rows.dtype)), self.values, value),
-            self.slots.at[slot].set(jnp.where(new, row, self.slots[slot])),
-            self.count + new,
+        return replace(
+            self,
+            keys=self.keys.at[row].set(key),
+            values=jax.tree.map(lambda rows, leaf: rows.at[row].set(jnp.asarray(leaf, rows.dtype)), self.values, value),
+            slots=self.slots.at[slot].set(jnp.where(new, row, self.slots[slot])),
+            filters=_admit(self.filters, fingerprint(key), stored, stored & marked),
+            marks=self.marks.at[row].set((self.marks[row] & known) | marked),
+            count=self.count + new,
         )
 
     def reserve(self, transitions: int) -> Self:
@@ -91,21 +138,29 @@ class Facts:
         def longer(rows: jax.Array) -> jax.Array:
             return jnp.pad(rows, [(0, capacity - have if place == axis else 0) for place in range(rows.ndim)])
 
-        return type(self)(longer(self.keys), jax.tree.map(longer, self.values), self.slots, self.count).reindex()
+        grown = [longer(self.keys), jax.tree.map(longer, self.values), longer(self.marks)]
+        return replace(self, **dict(zip(("keys", "values", "marks"), grown, strict=True))).reindex()
 
     def reindex(self) -> Self:
-        """Recomputes the slots. Not for use under `jit`; axes for runs may lead."""
+        """Recomputes slots and filters. Not for use under `jit`; axes for runs may lead."""
         axis = jnp.ndim(self.count)
-        place: Callable[..., jax.Array] = _fill_slots
+        place: Callable[..., _Index] = _fill_index
         for _ in range(axis):
-            place = jax.vmap(place, (0, 0, None))
-        slots = jax.jit(place)(self.keys, self.count, _no_slots(self.keys.shape[axis] - 1))
-        return type(self)(self.keys, self.values, slots, self.count)
+            place = jax.vmap(place, (0, 0, 0, None))
+        slots, filters = jax.jit(place)(self.keys, self.marks, self.count, _no_index(self.keys.shape[axis] - 1))
+        return replace(self, slots=slots, filters=filters)
 
 
-def _no_slots(capacity: int) -> Slots:
-    """Empty slots, so many that never more than half of them are taken."""
-    return jnp.full(2 ** math.ceil(math.log2(2 * capacity + 2)), NOWHERE, jnp.int32)
+_Index: TypeAlias = tuple[Slots, Filters]
+_Lookup: TypeAlias = tuple[Bool[Array, ""], Int[Array, ""], Bool[Array, ""], PyTree]
+"""Whether to go on, the slot to look at, whether the key was found, and its value."""
+
+
+def _no_index(capacity: int) -> _Index:
+    """Empty slots, so many that never more than half of them are taken, and empty filters."""
+    slots = 2 ** math.ceil(math.log2(2 * capacity + 2))
+    marked, every = (jnp.zeros(-(-slots // SLOTS_PER_WORD), jnp.uint32) for _ in range(2))
+    return jnp.full(slots, NOWHERE, jnp.int32), (marked, every)
 
 
 def _key(state: PyTree, action: Int[Array, ""]) -> Key:
@@ -113,23 +168,59 @@ def _key(state: PyTree, action: Int[Array, ""]) -> Key:
     return jnp.stack(words_of((state, jnp.asarray(action, jnp.int32))))
 
 
+def _place_in_filter(words: int, first: tuple[Word, Word]) -> tuple[Int[Array, ""], Word]:
+    """The word of a filter that has the bits of a key, and these bits."""
+    word, chosen = first[0] >> 16 ^ first[0], first[1]
+    both = jnp.uint32(1) << (chosen >> 1 & 31) | jnp.uint32(1) << (chosen >> 6 & 31)
+    return (word & jnp.uint32(words - 1)).astype(jnp.int32), both
+
+
+def _passes(words: Filter, first: tuple[Word, Word]) -> Bool[Array, ""]:
+    """Whether a key may be in the table."""
+    place, both = _place_in_filter(words.size, first)
+    return words[place] & both == both
+
+
+def _admit(filters: Filters, first: tuple[Word, Word], stored: Bool[Array, ""], marked: Bool[Array, ""]) -> Filters:
+    """The filters with the bits of a key."""
+
+    def add(words: Filter, wanted: Bool[Array, ""]) -> Filter:
+        place, both = _place_in_filter(words.size, first)
+        return words.at[place].set(words[place] | jnp.where(wanted, both, 0))
+
+    return add(filters[MARKED], marked), add(filters[ALL], stored)
+
+
+def _first_slot(slots: Slots, first: tuple[Word, Word]) -> Int[Array, ""]:
+    return (first[0] & jnp.uint32(slots.size - 1)).astype(jnp.int32)
+
+
+def _next(slot: Int[Array, ""], slots: Slots) -> Int[Array, ""]:
+    return (slot + 1) & (slots.size - 1)
+
+
 def _probe(keys: UInt32[Array, "rows words"], slots: Slots, key: Key) -> Int[Array, ""]:
     """The slot of a key: where it is, or where it would go."""
-    start = (fingerprint(key)[0] & jnp.uint32(slots.size - 1)).astype(jnp.int32)
 
     def elsewhere(slot: jax.Array) -> jax.Array:
         row = slots[slot]
         return (row != NOWHERE) & jnp.any(keys[jnp.maximum(row, 0)] != key)
 
-    slot: jax.Array = jax.lax.while_loop(elsewhere, lambda slot: (slot + 1) & (slots.size - 1), start)
+    start = _first_slot(slots, fingerprint(key))
+    slot: jax.Array = jax.lax.while_loop(elsewhere, lambda slot: _next(slot, slots), start)
     return slot
 
 
-def _fill_slots(keys: UInt32[Array, "rows words"], count: Int[Array, ""], slots: Slots) -> Slots:
-    """Puts the first `count` of `keys` into empty `slots`."""
+def _fill_index(
+    keys: UInt32[Array, "rows words"], marks: Bool[Array, " rows"], count: Int[Array, ""], index: _Index
+) -> _Index:
+    """Puts the first `count` of `keys` into an empty index."""
 
-    def place(row: jax.Array, slots: jax.Array) -> jax.Array:
-        return slots.at[_probe(keys, slots, keys[row])].set(row)
+    def place(row: jax.Array, index: _Index) -> _Index:
+        slots, filters = index
+        key = keys[row]
+        slots = slots.at[_probe(keys, slots, key)].set(row)
+        return slots, _admit(filters, fingerprint(key), jnp.bool_(True), marks[row])
 
-    filled: jax.Array = jax.lax.fori_loop(0, count, place, slots)
+    filled: _Index = jax.lax.fori_loop(0, count, place, index)
     return filled

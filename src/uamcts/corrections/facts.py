@@ -9,7 +9,6 @@ ones. Outcomes that differ in their reward alone count as one, which pays their 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import equinox as eqx
@@ -17,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from uamcts.corrections.fact_patch import Find, identity_of, patch_model, patch_uncertainty
+from uamcts.corrections.fact_patch import identity_of, patch_model, patch_uncertainty
 from uamcts.corrections.fact_table import CAPACITY, Facts
 from uamcts.corrections.python_facts import Recurrence
 from uamcts.domains.base import Domain
@@ -67,11 +66,26 @@ class Outcomes(eqx.Module):
 
     def find(self, identity: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
         """The outcome to plan with, and whether there is one; without one the transition means nothing."""
-        best, known = self.best.find(identity, action)
-        return best.outcome, known
+        found: tuple[Transition, jax.Array] = self.best.find(identity, action, lambda best: best.outcome)
+        return found
 
-    def put(self, identity: PyTree, action: jax.Array, real: Transition, following: PyTree = None) -> Self:
-        """Adds a real transition; `following` is the identity of its next state if that is not the state itself."""
+    def find_surprise(self, identity: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
+        """The same where a model said something else; what it predicted may be left out."""
+        return self.best.find(identity, action, lambda best: best.outcome, marked=True)
+
+    def put(
+        self, identity: PyTree, action: jax.Array, real: Transition, following: PyTree = None,
+        surprising: bool | jax.Array = True,
+    ) -> Self:  # fmt: skip
+        """Adds a real transition.
+
+        Args:
+            identity: the identity of its state.
+            action: its action.
+            real: what followed.
+            following: the identity of its next state, if that is not the state itself.
+            surprising: whether the model predicts something else.
+        """
         pair = (identity, real.state if following is None else following, jnp.asarray(real.terminal, bool))
         tally, seen = self.tally.find(pair, action)
         times = jnp.where(seen, tally.times, 0) + 1
@@ -85,7 +99,7 @@ class Outcomes(eqx.Module):
             lambda new, old: jnp.where(replaces, jnp.asarray(new, old.dtype), old), (outcome, times), best[:2]
         )
         return type(self)(
-            self.best.put(identity, action, BestOutcome(chosen[0], chosen[1], varied)),
+            self.best.put(identity, action, BestOutcome(chosen[0], chosen[1], varied), marked=surprising),
             self.tally.put(pair, action, Tally(times, mean)),
         )
 
@@ -121,13 +135,23 @@ class Patched(eqx.Module):
 
     def planner(self, domain: Domain) -> tuple[Model, Uncertainty | BatchedUncertainty]:
         model, uncertainty = self.learner.planner(domain)
-        find = _finder(self.facts, identity_of(domain))
-        return patch_model(model, find), patch_uncertainty(uncertainty, find)
+        identity = identity_of(domain)
+
+        def find(state: PyTree, action: Action) -> tuple[Transition, Bool[Array, ""]]:
+            return self.facts.find(identity(state), action)
+
+        def find_surprise(state: PyTree, action: Action) -> tuple[Transition, Bool[Array, ""]]:
+            return self.facts.find_surprise(identity(state), action)
+
+        # What a model that does not change predicted is not looked up: that says the same.
+        patched = patch_model(model, find_surprise if model == domain.model else find)
+        return patched, patch_uncertainty(uncertainty, find)
 
     def observe(self, domain: Domain, state: PyTree, action: Action, real: Transition, copies: Copies) -> Self:
         learner = self.learner.observe(domain, state, action, real, copies)
         identity = identity_of(domain)
-        return type(self)(self.facts.put(identity(state), action, real, identity(real.state)), learner)
+        surprising = _differ(real, domain.model(state, action))
+        return type(self)(self.facts.put(identity(state), action, real, identity(real.state), surprising), learner)
 
     def learn(self, key: jax.Array) -> tuple[Self, Scalar]:
         learner, loss = self.learner.learn(key)
@@ -146,6 +170,7 @@ class Patched(eqx.Module):
         return surprised
 
 
-def _finder(facts: Outcomes, identity: Callable[[PyTree], PyTree]) -> Find:
-    """Looks facts up by the identity of a state."""
-    return lambda state, action: facts.find(identity(state), action)
+def _differ(real: Transition, believed: Transition) -> Bool[Array, ""]:
+    """Whether anything about a transition is not as predicted."""
+    same = jax.tree.map(lambda ours, theirs: jnp.all(ours == theirs), real, believed)
+    return ~jnp.all(jnp.stack(jax.tree.leaves(same)))

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from uamcts.mcts.kernels.lanes import merge_batches
+from uamcts.mcts.kernels.lanes import ALL, Groups, merge_batches, spread
 from uamcts.runtime.jax_setup import compiles_small_loops
 from uamcts.types import PyTree
 
@@ -62,10 +62,11 @@ def run_batch(run: Callable[[Batch, Arrays], Arrays], given: tuple[PyTree, ...],
         )
         return rebuilt
 
-    def run_lanes(own: tuple[bool, ...], arrays: Arrays, lanes: Arrays) -> Arrays:
-        return run(Batch(lanes[0].shape[0], own, arrays, rebuild), lanes)
+    def run_lanes(groups: Groups, arrays: Arrays, lanes: Arrays) -> Arrays:
+        own = tuple(group != ALL for group in groups)
+        return run(Batch(lanes[0].shape[0], own, spread(arrays, groups), rebuild), lanes)
 
-    found = merge_batches(run_lanes, (False,) * len(arrays))(arrays, [leaf[None] for leaf in lanes])
+    found = merge_batches(run_lanes, (ALL,) * len(arrays))(arrays, [leaf[None] for leaf in lanes])
     return [leaf[0] for leaf in found]
 
 

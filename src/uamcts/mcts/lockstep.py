@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from uamcts.mcts import lockstep_kernel
-from uamcts.mcts.kernels.lanes import merge_batches
+from uamcts.mcts.kernels.lanes import ALL, Groups, merge_batches
 from uamcts.mcts.lockstep_kernel import Loop
 from uamcts.types import PyTree
 
@@ -56,7 +56,7 @@ def run_lockstep(
     closed = jax.make_jaxpr(flat_step)(jax.ShapeDtypeStruct((), jnp.int32), *one)
     constants = [jnp.asarray(constant) for constant in closed.consts]
     marks = jax.tree.leaves(over(jax.tree.unflatten(structure, list(range(len(leaves))))))
-    loop = Loop(closed.jaxpr, count, marks[0], (False,) * len(constants))
+    loop = Loop(closed.jaxpr, count, marks[0], (ALL,) * len(constants))
     after = _runner(loop)(constants, leaves)
     return jax.tree.unflatten(structure, after[: len(leaves)]), jax.tree.unflatten(records[0], after[len(leaves) :])
 
@@ -64,19 +64,19 @@ def run_lockstep(
 def _runner(loop: Loop) -> Callable[[Arrays, Arrays], Arrays]:
     """A function of constants and lanes that runs the loop, and that merges the axes of vmaps around it."""
 
-    def run_lanes(own: tuple[bool, ...], constants: Arrays, lanes: Arrays) -> Arrays:
-        merged = loop._replace(per_lane=own)
+    def run_lanes(groups: Groups, constants: Arrays, lanes: Arrays) -> Arrays:
+        merged = loop._replace(groups=groups)
         if lockstep_kernel.usable(merged, constants, lanes):
             return lockstep_kernel.run(merged, constants, lanes)
         return _run_vectorized(merged, constants, lanes)
 
-    return merge_batches(run_lanes, loop.per_lane)
+    return merge_batches(run_lanes, loop.groups)
 
 
 def _run_vectorized(loop: Loop, constants: Arrays, lanes: Arrays) -> Arrays:
     """The loop as the compiler's own, every step vectorized over the lanes."""
     count, size = loop.steps, lanes[0].shape[0]
-    step = loop.step_lanes()
+    constants, step = loop.step_lanes(constants)
     # Whether all lanes are over is itself a pass over the lanes: where they are many, look only now and then.
     stride = 8 if size >= MANY_LANES else 1
     records = [jnp.zeros((size, count, *out.shape), out.dtype) for out in loop.record_types(len(lanes))]

@@ -16,7 +16,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from uamcts.mcts.kernels import lanes as kernel_lanes
-from uamcts.mcts.kernels.lanes import Program, Spec
+from uamcts.mcts.kernels.lanes import ALL, Groups, Program, Spec, spread
 from uamcts.mcts.kernels.scalarize import Value, any_lane, evaluate
 from uamcts.mcts.kernels.table import Entries, Table, fill
 
@@ -24,6 +24,8 @@ Arrays: TypeAlias = list[jax.Array]
 
 SMALL = 16
 """Constants of at most so many numbers are read once; larger ones stay in memory."""
+LARGE = 64
+"""Constants with more numbers than this are not copied for every lane, where lanes have them in common."""
 MOST_NUMBERS = 256
 """The most numbers in a lane: more do not fit into the registers of a thread."""
 
@@ -37,16 +39,36 @@ class Loop(NamedTuple):
     """The largest number of steps."""
     over: int
     """Which leaf of a lane says whether it is over."""
-    per_lane: tuple[bool, ...]
-    """Which of the constants differ from lane to lane."""
+    groups: Groups
+    """How many neighbouring lanes have each of the constants in common."""
 
-    def step_lanes(self) -> Callable[[Arrays, jax.Array, Arrays], Arrays]:
-        """The step for all lanes: a function of constants, k and the leaves of the lanes."""
+    def step_lanes(self, constants: Arrays) -> tuple[Arrays, Callable[[Arrays, jax.Array, Arrays], Arrays]]:
+        """The constants as it takes them, and the step for all lanes: a function of these, k and the lanes' leaves."""
 
         def step(constants: Arrays, k: jax.Array, lane: Arrays) -> Any:
             return jaxpr_as_fun(ClosedJaxpr(self.jaxpr, constants))(k, *lane)
 
-        return jax.vmap(step, in_axes=([0 if own else None for own in self.per_lane], None, 0))
+        pairs = zip(constants, self.groups, strict=True)
+        together = min((group for leaf, group in pairs if group > 1 and leaf[0].size > LARGE), default=1)
+        axes = [None if group == ALL else 0 for group in self.groups]
+        if together == 1:
+            return spread(constants, self.groups), jax.vmap(step, in_axes=(axes, None, 0))
+
+        # Large tables are not copied for each of the lanes that have them in common: these have an axis of their own.
+        def split(leaf: jax.Array) -> jax.Array:
+            return leaf.reshape(-1, together, *leaf.shape[1:])
+
+        inner = [0 if 0 < group < together else None for group in self.groups]
+        both = jax.vmap(jax.vmap(step, in_axes=(inner, None, 0)), in_axes=(axes, None, 0))
+
+        def step_groups(constants: Arrays, k: jax.Array, lanes: Arrays) -> Arrays:
+            after = both(constants, k, [split(leaf) for leaf in lanes])
+            return [leaf.reshape(-1, *leaf.shape[2:]) for leaf in after]
+
+        return [
+            split(spread([leaf], (group,))[0]) if 0 < group < together else spread([leaf], (group,), together)[0]
+            for leaf, group in zip(constants, self.groups, strict=True)
+        ], step_groups
 
     def record_types(self, leaves: int) -> list[Any]:
         """The shape and dtype of each leaf of one record; a lane has so many `leaves`."""
@@ -57,7 +79,7 @@ def usable(loop: Loop, constants: Arrays, lanes: Arrays) -> bool:
     """Whether the loop can run as a kernel here: on a GPU, with few numbers in a lane, and with a step that lowers."""
     if jax.default_backend() != "gpu":
         return False
-    specs = tuple(Spec(leaf.shape[own:], leaf.dtype) for leaf, own in zip(constants, loop.per_lane, strict=True))
+    specs = tuple(Spec(leaf.shape[one != ALL :], leaf.dtype) for leaf, one in zip(constants, loop.groups, strict=True))
     lane = tuple(Spec(leaf.shape[1:], leaf.dtype) for leaf in lanes)
     plain = all(jnp.issubdtype(spec.dtype, jnp.number) or spec.dtype == bool for spec in (*specs, *lane))
     return plain and sum(map(_size, lane)) <= MOST_NUMBERS and _lowers(loop, specs, lane)
@@ -72,8 +94,8 @@ def _lowers(loop: Loop, constants: tuple[Spec, ...], lane: tuple[Spec, ...]) -> 
     """Tries it once on a single block. To compile it as well would wait for whatever the GPU is doing."""
     number = kernel_lanes.BLOCK
     shapes = [
-        jax.ShapeDtypeStruct((number, *spec.shape) if own else spec.shape, spec.dtype)
-        for spec, own in zip(constants, loop.per_lane, strict=True)
+        jax.ShapeDtypeStruct(spec.shape if group == ALL else (-(-number // group), *spec.shape), spec.dtype)
+        for spec, group in zip(constants, loop.groups, strict=True)
     ]
     lanes = [jax.ShapeDtypeStruct((number, *spec.shape), spec.dtype) for spec in lane]
     try:
@@ -88,7 +110,7 @@ def run(loop: Loop, constants: Arrays, lanes: Arrays, interpret: bool = False) -
 
     Args:
         loop: the step and how often to take it.
-        constants: the constants of the step, with an axis [n] if they differ from lane to lane.
+        constants: the constants of the step, with an axis over groups of lanes if not all have them in common.
         lanes: the leaves of the lanes, [n, ...].
         interpret: emulate the kernel, slowly and on any device.
 
@@ -103,8 +125,8 @@ def run(loop: Loop, constants: Arrays, lanes: Arrays, interpret: bool = False) -
         _run_lane(loop, arguments[: len(constants)], arguments[len(constants) :], results)
 
     program = Program(body, lane + records, "uamcts_lanes")
-    own = (*loop.per_lane, *(True,) * len(lanes))
-    return kernel_lanes.run(program, [*constants, *lanes], own, [], interpret, lanes[0].shape[0])[1]
+    groups = (*loop.groups, *(1,) * len(lanes))
+    return kernel_lanes.run(program, [*constants, *lanes], groups, [], interpret, lanes[0].shape[0])[1]
 
 
 def _run_lane(loop: Loop, constants: list[Value], lane: list[Value], results: list[Table]) -> None:

@@ -16,7 +16,13 @@ from uamcts.mcts.kernels.table import DType, Ref, Table, fill
 BLOCK = 32
 """Lanes in one block: one warp, whose loops end as soon as its own lanes are done."""
 
+ALL = 0
+"""The group of a constant that all lanes have in common."""
+
 Arrays: TypeAlias = list[jax.Array]
+Groups: TypeAlias = tuple[int, ...]
+"""How many neighbouring lanes have each constant in common. The constant has an entry for every group; one that all
+lanes have in common has no axis for that."""
 Body: TypeAlias = Callable[[list[Value], list[Table], list[Table]], None]
 """What one lane does: it reads its arguments, changes some tables, and fills in the results."""
 
@@ -49,55 +55,65 @@ def call(program: Program, arguments: Arrays, changed: Arrays, interpret: bool =
         `changed` afterwards, and the results.
     """
 
-    def run_lanes(own: tuple[bool, ...], arguments: Arrays, lanes: Arrays) -> Arrays:
-        after, results = run(program, arguments, own, lanes, interpret)
+    def run_lanes(groups: Groups, arguments: Arrays, lanes: Arrays) -> Arrays:
+        after, results = run(program, arguments, groups, lanes, interpret)
         return after + results
 
-    found = merge_batches(run_lanes, (False,) * len(arguments))(arguments, [leaf[None] for leaf in changed])
+    found = merge_batches(run_lanes, (ALL,) * len(arguments))(arguments, [leaf[None] for leaf in changed])
     found = [leaf[0] for leaf in found]
     return found[: len(changed)], found[len(changed) :]
 
 
 def merge_batches(
-    run_lanes: Callable[[tuple[bool, ...], Arrays, Arrays], Arrays], own: tuple[bool, ...]
+    run_lanes: Callable[[Groups, Arrays, Arrays], Arrays], groups: Groups
 ) -> Callable[[Arrays, Arrays], Arrays]:
     """A function of constants and lanes for which every vmap around it just means more lanes.
 
-    `run_lanes(own, constants, lanes)` gets all lanes on one axis, and returns arrays with that axis; `own` says which
-    constants have the axis as well.
+    `run_lanes(groups, constants, lanes)` gets all lanes on one axis, and returns arrays with that axis. Constants are
+    not copied for every lane: what belongs to one search is shared by all its lanes.
     """
 
     @custom_vmap
     def run_all(constants: Arrays, lanes: Arrays) -> Arrays:
-        return run_lanes(own, constants, lanes)
+        return run_lanes(groups, constants, lanes)
 
     @run_all.def_vmap
     def _merge(size: int, batched: Sequence[list[bool]], constants: Arrays, lanes: Arrays) -> tuple[Arrays, list[bool]]:
         number = lanes[0].shape[1 if batched[1][0] else 0]
 
-        def spread(leaf: jax.Array, has_batch: bool, has_lanes: bool) -> jax.Array:
-            """One entry per lane: an axis for the batch and one for the lanes, then both as one."""
-            leaf = leaf if has_batch else leaf[None]
-            leaf = leaf if has_lanes else leaf[:, None]
-            shape = leaf.shape[2:]
-            return jnp.broadcast_to(leaf, (size, number, *shape)).reshape(size * number, *shape)
+        def merge(leaf: jax.Array, has_batch: bool) -> jax.Array:
+            """An axis for the batch and the next one as one."""
+            leaf = leaf if has_batch else jnp.broadcast_to(leaf, (size, *leaf.shape))
+            return leaf.reshape(-1, *leaf.shape[2:])
 
-        owned = tuple(one or has for one, has in zip(own, batched[0], strict=True))
+        merged = tuple(number if has and group == ALL else group for has, group in zip(batched[0], groups, strict=True))
         constants = [
-            spread(constant, has, one) if now else constant
-            for constant, has, one, now in zip(constants, batched[0], own, owned, strict=True)
+            leaf if group == ALL else merge(leaf, has)
+            for leaf, has, group in zip(constants, batched[0], groups, strict=True)
         ]
-        lanes = [spread(leaf, has, True) for leaf, has in zip(lanes, batched[1], strict=True)]
-        after = merge_batches(run_lanes, owned)(constants, lanes)
+        lanes = [merge(leaf, has) for leaf, has in zip(lanes, batched[1], strict=True)]
+        after = merge_batches(run_lanes, merged)(constants, lanes)
         return [leaf.reshape(size, number, *leaf.shape[1:]) for leaf in after], [True] * len(after)
 
     return run_all
 
 
+def spread(constants: Arrays, groups: Groups, lanes: int = 1) -> Arrays:
+    """Constants of groups of lanes, repeated so that `lanes` lanes have each in common: by default for every lane."""
+
+    def repeat(leaf: jax.Array, times: int) -> jax.Array:
+        shape = leaf.shape[1:]
+        return jnp.broadcast_to(leaf[:, None], (leaf.shape[0], times, *shape)).reshape(-1, *shape)
+
+    return [
+        repeat(leaf, group // lanes) if group > lanes else leaf for leaf, group in zip(constants, groups, strict=True)
+    ]
+
+
 def run(
     program: Program,
     arguments: Arrays,
-    own: Sequence[bool],
+    groups: Groups,
     changed: Arrays,
     interpret: bool = False,
     number: int | None = None,
@@ -106,8 +122,8 @@ def run(
 
     Args:
         program: what one lane does.
-        arguments: what it reads, with an axis over lanes where `own` says so.
-        own: which arguments differ from lane to lane.
+        arguments: what it reads, with an axis over groups of lanes where they are not all one group.
+        groups: how many neighbouring lanes have each of the arguments in common.
         changed: what it changes in place, with an axis over lanes.
         interpret: emulate the kernel.
         number: how many lanes there are; by default as `changed` says.
@@ -118,23 +134,25 @@ def run(
     number = changed[0].shape[0] if number is None else number
     largest = max([leaf.size for leaf in (*arguments, *changed)] + [number * _size(spec) for spec in program.results])
     if largest < 2**31 or number == 1:
-        return _launch(program, arguments, own, changed, interpret, number)
+        return _launch(program, arguments, groups, changed, interpret, number)
+    if any(group > 1 for group in groups):
+        arguments, groups = spread(arguments, groups), tuple(min(group, 1) for group in groups)
     # Places are numbers of 32 bits: so many lanes take two kernels.
     halves = []
     for part in (slice(0, number // 2), slice(number // 2, number)):
-        inputs = [leaf[part] if has else leaf for leaf, has in zip(arguments, own, strict=True)]
-        halves.append(run(program, inputs, own, [leaf[part] for leaf in changed], interpret, part.stop - part.start))
+        inputs = [leaf if group == ALL else leaf[part] for leaf, group in zip(arguments, groups, strict=True)]
+        halves.append(run(program, inputs, groups, [leaf[part] for leaf in changed], interpret, part.stop - part.start))
     after, results = ([jnp.concatenate(pair) for pair in zip(*both, strict=True)] for both in zip(*halves, strict=True))
     return after, results
 
 
 def _launch(
-    program: Program, arguments: Arrays, own: Sequence[bool], changed: Arrays, interpret: bool, number: int
+    program: Program, arguments: Arrays, groups: Groups, changed: Arrays, interpret: bool, number: int
 ) -> tuple[Arrays, Arrays]:
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
-    specs = [Spec(leaf.shape[has:], leaf.dtype) for leaf, has in zip(arguments, own, strict=True)]
+    specs = [Spec(leaf.shape[group != ALL :], leaf.dtype) for leaf, group in zip(arguments, groups, strict=True)]
     kept = [Spec(leaf.shape[1:], leaf.dtype) for leaf in changed]
     sizes = [_size(spec) for spec in program.results]
     block = number if interpret else BLOCK  # emulated, a lane that writes nothing would write what was there before
@@ -142,7 +160,7 @@ def _launch(
     def kernel(*refs: Ref) -> None:
         lane = pl.program_id(0) * block + jnp.arange(block, dtype=jnp.int32)
         here = Here(jnp.minimum(lane, number - 1), lane < number, number)
-        inputs = [here.table(ref, spec, has) for ref, spec, has in zip(refs, specs, own, strict=False)]
+        inputs = [here.shared(ref, spec, group) for ref, spec, group in zip(refs, specs, groups, strict=False)]
         written = refs[len(specs) + len(kept) :]
         updated = [here.table(ref, spec) for ref, spec in zip(written, kept, strict=False)]
         results = [
@@ -178,10 +196,15 @@ class Here(NamedTuple):
     total: int
     """How many lanes there are in all blocks."""
 
-    def table(self, ref: Ref, spec: Spec, own: bool = True, apart: bool = False) -> Table:
+    def table(self, ref: Ref, spec: Spec, apart: bool = False) -> Table:
         """An array in memory; `apart`: equal places of all lanes lie side by side, instead of all places of a lane."""
         start, step = (self.lane, self.total) if apart else (self.lane * _size(spec), 1)
-        return Table(ref, spec.shape, spec.dtype, start if own else 0, self.active, step)
+        return Table(ref, spec.shape, spec.dtype, start, self.active, step)
+
+    def shared(self, ref: Ref, spec: Spec, group: int) -> Table:
+        """An array in memory that groups of lanes have in common."""
+        start = 0 if group == ALL else self.lane // group * _size(spec)
+        return Table(ref, spec.shape, spec.dtype, start, self.active)
 
 
 def _size(spec: Spec) -> int:
@@ -189,5 +212,5 @@ def _size(spec: Spec) -> int:
 
 
 def storable(dtype: DType) -> DType:
-    """Conditions lie in memory as integers."""
-    return jnp.int32 if dtype == jnp.bool_ else dtype
+    """Conditions lie in memory as integers; as those take no more memory, the compiler converts them only once."""
+    return jnp.int8 if dtype == jnp.bool_ else dtype

@@ -127,18 +127,25 @@ def _while(params: Params, values: list[Value]) -> list[Value]:
         remaining = iter(flat)
         return [_from_list(shape, [next(remaining) for _ in range(math.prod(shape))]) for shape in shapes]
 
-    def goes_on(flat: Sequence[jax.Array]) -> jax.Array:
+    def goes_on(flat: Sequence[jax.Array]) -> list[jax.Array]:
         (active,) = _run(condition, [*outside, *unpack(flat)])
-        return jnp.broadcast_to(_loaded(active)[()], lanes)
+        return pack([active])
 
-    def step(carry: tuple[jax.Array, list[jax.Array]]) -> tuple[jax.Array, list[jax.Array]]:
+    def step(carry: tuple[list[jax.Array], list[jax.Array]]) -> tuple[list[jax.Array], list[jax.Array]]:
         active, flat = carry
         after = pack(_run(body, [*inside, *unpack(flat)]))
-        kept = [jnp.where(active, new, old) for new, old in zip(after, flat, strict=True)]
-        return active & goes_on(kept), kept
+        kept = [jnp.where(active[row], new, old) for row, new, old in zip(rows, after, flat, strict=True)]
+        return [one & still for one, still in zip(active, goes_on(kept), strict=True)], kept
 
     start = pack(carry)
-    _, after = jax.lax.while_loop(lambda carry: any_lane(carry[0]), step, (goes_on(start), start))
+    active = goes_on(start)
+    # A condition that vmap gave axes stands for a loop in each of its rows; what is carried has these axes in front.
+    rows = [row for shape in shapes for row in range(len(active)) for _ in range(math.prod(shape) // len(active))]
+
+    def any_active(carry: tuple[list[jax.Array], list[jax.Array]]) -> jax.Array:
+        return any_lane(functools.reduce(jnp.logical_or, carry[0]))
+
+    _, after = jax.lax.while_loop(any_active, step, (active, start))
     return unpack(after)
 
 

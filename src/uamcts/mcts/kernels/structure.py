@@ -130,6 +130,24 @@ def _dot(params: Params, out: Aval, left: Entries, right: Entries) -> Entries:
     return result.reshape(out.shape)
 
 
+def _bitcast(_: Params, out: Aval, array: Entries) -> Entries:
+    """The bits of numbers as numbers of another type of the same size."""
+    if out.shape != array.shape:
+        raise Unsupported("a kernel cannot take numbers apart")
+
+    def cast(entry: Any) -> Any:
+        if isinstance(entry, np.generic):
+            return entry.view(out.dtype)
+        return jax.lax.bitcast_convert_type(entry, out.dtype)
+
+    return map_entries(cast, array)
+
+
+def _unstack(params: Params, _: Aval, array: Entries) -> list[Entries]:
+    rows = np.moveaxis(array, params["axis"], 0)
+    return [row_of(rows, number) for number in range(rows.shape[0])]
+
+
 STRUCTURE: dict[str, Callable[..., Any]] = {
     "broadcast_in_dim": _broadcast_in_dim,
     "slice": _slice,
@@ -142,6 +160,7 @@ STRUCTURE: dict[str, Callable[..., Any]] = {
     "transpose": lambda params, out, array: array.transpose(params["permutation"]),
     "rev": lambda params, out, array: np.flip(array, params["dimensions"]),
     "concatenate": lambda params, out, *arrays: np.concatenate(arrays, axis=params["dimension"]),
+    "unstack": _unstack,
     "stack": lambda params, out, *arrays: np.stack(arrays, axis=params["axis"]),
     "reduce_sum": _reduce(jnp.add),
     "reduce_prod": _reduce(jnp.multiply),
@@ -157,5 +176,6 @@ STRUCTURE: dict[str, Callable[..., Any]] = {
     "cummax": _cumulate(jnp.maximum),
     "cummin": _cumulate(jnp.minimum),
     "dot_general": _dot,
+    "bitcast_convert_type": _bitcast,
 }
 """The rules by primitive: functions of its parameters, the type of the result, and the arrays."""

@@ -239,7 +239,7 @@ def _lower(program: Program, arguments: Arrays, changed: Arrays) -> None:
     """Builds a kernel for one lane."""
 
     def run(arguments: Arrays, changed: Arrays) -> Any:
-        return lanes.run(program, arguments, [False] * len(arguments), changed)
+        return lanes.run(program, arguments, (lanes.ALL,) * len(arguments), changed)
 
     shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in arguments]
     stored = [jax.ShapeDtypeStruct((1, *leaf.shape), storable(leaf.dtype)) for leaf in changed]
