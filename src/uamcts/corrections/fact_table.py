@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, UInt32
 
-from uamcts.mcts.state_hash import Word, fingerprint, words_of
+from uamcts.mcts.state_hash import Word, fingerprint, quick_word, words_of
 from uamcts.runtime.zeros import zero_rows
 from uamcts.types import PyTree
 
@@ -82,10 +82,11 @@ class Facts:
             marked: look for marked transitions only. Others may be found, too.
         """
         key = _key(state, action)
-        first, values = fingerprint(key), part(self.values)
+        values = part(self.values)
 
         def look(carry: _Lookup) -> _Lookup:
             _, slot, known, value = carry
+            slot = jnp.where(slot == NOWHERE, _first_slot(self.slots, key), slot)
             row = self.slots[slot]
             known = (row != NOWHERE) & jnp.all(self.keys[row] == key)
             found = jax.tree.map(lambda rows, leaf: jnp.where(known, rows[row], leaf), values, value)
@@ -93,8 +94,8 @@ class Facts:
 
         # A loop without a round where the filter excludes the key: unlike a condition's, its results need no copies.
         nothing = jax.tree.map(lambda rows: jnp.zeros(rows.shape[1:], rows.dtype), values)
-        maybe = _passes(self.filters[MARKED if marked else ALL], first)
-        start = (maybe, _first_slot(self.slots, first), jnp.bool_(False), nothing)
+        maybe = _passes(self.filters[MARKED if marked else ALL], key)
+        start = (maybe, jnp.int32(NOWHERE), jnp.bool_(False), nothing)
         _, _, known, value = jax.lax.while_loop(lambda carry: carry[0], look, start)
         return value, known
 
@@ -118,7 +119,7 @@ class Facts:
             keys=self.keys.at[row].set(key),
             values=jax.tree.map(lambda rows, leaf: rows.at[row].set(jnp.asarray(leaf, rows.dtype)), self.values, value),
             slots=self.slots.at[slot].set(jnp.where(new, row, self.slots[slot])),
-            filters=_admit(self.filters, fingerprint(key), stored, stored & marked),
+            filters=_admit(self.filters, key, stored, stored & marked),
             marks=self.marks.at[row].set((self.marks[row] & known) | marked),
             count=self.count + new,
         )
@@ -168,31 +169,31 @@ def _key(state: PyTree, action: Int[Array, ""]) -> Key:
     return jnp.stack(words_of((state, jnp.asarray(action, jnp.int32))))
 
 
-def _place_in_filter(words: int, first: tuple[Word, Word]) -> tuple[Int[Array, ""], Word]:
+def _place_in_filter(words: int, key: Key) -> tuple[Int[Array, ""], Word]:
     """The word of a filter that has the bits of a key, and these bits."""
-    word, chosen = first[0] >> 16 ^ first[0], first[1]
-    both = jnp.uint32(1) << (chosen >> 1 & 31) | jnp.uint32(1) << (chosen >> 6 & 31)
-    return (word & jnp.uint32(words - 1)).astype(jnp.int32), both
+    drawn = quick_word(key)
+    both = jnp.uint32(1) << (drawn >> 22 & 31) | jnp.uint32(1) << (drawn >> 27)
+    return (drawn & jnp.uint32(words - 1)).astype(jnp.int32), both
 
 
-def _passes(words: Filter, first: tuple[Word, Word]) -> Bool[Array, ""]:
+def _passes(words: Filter, key: Key) -> Bool[Array, ""]:
     """Whether a key may be in the table."""
-    place, both = _place_in_filter(words.size, first)
+    place, both = _place_in_filter(words.size, key)
     return words[place] & both == both
 
 
-def _admit(filters: Filters, first: tuple[Word, Word], stored: Bool[Array, ""], marked: Bool[Array, ""]) -> Filters:
+def _admit(filters: Filters, key: Key, stored: Bool[Array, ""], marked: Bool[Array, ""]) -> Filters:
     """The filters with the bits of a key."""
 
     def add(words: Filter, wanted: Bool[Array, ""]) -> Filter:
-        place, both = _place_in_filter(words.size, first)
+        place, both = _place_in_filter(words.size, key)
         return words.at[place].set(words[place] | jnp.where(wanted, both, 0))
 
     return add(filters[MARKED], marked), add(filters[ALL], stored)
 
 
-def _first_slot(slots: Slots, first: tuple[Word, Word]) -> Int[Array, ""]:
-    return (first[0] & jnp.uint32(slots.size - 1)).astype(jnp.int32)
+def _first_slot(slots: Slots, key: Key) -> Int[Array, ""]:
+    return (fingerprint(key)[0] & jnp.uint32(slots.size - 1)).astype(jnp.int32)
 
 
 def _next(slot: Int[Array, ""], slots: Slots) -> Int[Array, ""]:
@@ -206,7 +207,7 @@ def _probe(keys: UInt32[Array, "rows words"], slots: Slots, key: Key) -> Int[Arr
         row = slots[slot]
         return (row != NOWHERE) & jnp.any(keys[jnp.maximum(row, 0)] != key)
 
-    start = _first_slot(slots, fingerprint(key))
+    start = _first_slot(slots, key)
     slot: jax.Array = jax.lax.while_loop(elsewhere, lambda slot: _next(slot, slots), start)
     return slot
 
@@ -220,7 +221,7 @@ def _fill_index(
         slots, filters = index
         key = keys[row]
         slots = slots.at[_probe(keys, slots, key)].set(row)
-        return slots, _admit(filters, fingerprint(key), jnp.bool_(True), marks[row])
+        return slots, _admit(filters, key, jnp.bool_(True), marks[row])
 
     filled: _Index = jax.lax.fori_loop(0, count, place, index)
     return filled
