@@ -19,7 +19,7 @@ from uamcts.runtime.lazy_jax import is_array, jax, jnp
 from uamcts.types import PyTree
 
 FilePath: TypeAlias = str | os.PathLike[str]
-FORMAT = 9
+FORMAT = 10
 HEAD = "uamcts.json"
 GZIP = b"\x1f\x8b"
 """What traces of the inspector begin with."""
@@ -169,7 +169,7 @@ def _restore_table(path: FilePath, like: PyTree, found: PyTree) -> PyTree:
     if not _is_table(like):
         return found
     axis = jnp.ndim(like.count)
-    parts = [(one.states, one.actions, one.targets) if isinstance(one, Buffer) else (one.keys, one.values)
+    parts = [(one.states, one.actions, one.targets) if isinstance(one, Buffer) else (one.keys, one.values, one.marks)
              for one in (like, found)]  # fmt: skip
     lengths = set()
     for want, have in zip(*map(jax.tree.leaves, parts), strict=True):
