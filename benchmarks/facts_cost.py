@@ -4,8 +4,9 @@
     python benchmarks/facts_cost.py --domains breakout --batches 1,400 --facts 100000 --json facts_cost.json
 
 Facts are transitions of random play in the real world. Every search of a batch has a table of its own, as runs of an
-experiment do. Both searches trust the simulator (U is 0), so that they differ by the lookups alone. Milliseconds are
-for the whole batch, by the clock: the least of several calls, in turns.
+experiment do. Both searches trust the simulator (U is 0), or with `--estimator network` ask a network for U, so that
+they differ by the lookups alone. Milliseconds are for the whole batch, by the clock: the least of several calls, in
+turns.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ import jax.numpy as jnp
 import uamcts
 from uamcts.corrections.facts import Patched
 from uamcts.presets import search_config
+from uamcts.uncertainty import make_estimator
+from uamcts.uncertainty.learner import UncertaintyLearner
 
 REPETITIONS = 7
 
 
-def remember(domain: uamcts.Domain, facts: int, key: jax.Array) -> Patched:
+def remember(domain: uamcts.Domain, estimator: str, facts: int, key: jax.Array) -> Patched:
     """A learner that has seen so many transitions of random play."""
-    learner = Patched.fresh(domain.reset(key), capacity=facts)
+    inner = UncertaintyLearner(make_estimator(estimator, key, domain))
+    learner = Patched.fresh(domain.reset(key), inner, capacity=facts)
 
     def step(number: jax.Array, carry: tuple[Patched, Any]) -> tuple[Patched, Any]:
         learner, state = carry
@@ -56,24 +60,23 @@ def least_seconds(programs: dict[str, Callable[[], Any]], repetitions: int) -> d
     return found
 
 
-def measure(name: str, batch: int, facts: int) -> dict[str, Any]:
+def measure(name: str, estimator: str, batch: int, facts: int) -> dict[str, Any]:
     """Milliseconds of a batch of searches with facts and without, and how many facts there are."""
     domain = uamcts.make(name)
-    config = search_config(domain, "corrupted")
+    config = search_config(domain, "corrupted" if estimator == "none" else "combined")
     keys = jax.random.split(jax.random.key(0), batch)
-    learners = jax.jit(jax.vmap(functools.partial(remember, domain, facts)))(keys)
+    learners = jax.jit(jax.vmap(functools.partial(remember, domain, estimator, facts)))(keys)
 
-    @jax.jit
-    @jax.vmap
-    def plain(key: jax.Array, _: Patched) -> jax.Array:
-        return uamcts.search(key, domain.reset(key), domain.model, lambda *_: 0.0, config).visits
-
-    @jax.jit
-    @jax.vmap
-    def corrected(key: jax.Array, learner: Patched) -> jax.Array:
+    def plan(key: jax.Array, learner: Any) -> jax.Array:
         model, uncertainty = learner.planner(domain)
         return uamcts.search(key, domain.reset(key), model, uncertainty, config, num_actions=domain.num_actions).visits
 
+    @jax.jit
+    @jax.vmap
+    def plain(key: jax.Array, learner: Patched) -> jax.Array:
+        return plan(key, learner.learner)
+
+    corrected = jax.jit(jax.vmap(plan))
     programs = {"plain": lambda: plain(keys, learners), "facts": lambda: corrected(keys, learners)}
     seconds = least_seconds(programs, REPETITIONS)
     return {
@@ -86,6 +89,7 @@ def measure(name: str, batch: int, facts: int) -> dict[str, Any]:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--domains", default="breakout,space_invaders,two_way", help="names separated by commas")
+    parser.add_argument("--estimator", default="none", help="of U, such as network (none)")
     parser.add_argument("--batches", default="1,15,400", help="searches at a time, separated by commas")
     parser.add_argument("--facts", default="1000,20000", help="remembered transitions, separated by commas")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
@@ -94,10 +98,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> None:
     given, rows = parse(arguments), []
+    uamcts.configure()
     for name in given.domains.split(","):
         for facts in map(int, given.facts.split(",")):
             for batch in map(int, given.batches.split(",")):
-                rows.append(measure(name, batch, facts))
+                rows.append(measure(name, given.estimator, batch, facts))
                 row = rows[-1]
                 print(
                     f"{name:16}{batch:6} searches, {row['facts']:7} facts: {row['plain_ms']:9.2f} ms without, "

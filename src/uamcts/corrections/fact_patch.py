@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.mcts.charge import Charged
+from uamcts.mcts.lockstep import run_lockstep
 from uamcts.types import BatchedUncertainty, Model, PyTree, Transition, Uncertainty
 
 Find: TypeAlias = Callable[[PyTree, Int[Array, ""]], tuple[Transition, Bool[Array, ""]]]
@@ -69,6 +70,18 @@ class PatchedUncertainty:
     def predict_batch(
         self, cache: PyTree, states: PyTree, actions: Int[Array, " batch"], wanted: Bool[Array, " batch"]
     ) -> tuple[Float[Array, " batch"], PyTree]:
-        fact = jax.vmap(self.find)(states, actions)[1]
+        fact = _are_known(self.find, states, actions)
         found, cache = self.uncertainty.predict_batch(cache, states, actions, wanted & ~fact)
         return jnp.where(fact, 0.0, found), cache
+
+
+def _are_known(find: Find, states: PyTree, actions: Int[Array, " batch"]) -> Bool[Array, " batch"]:
+    """Which transitions of a batch are known: on a GPU, all of them are looked up by one kernel."""
+
+    def look(_: jax.Array, lane: tuple[PyTree, jax.Array, jax.Array]) -> tuple[PyTree, tuple[()]]:
+        state, action, _ = lane
+        return (state, action, find(state, action)[1]), ()
+
+    lanes = (states, actions, jnp.zeros(actions.shape, bool))
+    known: jax.Array = run_lockstep(look, lambda lane: lane[2], 1, lanes)[0][2]
+    return known
