@@ -89,9 +89,6 @@ class CompiledModel(ListedOutcomes, NoEffects):
         """The parameters of the simulator and their believed values."""
         return self._parameters.believed
 
-    def elements(self) -> dict[str, float]:
-        return {}
-
     @property
     def deterministic(self) -> bool:
         return self.simulator.kind == "step"

@@ -135,7 +135,7 @@ class Corrector(ElementFits):
         if self.planner.lists_outcomes and "residual" in self.allowed:
             self._count(row, real, self.variant(), scores[self.in_use])
         self._drift_score = scores.get("drift")
-        self._misread += scores.get("parameters", scores["none"]) > self._exact
+        self._misread += bool(self.tables) and scores.get("parameters", scores["none"]) > self._exact
         if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
             self._unexplained += 1
         self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure
 from uamcts.agent.rival_fits import RivalFits
-from uamcts.corrections.element_fit import fit_elements
+from uamcts.corrections.element_fit import MOST_ROWS, fit_elements
 
 FITTED_ROWS = 160
 """Transitions, the latest ones, that parameters are fitted to."""
 SHOWN = 3
 """Elements that a report names."""
 PATIENCE = 4
-"""After so many attempts in vain, the next one waits for one more wrong transition."""
+"""After so many attempts, further ones wait for one more wrong transition, after twice as many for four more, and so
+on, as long as elements explain nothing or are not in use: many an error with another cause can be put down to one."""
 
 
 class ElementFits(RivalFits):
@@ -24,16 +25,18 @@ class ElementFits(RivalFits):
 
     def _fit_elements(self, experience: Experience, measure: Measure) -> None:
         """Fits elements where the latest transition was predicted wrongly."""
-        if not self.tables or self._misread <= self._fruitless // PATIENCE:
+        if not self.tables or self._misread <= (self._fruitless // PATIENCE) ** 2:
             return
         self._misread = 0
         rows = experience.latest(FITTED_ROWS, max(self.since, self._suspected - 1)).tolist()
         trials = self.planner.trials([experience.raw[row] for row in rows], experience, rows, measure, self.floor)
         if trials is None or not len(trials.seen):
             return
-        found = fit_elements(trials, self.tables, {} if self.fit is None else self.fit.values, self.elements)
-        self._fruitless = self._fruitless + 1 if found == self.elements else 0
-        if not self._fruitless:
+        fixed, most = {} if self.fit is None else self.fit.values, MOST_ROWS if self._fruitless < 2 * PATIENCE else 1
+        found = fit_elements(trials, self.tables, fixed, self.elements, most)
+        changed, used = found != self.elements, self.in_use in ("parameters", "both")
+        self._fruitless = 0 if changed and used else self._fruitless + 1
+        if changed:
             self.elements, self._variants = found, {}
 
     def _describe_elements(self) -> list[str]:

@@ -51,6 +51,7 @@ class PlainVariants(Effects):
         return self.simulator.parameters
 
     def elements(self) -> dict[str, float]:
+        """The numbers in tables of the simulator, and their believed values; nothing if they cannot be fitted."""
         return find_elements(self.simulator.owner) if self.deterministic else {}
 
     @property

@@ -21,7 +21,11 @@ APART = 0.3
 
 
 def fit_elements(
-    trials: Any, tables: Mapping[str, float], fixed: Mapping[str, float], known: Mapping[str, float]
+    trials: Any,
+    tables: Mapping[str, float],
+    fixed: Mapping[str, float],
+    known: Mapping[str, float],
+    most: int = MOST_ROWS,
 ) -> dict[str, float]:
     """The elements that are not as believed, and their values.
 
@@ -30,6 +34,7 @@ def fit_elements(
         tables: The believed values of all elements.
         fixed: Values of other parameters.
         known: What was found before.
+        most: How many transitions that are predicted wrongly are looked at, the latest first.
     """
     search = _ElementSearch(trials, tables, fixed)
     values, tried = dict(known), 0
@@ -37,7 +42,7 @@ def fit_elements(
     for row in np.flatnonzero(~exact)[::-1].tolist():
         if exact[row]:
             continue
-        if (tried := tried + 1) > MOST_ROWS:
+        if (tried := tried + 1) > most:
             break
         better = search.explain(row, values, exact)
         if better is not None:
