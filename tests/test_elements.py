@@ -90,6 +90,14 @@ def test_a_simulator_that_is_right_has_no_corrected_element():
     assert learned(Shop(), walk(Shop(REAL), (1, 4, 9)), parameters=()).backend.corrector.tables == {}
 
 
+def test_elements_that_are_gone_are_left_out():
+    tables = Tables()
+    tables.grid, tables.streets = np.zeros((1, 4)), {("Y", 1): ("X", 4)}
+    other = with_values(tables, {"grid[1, 3]": 9.5, "grid[0, 3]": 8.5, "streets['X', 0][1]": 1.0})
+    assert other.grid.tolist() == [[0, 0, 0, 8.5]]
+    assert other.streets == tables.streets
+
+
 class Ground:
     """A step pays for the ground it leaves and for that it enters, both by one table."""
 

@@ -98,20 +98,7 @@ class CorrectorFiles(Follower):
         if "words" not in arrays or arrays["words"].dtype != np.uint8 or arrays["words"].ndim != 1:
             raise ValueError("the corrections have no words")
         words = json.loads(arrays["words"].tobytes().decode())
-        fit = words["fit"]
-        if fit is not None:
-            values = {name: real(name, value) for name, value in fit[0].items()}
-            unknown = [name for name in values if name not in self.choice.believed]
-            if unknown:
-                raise ValueError(f"it has a value for the parameter {unknown[0]!r}, which the simulator does not have")
-            ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in fit[1].items()}
-            if ranges.keys() != values.keys():
-                raise ValueError("its ranges are of other parameters than its values")
-            fit = Fit(values, ranges, tuple(map(str, fit[2])), self._parse_rivals(fit[3]))
-        elements = {name: real(name, value) for name, value in words.get("elements", {}).items()}
-        tables = self._full[2]
-        if not elements.keys() <= tables.keys():
-            raise ValueError("it has values for elements of tables that the simulator does not have")
+        fit, elements = self._parse_fit(words["fit"]), self._parse_elements(words.get("elements", {}))
         misread = [whole("misread", number, 0) for number in words.get("misread", (0, 0))]
         drift = None if words["drift"] is None else self._parse_drift(*words["drift"])
         drifting = [whole("drifting", number, 0) for number in words["drifting"]]
@@ -149,6 +136,23 @@ class CorrectorFiles(Follower):
         self.refuse(map(str, words["refused"][0]), flag("refused", words["refused"][1]))
         self.feature_names = tuple(map(str, words.get("names", ())))
         self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
+
+    def _parse_fit(self, found: list[Any] | None) -> Fit | None:
+        if found is None:
+            return None
+        values = {name: real(name, value) for name, value in found[0].items()}
+        unknown = [name for name in values if name not in self.choice.believed]
+        if unknown:
+            raise ValueError(f"it has a value for the parameter {unknown[0]!r}, which the simulator does not have")
+        ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in found[1].items()}
+        if ranges.keys() != values.keys():
+            raise ValueError("its ranges are of other parameters than its values")
+        return Fit(values, ranges, tuple(map(str, found[2])), self._parse_rivals(found[3]))
+
+    def _parse_elements(self, found: dict[str, object]) -> dict[str, float]:
+        if not found.keys() <= self._full[2].keys():
+            raise ValueError("it has values for elements of tables that the simulator does not have")
+        return {name: real(name, value) for name, value in found.items()}
 
     def _parse_rivals(self, found: Iterable[tuple[str, object, object]]) -> tuple[Rival, ...]:
         rivals = tuple(Rival(str(name), real(str(name), value), flag("tried", tried)) for name, value, tried in found)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
+
+from uamcts.corrections.trials import Trials
 
 MOST_READ, MOST_ROWS, STEPS = 6, 4, 8
 """Elements that a step may read, transitions that are explained at a time, and steps towards a value."""
@@ -21,7 +22,7 @@ APART = 0.3
 
 
 def fit_elements(
-    trials: Any,
+    trials: Trials,
     tables: Mapping[str, float],
     fixed: Mapping[str, float],
     known: Mapping[str, float],
@@ -52,14 +53,14 @@ def fit_elements(
 
 
 class _ElementSearch:
-    def __init__(self, trials: Any, tables: Mapping[str, float], fixed: Mapping[str, float]):
+    def __init__(self, trials: Trials, tables: Mapping[str, float], fixed: Mapping[str, float]):
         self.trials, self.tables, self.fixed = trials, tables, dict(fixed)
         self.limit = math.log(10.0 * trials.floor)
 
     def losses(self, values: Mapping[str, float], rows: Sequence[int]) -> np.ndarray:
         """Nats [rows]."""
         found = self.fixed | dict(values)
-        return np.asarray(self.trials.losses(list(found), np.array([list(found.values())], float), rows)[0])
+        return np.asarray(self.trials.losses(list(found), np.array([list(found.values())], float), np.asarray(rows))[0])
 
     def exact(self, values: Mapping[str, float]) -> np.ndarray:
         """Which transitions are predicted exactly, bool [rows]."""
@@ -68,7 +69,7 @@ class _ElementSearch:
     def parts(self, values: Mapping[str, float], row: int) -> np.ndarray:
         """The differences of one transition to what is predicted."""
         found = self.fixed | dict(values)
-        return np.asarray(self.trials.residuals(list(found), np.array(list(found.values()), float), [row])[0])
+        return np.asarray(self.trials.residuals(list(found), np.array(list(found.values()), float), np.array([row]))[0])
 
     def explain(self, row: int, values: dict[str, float], exact: np.ndarray) -> dict[str, float] | None:
         """Values with one element changed, so that a transition and more of all are predicted exactly; None if no

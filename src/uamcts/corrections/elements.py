@@ -8,14 +8,16 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 DEEPEST, MOST_ELEMENTS = 3, 2000
 """How deep tables may be nested, and how many numbers a simulator's tables may hold; larger ones are left alone."""
 
-Keys = tuple[Any, ...]
+Table: TypeAlias = Any
+"""A list, a tuple, a dictionary or an array, which holds numbers or further tables."""
+Keys: TypeAlias = tuple[Any, ...]
 """What leads from a table to one of its elements, from the outside to the inside."""
 
 
@@ -34,7 +36,7 @@ def parse_element(name: str) -> tuple[str, Keys]:
     return name[: name.index("[")], tuple(reversed(keys))
 
 
-def numbers_in(table: Any, is_number: Callable[[Any], bool], deep: int = DEEPEST) -> Iterator[tuple[Keys, float]]:
+def numbers_in(table: Table, is_number: Callable[[Any], bool], deep: int = DEEPEST) -> Iterator[tuple[Keys, float]]:
     """All numbers in a table, by their keys."""
     if isinstance(table, np.ndarray):
         if table.dtype.kind in "iuf" and table.ndim:
@@ -52,22 +54,28 @@ def numbers_in(table: Any, is_number: Callable[[Any], bool], deep: int = DEEPEST
                 yield (key, *keys), number
 
 
-def _is_literal(key: Any) -> bool:
+def _is_literal(key: object) -> bool:
     return type(key) in (int, str) or (type(key) is tuple and bool(key) and all(map(_is_literal, key)))
 
 
-def with_elements(table: Any, values: Mapping[Keys, float]) -> Any:
-    """A copy of a table in which some elements have other values; what does not hold any of these is shared."""
+def with_elements(table: Table, values: Mapping[Keys, float]) -> Table:
+    """A copy of a table in which some elements have other values; what does not hold any of these is shared.
+
+    Elements that are gone are left out: a simulator may have changed its tables since they were found.
+    """
     if isinstance(table, np.ndarray):
         found = table.astype(table.dtype if table.dtype.kind == "f" else float)
         for (place,), value in values.items():
-            found[place] = value
+            if np.size(place) == table.ndim and np.all(np.less(place, table.shape)):
+                found[place] = value
         return found
     below: dict[Any, dict[Keys, float]] = {}
     for (key, *rest), value in values.items():
         below.setdefault(key, {})[tuple(rest)] = value
     parts: Any = dict(table) if isinstance(table, dict) else list(table)
     for key, inner in below.items():
+        if not (key in parts if isinstance(table, dict) else key < len(parts)):
+            continue
         parts[key] = like_number(parts[key], inner[()]) if () in inner else with_elements(parts[key], inner)
     if isinstance(table, dict):
         if type(table) is not dict:  # one with a default, say
@@ -78,6 +86,6 @@ def with_elements(table: Any, values: Mapping[Keys, float]) -> Any:
     return type(table)(*parts) if hasattr(table, "_fields") else type(table)(parts)
 
 
-def like_number(before: Any, value: float) -> Any:
+def like_number(before: object, value: float) -> float:
     """A number in the form of the one before: a whole number that is still whole stays one."""
     return int(value) if isinstance(before, (int, np.integer)) and float(value).is_integer() else float(value)
