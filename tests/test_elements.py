@@ -92,6 +92,10 @@ def test_a_simulator_that_is_right_has_no_corrected_element():
 
 def test_elements_that_are_gone_are_left_out():
     tables = Tables()
+    whole = Tables()
+    whole.grid = np.arange(8).reshape(2, 4)
+    assert with_values(whole, {"grid[0, 1]": 3.0}).grid.dtype == whole.grid.dtype, "places remain places"
+    assert with_values(whole, {"grid[0, 1]": 2.5}).grid[0].tolist() == [0, 2.5, 2, 3]
     tables.grid, tables.streets = np.zeros((1, 4)), {("Y", 1): ("X", 4)}
     other = with_values(tables, {"grid[1, 3]": 9.5, "grid[0, 3]": 8.5, "streets['X', 0][1]": 1.0})
     assert other.grid.tolist() == [[0, 0, 0, 8.5]]

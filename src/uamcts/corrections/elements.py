@@ -64,7 +64,8 @@ def with_elements(table: Table, values: Mapping[Keys, float]) -> Table:
     Elements that are gone are left out: a simulator may have changed its tables since they were found.
     """
     if isinstance(table, np.ndarray):
-        found = table.astype(table.dtype if table.dtype.kind == "f" else float)
+        keeps = table.dtype.kind == "f" or all(float(value).is_integer() for value in values.values())
+        found = table.copy() if keeps else table.astype(float)
         for (place,), value in values.items():
             if np.size(place) == table.ndim and np.all(np.less(place, table.shape)):
                 found[place] = value
