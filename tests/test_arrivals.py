@@ -80,6 +80,16 @@ def test_an_expectation_that_does_not_come_true_is_given_up():
     assert chances(model, LEFT) == {((2, 2), -0.1, False): 1.0}
 
 
+def test_what_is_seen_again_as_before_changes_no_expectation():
+    model = seen(Square(tolls={(2, 2)}), ABOVE, LEFT)
+    renewals, tested = model.renewals, model.arrivals.tested
+    for place in (ABOVE, LEFT, ABOVE):
+        model.remember(*place, *Square(tolls={(2, 2)}).step(*place))
+    assert (model.renewals, model.arrivals.tested) == (renewals, tested)
+    model.remember(*LEFT, *Square().step(*LEFT))  # the toll was lifted on this side
+    assert model.renewals > renewals
+
+
 def test_a_change_back_is_noticed_and_other_models_are_compared_anew():
     model = seen(Square(holes={(2, 2)}), ABOVE, ABOVE)
     model.set_model(Square(holes={(2, 2)}))  # which knows of the hole

@@ -57,6 +57,10 @@ class CorrectedPlanner(Protocol):
         """The parameters of the simulator and their believed values."""
         ...
 
+    def elements(self) -> dict[str, float]:
+        """The numbers in tables of the simulator, and their believed values; nothing if they cannot be fitted."""
+        ...
+
     def variant(self, values: dict[str, float], residual: AnyResidual) -> Any:
         """The simulator with other parameters and a residual; the rates of its outcomes, if it is random."""
         ...

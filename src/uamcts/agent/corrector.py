@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from uamcts.agent.corrected_planner import CorrectedPlanner
 from uamcts.agent.corrector_files import CANDIDATES
+from uamcts.agent.element_fits import FITTED_ROWS, ElementFits
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_trials import WORST
 from uamcts.agent.residual_rows import fit_residuals
-from uamcts.agent.rival_fits import CONFIRMED, RivalFits
+from uamcts.agent.rival_fits import CONFIRMED
 from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
@@ -24,8 +25,8 @@ from uamcts.corrections.trials import Fit, unless_same
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
-FITTED_ROWS, RESIDUAL_ROWS = 160, 1000
-"""Transitions, the latest ones, that parameters and residuals are fitted to."""
+RESIDUAL_ROWS = 1000
+"""Transitions, the latest ones, that residuals are fitted to."""
 EARLY_FIT, FIRST_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 2, 5, 3, 1.25, 1.4, 2.0
 """Transitions before a parameter is looked for that explains all of them exactly, before the first other fit, and
 between two fits at least. The next one comes when there are so many times as
@@ -38,7 +39,7 @@ LATE, FEWEST_WRONG, BEFORE = 8, 5, 25
 """A change is suspected if so many of the latest are wrong, unlike so many before."""
 
 
-class Corrector(RivalFits):
+class Corrector(ElementFits):
     """The corrections of one simulator.
 
     Args:
@@ -52,6 +53,8 @@ class Corrector(RivalFits):
         if "parameters" not in self.allowed and given:
             raise ValueError(f"parameters is {short_repr(given)}, but corrections leaves 'parameters' out; add it")
         given = given if "parameters" in self.allowed else ()
+        self.tables = planner.elements() if given is None else {}
+        self.elements, self._misread, self._fruitless = {}, 0, 0
         self.choice = Choice(given, planner.parameters(), planner.name, not planner.deterministic)
         self.referee = Referee(CANDIDATES, MEMORY if planner.deterministic else RANDOM_MEMORY)
         self.fit: Fit | None = None
@@ -71,7 +74,7 @@ class Corrector(RivalFits):
         """Whether a parameter that the user has named is planned with from the first transition on."""
         early = planner.deterministic and self.choice.believed
         self._next = self._thorough = 1 if self._posterior else EARLY_FIT if early else FIRST_FIT
-        self.floor, self.refused, self._full = 1e-6, ((), False), (self.choice, self.allowed)
+        self.floor, self.refused, self._full = 1e-6, ((), False), (self.choice, self.allowed, self.tables)
         self.feature_names: tuple[str, ...] = ()
         """What the numbers of a state are called in reports."""
         self._variants: dict[str, Any] = {}
@@ -87,13 +90,13 @@ class Corrector(RivalFits):
     def active(self) -> bool:
         """Whether there is anything that could be corrected."""
         shifts = self.planner.can_shift or self.planner.lists_outcomes
-        return bool(self.choice.believed) or ("residual" in self.allowed and shifts)
+        return bool(self.choice.believed or self.tables) or ("residual" in self.allowed and shifts)
 
     def variant(self, name: str | None = None) -> Any:
         """The simulator with a candidate's corrections; by default those in use."""
         name = self.in_use if name is None else name
         if name not in self._variants:
-            values = self.fit.values if self.fit is not None and name in ("parameters", "both") else {}
+            values = self._values() if name in ("parameters", "both") else {}
             if name == "drift" and self.drift is not None:
                 values = self.drift.at_step(self.now + 1)
             self._variants[name] = self.planner.variant(values, self.residuals.get(name))
@@ -101,11 +104,11 @@ class Corrector(RivalFits):
 
     def withdraw(self) -> None:
         """Gives up the corrections in use for good: the simulator fails with them."""
-        names = self.fit.values if self.in_use in ("parameters", "both") and self.fit is not None else ()
+        names: Iterable[str] = self._values() if self.in_use in ("parameters", "both") else ()
         if self.in_use == "drift" and self.drift is not None:
             names, self.drift = self.drift.values, None
         self.refuse(names, self.in_use in ("residual", "both"))
-        self.fit = None if names else self.fit
+        self.fit, self.elements = (None, {}) if names else (self.fit, self.elements)
         self.residuals = (
             {} if "residual" not in self.allowed else {k: v for k, v in self.residuals.items() if k != "both"}
         )
@@ -132,6 +135,7 @@ class Corrector(RivalFits):
         if self.planner.lists_outcomes and "residual" in self.allowed:
             self._count(row, real, self.variant(), scores[self.in_use])
         self._drift_score = scores.get("drift")
+        self._misread += bool(self.tables) and scores.get("parameters", scores["none"]) > self._exact
         if scores[self.in_use] > self._exact and scores[self.in_use] > self._usual + SURPRISING:
             self._unexplained += 1
         self._scores = (*self._scores, scores[self.in_use])[-(BEFORE * 8) :]
@@ -150,6 +154,7 @@ class Corrector(RivalFits):
             self._unexplained = 0
             self._next = step + self._wait(step - self.since)
             self._fit(experience, measure, suspected or surprised)
+        self._fit_elements(experience, measure)
         self._follow_drift(experience, measure, self._drift_score)
         self.in_use = self._choose()
         if self.in_use == "drift" and before[0] != "drift":
@@ -174,8 +179,8 @@ class Corrector(RivalFits):
 
     def _model(self) -> Any:
         """What tells the corrected model from others."""
-        fitted = self.fit is not None and self.in_use in ("parameters", "both")
-        return self.in_use, self.fit.values if self.fit and fitted else None, id(self.residuals.get(self.in_use))
+        values = self._values() if self.in_use in ("parameters", "both") else None
+        return self.in_use, values, id(self.residuals.get(self.in_use))
 
     def _suspects_change(self, step: int) -> bool:
         """Whether the latest transitions are suddenly predicted much worse than those before.
@@ -268,33 +273,13 @@ class Corrector(RivalFits):
 
     def _fit_residuals(self, experience: Experience) -> None:
         """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""
-        if self.fit is None:
+        values = self._values()
+        if not values:
             self.residuals = {name: one for name, one in self.residuals.items() if name != "both"}
         latest = experience.latest(RESIDUAL_ROWS, self.since)
         rows = latest[[experience.raw[row] is not None for row in latest]]  # a file may lack states
         if "residual" not in self.allowed or len(rows) < 3 or not self.planner.can_shift:
             return
         self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
-        values = None if self.fit is None else self.fit.values
-        found = fit_residuals(self.planner, experience, rows, values, self.floor)
+        found = fit_residuals(self.planner, experience, rows, values or None, self.floor)
         self.residuals = {**self.residuals, **found}  # without a new one, the one before stays, if the referee likes it
-
-    def sentences(self) -> list[str]:
-        """What is corrected and why, in plain words."""
-        said = [f"the world changed at about step {step}: learned anew from there" for step in self.changes[-3:]]
-        if self.in_use in ("parameters", "both") and self.fit is not None:
-            for name, value in self.fit.values.items():
-                low, high = self.fit.ranges[name]
-                around = f" ({low:.3g} to {high:.3g})" if high - low > 5e-3 * max(abs(value), 1e-9) else ""
-                also = f"; {' or '.join(self.fit.instead)} would explain the same" if self.fit.instead else ""
-                said.append(f"{name} is about {value:.4g}{around}, not {self.choice.believed[name]:g}: corrected{also}")
-        if self.in_use == "drift":
-            said += self._describe_drift()
-        if self.in_use in ("residual", "both"):
-            residual = self.residuals[self.in_use]
-            words = residual.describe(self.feature_names, self.planner.action_names)
-            what = " and rewards" if "reward by" in words else ""
-            which = f"states{what} before a step" if getattr(residual, "early", False) else f"next states{what}"
-            which = "probabilities of outcomes" if self.keeps_outcomes else which
-            said.append(f"{which} are corrected: {words}")
-        return said

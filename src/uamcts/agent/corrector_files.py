@@ -27,6 +27,12 @@ class CorrectorFiles(Follower):
     choice: Choice
     referee: Referee
     fit: Fit | None
+    tables: dict[str, float]
+    """All elements of the simulator's tables that may be off, and their believed values."""
+    elements: dict[str, float]  # replaced, never changed
+    """Those that are, and their values."""
+    _misread: int
+    _fruitless: int
     in_use: str
     since: int
     changes: tuple[int, ...]
@@ -35,7 +41,7 @@ class CorrectorFiles(Follower):
     allowed: frozenset[str]
     refused: tuple[tuple[str, ...], bool]
     """Parameters that the simulator fails with, and whether it fails with a residual."""
-    _full: tuple[Choice, frozenset[str]]
+    _full: tuple[Choice, frozenset[str], dict[str, float]]
     """What may be corrected as long as nothing fails."""
     _suspected: int
     _unexplained: int
@@ -50,7 +56,11 @@ class CorrectorFiles(Follower):
     @property
     def candidates(self) -> list[str]:
         """Those that can be used now."""
-        ready = {"none": True, "parameters": self.fit is not None, "drift": self.drift is not None}
+        ready = {
+            "none": True,
+            "parameters": self.fit is not None or bool(self.elements),
+            "drift": self.drift is not None,
+        }
         ready |= dict.fromkeys(self.residuals, True)
         return [name for name in CANDIDATES if ready.get(name, False)]
 
@@ -59,12 +69,14 @@ class CorrectorFiles(Follower):
         names = tuple(names)
         self.refused = (*self.refused[0], *names), self.refused[1] or residual
         self.choice = self.choice.without(names)
+        self.tables = {} if any(name in self.tables for name in names) else self.tables
         self.allowed -= {"residual"} if residual else set()
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that was learned, to be saved."""
         words = {
             "fit": None if self.fit is None else list(self.fit),
+            "elements": self.elements, "misread": [self._misread, self._fruitless],
             "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
             "next": self._next, "thorough": self._thorough, "patient": self._patient, "floor": self.floor,
             "fits": self._fits,
@@ -86,16 +98,8 @@ class CorrectorFiles(Follower):
         if "words" not in arrays or arrays["words"].dtype != np.uint8 or arrays["words"].ndim != 1:
             raise ValueError("the corrections have no words")
         words = json.loads(arrays["words"].tobytes().decode())
-        fit = words["fit"]
-        if fit is not None:
-            values = {name: real(name, value) for name, value in fit[0].items()}
-            unknown = [name for name in values if name not in self.choice.believed]
-            if unknown:
-                raise ValueError(f"it has a value for the parameter {unknown[0]!r}, which the simulator does not have")
-            ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in fit[1].items()}
-            if ranges.keys() != values.keys():
-                raise ValueError("its ranges are of other parameters than its values")
-            fit = Fit(values, ranges, tuple(map(str, fit[2])), self._parse_rivals(fit[3]))
+        fit, elements = self._parse_fit(words["fit"]), self._parse_elements(words.get("elements", {}))
+        misread = [whole("misread", number, 0) for number in words.get("misread", (0, 0))]
         drift = None if words["drift"] is None else self._parse_drift(*words["drift"])
         drifting = [whole("drifting", number, 0) for number in words["drifting"]]
         rates = OutcomeRates.of({"rates": np.frombuffer(str(words["rates"]).encode(), np.uint8)})
@@ -122,15 +126,33 @@ class CorrectorFiles(Follower):
         changes = tuple(whole("change", step, 0) for step in words["changes"])
         floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
         self.fit, self.residuals, self.referee, self._variants = fit, residuals, referee, {}
+        self.elements, (self._misread, self._fruitless) = elements, misread
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
         self._likelihoods, self.rates, self._thorough, self._patient = likely, rates, thorough, patient
         self._fits = flag("fits", words.get("fits", False))
         self.drift, (self.drifts_since, self.now, self._begun, self._inexact) = drift, drifting
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
-        (self.choice, self.allowed), self.refused = self._full, ((), False)
+        (self.choice, self.allowed, self.tables), self.refused = self._full, ((), False)
         self.refuse(map(str, words["refused"][0]), flag("refused", words["refused"][1]))
         self.feature_names = tuple(map(str, words.get("names", ())))
         self.in_use = words["in_use"] if words["in_use"] in self.candidates else "none"
+
+    def _parse_fit(self, found: list[Any] | None) -> Fit | None:
+        if found is None:
+            return None
+        values = {name: real(name, value) for name, value in found[0].items()}
+        unknown = [name for name in values if name not in self.choice.believed]
+        if unknown:
+            raise ValueError(f"it has a value for the parameter {unknown[0]!r}, which the simulator does not have")
+        ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in found[1].items()}
+        if ranges.keys() != values.keys():
+            raise ValueError("its ranges are of other parameters than its values")
+        return Fit(values, ranges, tuple(map(str, found[2])), self._parse_rivals(found[3]))
+
+    def _parse_elements(self, found: dict[str, object]) -> dict[str, float]:
+        if not found.keys() <= self._full[2].keys():
+            raise ValueError("it has values for elements of tables that the simulator does not have")
+        return {name: real(name, value) for name, value in found.items()}
 
     def _parse_rivals(self, found: Iterable[tuple[str, object, object]]) -> tuple[Rival, ...]:
         rivals = tuple(Rival(str(name), real(str(name), value), flag("tried", tried)) for name, value, tried in found)

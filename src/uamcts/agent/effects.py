@@ -15,7 +15,11 @@ from uamcts.types import PyTree
 
 
 class NoEffects:
-    """A planner that does not learn this."""
+    """A planner that learns neither this nor what tables of its simulator hold."""
+
+    def elements(self) -> dict[str, float]:
+        """The numbers in tables of the simulator, and their believed values; nothing if they cannot be fitted."""
+        return {}
 
     @property
     def plans_effects(self) -> bool:

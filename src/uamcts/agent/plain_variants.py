@@ -20,7 +20,7 @@ from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture, moments, predicted_outcomes
 from uamcts.corrections.outcome_rates import OutcomeRates, RatedSimulator
-from uamcts.corrections.parameters import laboratory
+from uamcts.corrections.parameters import find_elements, laboratory
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.residual import Residual
 from uamcts.errors import SimulatorError
@@ -49,6 +49,10 @@ class PlainVariants(Effects):
     def parameters(self) -> dict[str, float]:
         """The parameters of the simulator and their believed values."""
         return self.simulator.parameters
+
+    def elements(self) -> dict[str, float]:
+        """The numbers in tables of the simulator, and their believed values; nothing if they cannot be fitted."""
+        return find_elements(self.simulator.owner) if self.deterministic else {}
 
     @property
     def deterministic(self) -> bool:

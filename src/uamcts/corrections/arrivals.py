@@ -55,6 +55,10 @@ STAYS = "stays"
 SORTS = 3
 
 
+def _kind_of(difference: Difference | None) -> Hashable:
+    return None if difference is None else difference.kind
+
+
 class Arrivals:
     """Differences by the state that a step is believed to lead to.
 
@@ -113,10 +117,13 @@ class Arrivals:
             came_true = difference is not None and difference.kind == expected.kind
             place_of = 2 * expected.sort + (not came_true)
             self.tested = tuple(count + (number == place_of) for number, count in enumerate(self.tested))
+        known = self.by_state.get(state, {}) if state is not None else {}
+        if place in known and _kind_of(known[place]) == _kind_of(difference):
+            return False  # seen again: searches go on from what they know
         before = self.drop(place, journal)
         if state is None:
             return before
-        here = {**self.by_state.get(state, {}), place: difference}
+        here = {**known, place: difference}
         journal.put(self.by_state, state, here)
         journal.put(self.by_place, place, state)
         self._count(state, here, journal)

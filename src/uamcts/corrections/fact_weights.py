@@ -32,6 +32,8 @@ IMPOSSIBLE, NEW = 1e-3, 0.05
 """The probability of an outcome that the model holds impossible, if the model is right, and if it is not."""
 USUAL = 10.0
 """What a model is worth where nothing can be learned about that."""
+LEAST_WORTH = 0.5
+"""What it is worth at least where it holds impossible what was seen: of chance, a few transitions tell little."""
 NEGLIGIBLE = 0.2
 """Where facts would count less than this, the model is planned in as it is."""
 
@@ -181,6 +183,6 @@ class Weigher(NamedTuple):
         nats = [math.log(prior) + one + two for prior, one, two in zip(PRIOR, self.weights, evidence, strict=True)]
         odds, found = [math.exp(max(one - max(nats), -50.0)) for one in nats], 0.0
         for level, one in zip(LEVELS, odds, strict=True):
-            worth = level if level == math.inf else level * more * possible
+            worth = level if level == math.inf else max(level * possible, LEAST_WORTH) * more
             found += one * (1.0 if level == math.inf else worth / (worth + total))
         return found / sum(odds)

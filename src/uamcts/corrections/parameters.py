@@ -9,14 +9,23 @@ their own right: whoever keeps `total_mass` beside `mass` has two parameters.
 from __future__ import annotations
 
 import copy
+import itertools
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from uamcts.arguments import short_repr
+from uamcts.corrections.elements import (
+    MOST_ELEMENTS,
+    Keys,
+    element_name,
+    like_number,
+    numbers_in,
+    parse_element,
+    with_elements,
+)
 from uamcts.corrections.links import find_links
 from uamcts.names import suggestion
 
@@ -58,7 +67,7 @@ def _attributes(owner: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, (int, float, np.generic, np.ndarray, list, tuple))
+    return isinstance(value, (int, float, np.generic, np.ndarray, list, tuple, dict))
 
 
 def _is_vector(value: Any) -> bool:
@@ -82,6 +91,20 @@ def find_parameters(owner: Any) -> dict[str, float]:
     return dict(list(found.items())[:MOST])
 
 
+def find_elements(owner: Any) -> dict[str, float]:
+    """The numbers in tables of a simulator, which are too many to be parameters, and their believed values."""
+    found: dict[str, float] = {}
+    if owner is None or callable(getattr(owner, "with_parameters", None)):
+        return found
+    for name, value in _attributes(owner):
+        if name in NOT_PARAMETERS or not isinstance(value, (list, tuple, dict, np.ndarray)) or _is_vector(value):
+            continue
+        table = list(itertools.islice(numbers_in(value, is_number), MOST_ELEMENTS + 1))
+        if len(found) + len(table) <= MOST_ELEMENTS:
+            found |= {element_name(name, keys): number for keys, number in table}
+    return found
+
+
 def with_values(owner: Any, values: Mapping[str, float]) -> Any:
     """A copy of a simulator with other values of some of its parameters; the simulator itself does not change."""
     if not values:
@@ -95,29 +118,22 @@ def with_values(owner: Any, values: Mapping[str, float]) -> Any:
 
 def set_values(twin: object, owner: object, values: Mapping[str, float]) -> None:
     """Sets parameters of a copy of a simulator, in the form in which the simulator has them."""
+    tables: dict[str, dict[Keys, float]] = {}
     for name, value in values.items():
-        element = re.fullmatch(r"(.+)\[(\d+)\]", name) if name.endswith("]") else None
-        if element is None:
-            _set(twin, name, _like(getattr(owner, name), value))
+        if name.endswith("]"):
+            table, keys = parse_element(name)
+            tables.setdefault(table, {})[keys] = value
         else:
-            _set(twin, element[1], _with_element(getattr(twin, element[1]), int(element[2]), value))
+            _set(twin, name, _like(getattr(owner, name), value))
+    for table, elements in tables.items():
+        _set(twin, table, with_elements(getattr(twin, table), elements))
 
 
 def _like(before: Any, value: float) -> Any:
-    """A number in the form of the one before: an array stays an array, a whole number that is still whole stays one."""
+    """A number in the form of the one before: an array stays an array."""
     if isinstance(before, np.ndarray):
         return np.asarray(value, before.dtype if before.dtype.kind == "f" else float)
-    return int(value) if isinstance(before, (int, np.integer)) and float(value).is_integer() else float(value)
-
-
-def _with_element(vector: Any, place: int, value: float) -> Any:
-    numbers = list(vector)
-    numbers[place] = value
-    if isinstance(vector, np.ndarray):
-        return np.array(numbers, vector.dtype if vector.dtype.kind == "f" else float)
-    if isinstance(vector, tuple) and hasattr(vector, "_fields"):
-        return type(vector)(*numbers)
-    return type(vector)(numbers)
+    return like_number(before, value)
 
 
 def _set(owner: Any, name: str, value: Any) -> None:

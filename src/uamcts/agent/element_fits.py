@@ -1,0 +1,73 @@
+"""Elements of a simulator's tables that are off, one by one, as far as transitions tell (`corrections.element_fit`)."""
+
+from __future__ import annotations
+
+from uamcts.agent.experience import Experience
+from uamcts.agent.measure import Measure
+from uamcts.agent.rival_fits import RivalFits
+from uamcts.corrections.element_fit import MOST_ROWS, fit_elements
+
+FITTED_ROWS = 160
+"""Transitions, the latest ones, that parameters are fitted to."""
+SHOWN = 3
+"""Elements that a report names."""
+PATIENCE = 4
+"""After so many attempts, further ones wait for one more wrong transition, after twice as many for four more, and so
+on, as long as elements explain nothing or are not in use: many an error with another cause can be put down to one."""
+
+
+class ElementFits(RivalFits):
+    """The part of a corrector that fits elements of tables, and says what is corrected."""
+
+    def _values(self) -> dict[str, float]:
+        """All parameters and elements that were fitted."""
+        return {**({} if self.fit is None else self.fit.values), **self.elements}
+
+    def _fit_elements(self, experience: Experience, measure: Measure) -> None:
+        """Fits elements where the latest transition was predicted wrongly."""
+        if not self.tables or self._misread <= (self._fruitless // PATIENCE) ** 2:
+            return
+        self._misread = 0
+        rows = experience.latest(FITTED_ROWS, max(self.since, self._suspected - 1)).tolist()
+        trials = self.planner.trials([experience.raw[row] for row in rows], experience, rows, measure, self.floor)
+        if trials is None or not len(trials.seen):
+            return
+        fixed, most = {} if self.fit is None else self.fit.values, MOST_ROWS if self._fruitless < 2 * PATIENCE else 1
+        found = fit_elements(trials, self.tables, fixed, self.elements, most)
+        changed, used = found != self.elements, self.in_use in ("parameters", "both")
+        self._fruitless = 0 if changed and used else self._fruitless + 1
+        if changed:
+            self.elements, self._variants = found, {}
+
+    def _describe_elements(self) -> list[str]:
+        some = list(self.elements.items())[-SHOWN:]
+        more = len(self.elements) - len(some)
+        said = [f"{name} is about {value:.4g}, not {self.tables[name]:g}: corrected" for name, value in some]
+        return said + ([f"{more} more elements of tables are corrected"] if more else [])
+
+    def _describe_fit(self) -> list[str]:
+        said: list[str] = []
+        if self.fit is None:
+            return said
+        for name, value in self.fit.values.items():
+            low, high = self.fit.ranges[name]
+            around = f" ({low:.3g} to {high:.3g})" if high - low > 5e-3 * max(abs(value), 1e-9) else ""
+            also = f"; {' or '.join(self.fit.instead)} would explain the same" if self.fit.instead else ""
+            said.append(f"{name} is about {value:.4g}{around}, not {self.choice.believed[name]:g}: corrected{also}")
+        return said
+
+    def sentences(self) -> list[str]:
+        """What is corrected and why, in plain words."""
+        said = [f"the world changed at about step {step}: learned anew from there" for step in self.changes[-3:]]
+        if self.in_use in ("parameters", "both"):
+            said += self._describe_fit() + self._describe_elements()
+        if self.in_use == "drift":
+            said += self._describe_drift()
+        if self.in_use in ("residual", "both"):
+            residual = self.residuals[self.in_use]
+            words = residual.describe(self.feature_names, self.planner.action_names)
+            what = " and rewards" if "reward by" in words else ""
+            which = f"states{what} before a step" if getattr(residual, "early", False) else f"next states{what}"
+            which = "probabilities of outcomes" if self.keeps_outcomes else which
+            said.append(f"{which} are corrected: {words}")
+        return said

@@ -1,0 +1,132 @@
+"""Fits single elements of a simulator's tables: the value of one shelf, the cost of one kind of ground.
+
+A table of 36 numbers has too many for a fit of all. But a step reads a few of them, and the others do not matter to it.
+Which ones it reads is found out by changing all, then halves, quarters and so on. If one of these explains a transition
+exactly that was predicted wrongly, it is given the value that does, provided that more transitions are then predicted
+exactly than before. As long as two elements would explain as many, neither is changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from uamcts.corrections.trials import Trials
+
+MOST_READ, MOST_ROWS, STEPS = 6, 4, 8
+"""Elements that a step may read, transitions that are explained at a time, and steps towards a value."""
+APART = 0.3
+"""By how much of its size, at least, an element is changed to see whether it matters."""
+
+
+def fit_elements(
+    trials: Trials,
+    tables: Mapping[str, float],
+    fixed: Mapping[str, float],
+    known: Mapping[str, float],
+    most: int = MOST_ROWS,
+) -> dict[str, float]:
+    """The elements that are not as believed, and their values.
+
+    Args:
+        trials: What was seen, the latest last: `uamcts.corrections.trials.Trials`, of a deterministic simulator.
+        tables: The believed values of all elements.
+        fixed: Values of other parameters.
+        known: What was found before.
+        most: How many transitions that are predicted wrongly are looked at, the latest first.
+    """
+    search = _ElementSearch(trials, tables, fixed)
+    values, tried = dict(known), 0
+    exact = search.exact(values)
+    for row in np.flatnonzero(~exact)[::-1].tolist():
+        if exact[row]:
+            continue
+        if (tried := tried + 1) > most:
+            break
+        better = search.explain(row, values, exact)
+        if better is not None:
+            values = {name: value for name, value in better.items() if value != tables[name]}
+            exact = search.exact(values)
+    return values
+
+
+class _ElementSearch:
+    def __init__(self, trials: Trials, tables: Mapping[str, float], fixed: Mapping[str, float]):
+        self.trials, self.tables, self.fixed = trials, tables, dict(fixed)
+        self.limit = math.log(10.0 * trials.floor)
+
+    def losses(self, values: Mapping[str, float], rows: Sequence[int]) -> np.ndarray:
+        """Nats [rows]."""
+        found = self.fixed | dict(values)
+        return np.asarray(self.trials.losses(list(found), np.array([list(found.values())], float), np.asarray(rows))[0])
+
+    def exact(self, values: Mapping[str, float]) -> np.ndarray:
+        """Which transitions are predicted exactly, bool [rows]."""
+        return self.losses(values, range(len(self.trials.seen))) <= self.limit
+
+    def parts(self, values: Mapping[str, float], row: int) -> np.ndarray:
+        """The differences of one transition to what is predicted."""
+        found = self.fixed | dict(values)
+        return np.asarray(self.trials.residuals(list(found), np.array(list(found.values()), float), np.array([row]))[0])
+
+    def explain(self, row: int, values: dict[str, float], exact: np.ndarray) -> dict[str, float] | None:
+        """Values with one element changed, so that a transition and more of all are predicted exactly; None if no
+        element does that, or several do it equally well."""
+        found = []
+        for name in self.read(row, values):
+            value = self.solve(row, name, values)
+            if value is not None:
+                changed = {**values, name: value}
+                found.append((int(self.exact(changed).sum() - exact.sum()), changed))
+        most = max((gain for gain, _ in found), default=0)
+        best = [changed for gain, changed in found if gain == most]
+        return best[0] if most > 0 and len(best) == 1 else None
+
+    def read(self, row: int, values: dict[str, float]) -> list[str]:
+        """The elements that a step depends on; none if they are too many."""
+        here, waiting = self.parts(values, row), [list(self.tables)]
+        found: list[str] = []
+        while waiting and len(found) <= MOST_READ:
+            names = waiting.pop()
+            moved = {name: self._moved(values.get(name, self.tables[name])) for name in names}
+            if np.array_equal(self.parts(values | moved, row), here):
+                continue
+            if len(names) == 1:
+                found += names
+            else:
+                waiting += [names[: len(names) // 2], names[len(names) // 2 :]]
+        return found if len(found) <= MOST_READ else []
+
+    def _moved(self, value: float) -> float:
+        """Another value of an element; a whole number stays one, so that places remain places."""
+        apart = max(APART * abs(value), APART)
+        return value + (math.ceil(apart) if value.is_integer() else apart)
+
+    def solve(self, row: int, name: str, values: dict[str, float]) -> float | None:
+        """The value of an element that explains a transition exactly, by secants; None without any."""
+        value = values.get(name, self.tables[name])
+        here, other = self.parts(values, row), self._moved(value)
+        for _ in range(STEPS):
+            there = self.parts({**values, name: other}, row)
+            slope = (there - here) / (other - value)
+            if not np.isfinite(slope).all() or not slope.any():
+                return None
+            value, here, other = other, there, float(other - slope @ there / (slope @ slope))
+            if abs(other) > 1e12:
+                return None
+            if self.losses({**values, name: other}, [row])[0] <= self.limit:
+                return self._shorten(row, name, other, values)
+            if other == value:
+                return None
+        return None
+
+    def _shorten(self, row: int, name: str, value: float, values: dict[str, float]) -> float:
+        """The same with as few digits as explain as much: people write 1.4 and not 1.4000000000000041."""
+        exact = self.losses({**values, name: value}, [row])[0]
+        for digits in (1, 2, 3, 4, 6, 9):
+            short = float(f"{value:.{digits}g}")
+            if self.losses({**values, name: short}, [row])[0] <= exact + 1e-9:
+                return short
+        return value
