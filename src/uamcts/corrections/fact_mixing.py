@@ -13,7 +13,7 @@ from uamcts.corrections.effective_model import EffectiveModel
 from uamcts.corrections.fact_weights import Question, Weigher
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture, Outcome, mix, predicted_outcomes
-from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact, State
+from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact, Glance, Recurrence, State
 
 CHECKED = 2000
 """Facts, the latest ones, that are compared with another model."""
@@ -47,6 +47,7 @@ class MixedFacts:
     caution: float = 0.0
     """By how much a step that was never seen is believed to pay less, so that of equal ways a known one is taken."""
     facts: dict[tuple[Hashable, int], Fact]
+    glance: Glance
     journal: Journal
     _planned: dict[Any, Any]
     _contradicting: dict[Any, int]
@@ -66,7 +67,7 @@ class MixedFacts:
         """Learns what is wrong about states from now on, beginning with the latest facts, unless draws alone say it."""
         if self.kind == "sample":
             return
-        self.arrivals = Arrivals(self.key)
+        self.arrivals = Arrivals(self.key, self.glance.tells)
         for place, fact in list(self.facts.items())[-CHECKED:]:
             if not fact.stale:
                 self.arrivals.add(place, self._said_of(place, fact), fact.latest(), Journal(), False)
@@ -84,6 +85,11 @@ class MixedFacts:
         if self.arrivals is None or not self.arrivals.expects:
             return outcomes
         return self.arrivals.correct_all(state, outcomes)
+
+    def recurrence(self) -> Recurrence:
+        """Counts for a report."""
+        times = sum(count.times for fact in self.facts.values() for count in fact.outcomes.values())
+        return Recurrence(len(self.facts), times, sum(fact.varied for fact in self.facts.values()))
 
     @property
     def wrong_share(self) -> float:

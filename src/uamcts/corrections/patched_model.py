@@ -24,11 +24,10 @@ from uamcts.corrections.python_facts import (
     Fact,
     Glance,
     OutcomeCount,
-    RandomModel,
-    Recurrence,
     State,
     Streak,
 )
+from uamcts.corrections.random_model import RandomModel
 from uamcts.reference import PythonModel
 
 PythonUncertainty: TypeAlias = Callable[[State, int], float]
@@ -172,7 +171,7 @@ class PatchedModel(MixedFacts):
             for table in (self.facts, self._contradicting, self._planned):
                 self.journal.drop(table, place)
             self._arrive(place, None)
-        self.glance.renew((key for key, _ in self.facts), 2 * most)
+        self.glance = self.glance.renewed((key for key, _ in self.facts), 2 * most)
 
     @property
     def _recurs(self) -> bool:
@@ -231,11 +230,6 @@ class PatchedModel(MixedFacts):
             setattr(other, self.kind, {"outcomes": other._outcomes, "sample": other._sample}[self.kind])
         return other
 
-    def recurrence(self) -> Recurrence:
-        """Counts for a report."""
-        times = sum(count.times for fact in self.facts.values() for count in fact.outcomes.values())
-        return Recurrence(len(self.facts), times, sum(fact.varied for fact in self.facts.values()))
-
     def knows(self, state: State, action: int) -> bool:
         """Whether there is a fact about this transition that is planned with."""
         fact = self.facts.get(self._place(state, action))
@@ -274,12 +268,15 @@ class PatchedModel(MixedFacts):
 
     def plans_with(self, state: State, action: int) -> Any:
         """What is planned with where there is a fact; None without one."""
-        place = self.key(state), action
         try:
-            planned = self._planned.get(place, self)
-            return self._plan(place) if planned is self else planned
+            return self.plans_at(self.key(state), action)
         except TypeError:
             return self._plan(self._place(state, action))
+
+    def plans_at(self, key: Hashable, action: int) -> Any:
+        """The same for the key of a state."""
+        planned = self._planned.get((key, action), self)
+        return self._plan((key, action)) if planned is self else planned
 
     def patch_uncertainty(self, uncertainty: PythonUncertainty) -> PythonUncertainty:
         """An uncertainty of the model, a function `(state, action) -> U`, that is 0 for transitions that are known."""
