@@ -11,10 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from uamcts.arguments import action_number, flag, real
-from uamcts.corrections.fact_mixing import CHECKED, MixedFacts
+from uamcts.corrections.fact_mixing import MixedFacts
 from uamcts.corrections.fact_weights import Weigher
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, model_kind
+from uamcts.corrections.mixture import (
+    PRIOR_WEIGHT,
+    Mixture,
+    holds_possible,
+    model_kind,
+)
 from uamcts.corrections.outcome_rates import RatedSimulator
 from uamcts.corrections.python_facts import (
     MOST_FACTS,
@@ -203,14 +208,9 @@ class PatchedModel(MixedFacts):
             self.weigher = self.weigher.for_other_model()
         self.model, self._planned, self.drifting = model, {}, drifting
         self._plan_effects()
-        if self.kind == "step" and not drifting:
-            for place, fact in list(self.facts.items())[-CHECKED:]:
-                kind: Any = fact.most_frequent_kind
-                agrees = holds_possible(model, fact.state, place[1], (*kind, fact.outcomes[kind].reward), self.key)
-                if agrees != fact.agrees:
-                    self._store(place, replace(fact, agrees=agrees))
+        said = self._judge_anew() if self.kind == "step" and not drifting else {}
         if self.arrivals is not None and other and not drifting:
-            self.learn_arrivals(self.arrivals.tested)
+            self.learn_arrivals(self.arrivals.tested, said)
 
     def _plan(self, place: tuple[Hashable, int]) -> Any:
         """Works out what is planned with instead of the model, and keeps it; None without a fact."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from uamcts.corrections.mixture import Mixture, Outcome, outcome_at
@@ -41,6 +41,24 @@ class RandomModel:
             return self._expected(state, action)
         return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
 
+    def chance_stepper(self, chance: Callable[[], float]) -> Callable[[State, int], Outcome]:
+        """A function that takes a step of a rollout, quick where the state is whole numbers and was met before."""
+        kept, outcome_at = self._kept, self.outcome_at
+
+        def step(state: State, action: int) -> Outcome:
+            kind = type(state)
+            if kind is int or (kind is tuple and state and type(state[0]) is int):
+                try:
+                    planned = kept.get((state, action))
+                except TypeError:  # a part of it cannot be hashed
+                    planned = None
+                if planned is not None:
+                    place = chance()  # drawn for every step, so that equal draws follow
+                    return planned.draw(place) if type(planned) is Mixture else planned  # type: ignore[return-value]
+            return outcome_at(state, action, chance())
+
+        return step
+
     def outcome_at(self, state: State, action: int, place: float) -> Outcome:
         """The outcome at `place` in [0, 1) of these probabilities: rollouts spend most of their time here."""
         planned = self._find(state, action)
@@ -48,7 +66,7 @@ class RandomModel:
             return planned.draw(place) if type(planned) is Mixture else planned  # type: ignore[return-value]
         if self._effects is None:
             found = self._untried(state, action)
-            if not self._may_differ(found[0]):
+            if self._arrivals is None or not self._may_differ(found[0]):
                 return found
             return outcome_at(self._arrivals.correct_all(state, [(1.0, found)]), place)
         if self._arrivals is None:
