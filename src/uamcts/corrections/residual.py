@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from uamcts.corrections.residual_actions import fit_actions
 from uamcts.corrections.residual_input import check_rows, find_angles, wrap_differences
 from uamcts.corrections.residual_leaves import DEPTH, FEWEST_EQUAL, INNER, LEAVES, NO_SPLIT, is_constant, prune
-from uamcts.corrections.residual_steps import Moves, action_tables, look_up_shift
+from uamcts.corrections.residual_steps import Moves, Table, action_tables, look_up_shift
 from uamcts.corrections.residual_text import describe
 from uamcts.runtime.lazy_jax import jax, jnp, when_loaded
 from uamcts.types import Array
@@ -217,7 +217,7 @@ class Residual:
         return describe(self, names, action_names)
 
     @functools.cached_property
-    def _tables(self) -> list[Any]:
+    def _tables(self) -> list[Table | None]:
         return action_tables(self)
 
 
