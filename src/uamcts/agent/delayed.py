@@ -32,6 +32,8 @@ class Delayed(Comparing):
     delays: Delays
     log: tuple[tuple[Any, ...], ...]
     """The latest transitions with the actions that were taken, and whether each began an episode."""
+    _weighed: tuple[Trial, ...] = ()
+    """The comparisons that were looked at last: they say the same again."""
 
     def _resume(self) -> None:
         """Goes on in the episode that an agent was in when it was saved."""
@@ -113,5 +115,7 @@ class Delayed(Comparing):
 
     def relabel(self) -> tuple[list[tuple[Any, ...]], Delays] | None:
         """If actions turn out to take effect later or earlier: what was seen, with effective actions, and that."""
-        delay = self.delays.better() if self.delays.tests else None
+        tests = self.delays.tests
+        delay = None if tests is self._weighed else self.delays.better()
+        self._weighed = tests
         return None if delay is None else (relabel(self.log, delay), self.delays.alone(delay))

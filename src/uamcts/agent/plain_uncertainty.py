@@ -95,6 +95,8 @@ class DoubtOfNumbers:
         self.simulator, self.known, self.doubt = simulator, known, doubt.table()
 
     def __call__(self, state: State, action: int) -> float:
+        if action not in self.doubt.doubted:
+            return 0.0
         try:
             if type(state) is not tuple:
                 raise TypeError

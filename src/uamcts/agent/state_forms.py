@@ -7,6 +7,7 @@ have shortcuts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import make_dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -72,11 +73,11 @@ def _maker(kind: Any) -> Callable[[Iterable[float]], Any]:
     slots = any("__slots__" in vars(one) for one in kind.__mro__[:-1])
     if slots or hasattr(kind, "__post_init__") or kind.__new__ is not object.__new__:
         return lambda numbers: kind(*numbers)
-    names, new = tuple(kind.__dataclass_fields__), object.__new__
+    twin: Any = make_dataclass(kind.__name__, tuple(kind.__dataclass_fields__))
 
     def make(numbers: Iterable[float]) -> Any:
-        state = new(kind)
-        state.__dict__.update(zip(names, numbers, strict=False))
+        state = twin(*numbers)  # not frozen, whatever the dataclass is
+        state.__class__ = kind
         return state
 
     return make

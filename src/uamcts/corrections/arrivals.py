@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture, Outcome, merge
-from uamcts.corrections.python_facts import State
+from uamcts.corrections.python_facts import Glance, State
 
 Place: TypeAlias = tuple[Hashable, int]
 """The key of a state, and an action."""
@@ -22,6 +22,8 @@ HALF = 1.0
 """What an expectation is worth at first: as if it had come true, and not, so many times."""
 LEAST = 0.4
 """An expectation that comes true less often is given up."""
+SPARE = 1000
+"""Numbers of states that are as believed by now, before a glance is renewed."""
 LOCAL = 2.0
 """Transitions that the whole world is worth beside what was seen of one state."""
 SAME = 1e-6
@@ -45,6 +47,10 @@ class Difference(NamedTuple):
         """What tells it from others."""
         return self.target, round(self.reward, 6), self.over
 
+    def is_like(self, other: Difference | None) -> bool:
+        """Whether it leads to an equal state and pays the same."""
+        return other is not None and (self.target, self.reward, self.over) == (other.target, other.reward, other.over)
+
     @property
     def sort(self) -> int:
         """Which expectations come true as often: of rewards and ends, of walls, of places that lead elsewhere."""
@@ -64,10 +70,12 @@ class Arrivals:
 
     Args:
         key: Makes a hashable key of a state.
+        tells: Whether whole states are their keys: see `Glance`.
     """
 
-    def __init__(self, key: Callable[[State], Hashable]):
-        self.key = key
+    def __init__(self, key: Callable[[State], Hashable], tells: bool = False):
+        self.key, self.glance = key, Glance(tells)
+        """Tells without a key that a state is as believed."""
         self.by_state: dict[Hashable, dict[Place, Difference | None]] = {}
         """For the believed next state, all transitions that were seen; None for what was as believed. The inner
         dictionaries are replaced, never changed."""
@@ -111,6 +119,8 @@ class Arrivals:
     ) -> bool:
         """Adds what was seen of a transition, `new` if for the first time. Returns whether expectations change."""
         state, difference = self.find(place, believed, real)
+        if place in self.by_place and self._holds(state, place, difference):
+            return False
         elsewhere = self._from_elsewhere(state, place[0]) if new and state in self.different else {}
         if any(one is not None for one in elsewhere.values()):
             expected, _ = self._most_common(elsewhere)
@@ -128,6 +138,13 @@ class Arrivals:
         journal.put(self.by_place, place, state)
         self._count(state, here, journal)
         return before or difference is not None or state in self.different
+
+    def _holds(self, state: Hashable, place: Place, difference: Difference | None) -> bool:
+        """Whether just that was seen of a transition before."""
+        if self.by_place[place] != state:
+            return False
+        before = self.by_state[state][place]
+        return before is difference or (before is not None and before.is_like(difference))
 
     def drop(self, place: Place, journal: Journal) -> bool:
         """Forgets a transition. Returns whether expectations change."""
@@ -147,6 +164,8 @@ class Arrivals:
     def _count(self, state: Hashable, here: dict[Place, Difference | None], journal: Journal) -> None:
         count = sum(difference is not None for difference in here.values())
         if count:
+            self.glance = self.glance.renewed(self.different, 2 * len(self.different) + SPARE)
+            self.glance.add(state)
             journal.put(self.different, state, count)
         elif state in self.different:
             journal.drop(self.different, state)
@@ -188,6 +207,8 @@ class Arrivals:
 
     def correct(self, state: State, outcome: Outcome) -> list[tuple[float, Outcome]] | None:
         """What is expected instead of an outcome that a model predicts for a state; None if that outcome is."""
+        if self.glance.excludes(outcome[0]):
+            return None
         leads_to = self.key(outcome[0])
         found = self.expected(leads_to, self.key(state)) if leads_to in self.different else None
         if found is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,10 @@ from uamcts.corrections.effective_actions import EffectiveActions
 from uamcts.corrections.effective_model import EffectiveModel
 from uamcts.corrections.fact_weights import Question, Weigher
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.mixture import Mixture, Outcome, mix, predicted_outcomes
-from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact, State
+from uamcts.corrections.mixture import Mixture, Outcome, are_possible, mix, predicted_outcomes
+from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact, Glance, Recurrence, State
 
+NONE: Mapping[Any, Any] = MappingProxyType({})
 CHECKED = 2000
 """Facts, the latest ones, that are compared with another model."""
 
@@ -47,9 +50,13 @@ class MixedFacts:
     caution: float = 0.0
     """By how much a step that was never seen is believed to pay less, so that of equal ways a known one is taken."""
     facts: dict[tuple[Hashable, int], Fact]
+    glance: Glance
     journal: Journal
     _planned: dict[Any, Any]
     _contradicting: dict[Any, int]
+
+    def _store(self, place: tuple[Hashable, int], fact: Fact) -> None:
+        raise NotImplementedError
 
     def _arrive(self, place: tuple[Hashable, int], fact: Fact | None, new: bool = False) -> None:
         """Takes note of where a transition leads and where it should, or forgets it."""
@@ -62,16 +69,33 @@ class MixedFacts:
         if changed:
             self._renew()
 
-    def learn_arrivals(self, tested: Sequence[int] | None = None) -> None:
-        """Learns what is wrong about states from now on, beginning with the latest facts, unless draws alone say it."""
+    def learn_arrivals(
+        self, tested: Sequence[int] | None = None, said: Mapping[tuple[Hashable, int], list[tuple[float, Any]]] = NONE
+    ) -> None:
+        """Learns what is wrong about states from now on, beginning with the latest facts, unless draws alone say it.
+
+        `said`: what the model predicts, where that is known already.
+        """
         if self.kind == "sample":
             return
-        self.arrivals = Arrivals(self.key)
+        self.arrivals = Arrivals(self.key, self.glance.tells)
         for place, fact in list(self.facts.items())[-CHECKED:]:
             if not fact.stale:
-                self.arrivals.add(place, self._said_of(place, fact), fact.latest(), Journal(), False)
+                found = said[place] if place in said and not fact.agrees else self._said_of(place, fact)
+                self.arrivals.add(place, found, fact.latest(), Journal(), False)
         if tested is not None:
             self.arrivals.tested = tuple(tested)
+
+    def _judge_anew(self) -> dict[tuple[Hashable, int], list[tuple[float, Any]]]:
+        """Finds out which of the latest facts another model agrees with. Returns what it predicts."""
+        said = {}
+        for place, fact in list(self.facts.items())[-CHECKED:]:
+            kind: Any = fact.most_frequent_kind
+            said[place] = predicted_outcomes(self.model, fact.state, place[1])
+            agrees = are_possible(said[place], (*kind, fact.outcomes[kind].reward), self.key)
+            if agrees != fact.agrees:
+                self._store(place, replace(fact, agrees=agrees))
+        return said
 
     def _said_of(self, place: tuple[Hashable, int], fact: Fact) -> list[tuple[float, Any]]:
         """What the model predicts where a fact was seen; it need not be asked where it agrees."""
@@ -84,6 +108,11 @@ class MixedFacts:
         if self.arrivals is None or not self.arrivals.expects:
             return outcomes
         return self.arrivals.correct_all(state, outcomes)
+
+    def recurrence(self) -> Recurrence:
+        """Counts for a report."""
+        times = sum(count.times for fact in self.facts.values() for count in fact.outcomes.values())
+        return Recurrence(len(self.facts), times, sum(fact.varied for fact in self.facts.values()))
 
     @property
     def wrong_share(self) -> float:

@@ -57,8 +57,16 @@ def holds_possible(
     model: Any, state: Any, action: int, outcome: tuple[Hashable, bool, float], key: Callable[[Any], Hashable]
 ) -> bool:
     """Whether a model predicts an outcome: (the key of the next state, the end, the reward)."""
-    possible = predicted_outcomes(model, state, action)
-    return any(share > 0 and (key(after), bool(over), pays) == outcome for share, (after, pays, over) in possible)
+    return are_possible(predicted_outcomes(model, state, action), outcome, key)
+
+
+def are_possible(
+    predicted: list[tuple[float, Outcome]],
+    outcome: tuple[Hashable, bool, float],
+    key: Callable[[Any], Hashable],
+) -> bool:
+    """The same for what a model predicts."""
+    return any(share > 0 and (key(after), bool(over), pays) == outcome for share, (after, pays, over) in predicted)
 
 
 class Mixture(NamedTuple):

@@ -11,10 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from uamcts.arguments import action_number, flag, real
-from uamcts.corrections.fact_mixing import CHECKED, MixedFacts
+from uamcts.corrections.fact_mixing import MixedFacts
 from uamcts.corrections.fact_weights import Weigher
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.mixture import PRIOR_WEIGHT, Mixture, holds_possible, model_kind
+from uamcts.corrections.mixture import (
+    PRIOR_WEIGHT,
+    Mixture,
+    holds_possible,
+    model_kind,
+)
 from uamcts.corrections.outcome_rates import RatedSimulator
 from uamcts.corrections.python_facts import (
     MOST_FACTS,
@@ -24,11 +29,10 @@ from uamcts.corrections.python_facts import (
     Fact,
     Glance,
     OutcomeCount,
-    RandomModel,
-    Recurrence,
     State,
     Streak,
 )
+from uamcts.corrections.random_model import RandomModel
 from uamcts.reference import PythonModel
 
 PythonUncertainty: TypeAlias = Callable[[State, int], float]
@@ -172,7 +176,7 @@ class PatchedModel(MixedFacts):
             for table in (self.facts, self._contradicting, self._planned):
                 self.journal.drop(table, place)
             self._arrive(place, None)
-        self.glance.renew((key for key, _ in self.facts), 2 * most)
+        self.glance = self.glance.renewed((key for key, _ in self.facts), 2 * most)
 
     @property
     def _recurs(self) -> bool:
@@ -204,14 +208,9 @@ class PatchedModel(MixedFacts):
             self.weigher = self.weigher.for_other_model()
         self.model, self._planned, self.drifting = model, {}, drifting
         self._plan_effects()
-        if self.kind == "step" and not drifting:
-            for place, fact in list(self.facts.items())[-CHECKED:]:
-                kind: Any = fact.most_frequent_kind
-                agrees = holds_possible(model, fact.state, place[1], (*kind, fact.outcomes[kind].reward), self.key)
-                if agrees != fact.agrees:
-                    self._store(place, replace(fact, agrees=agrees))
+        said = self._judge_anew() if self.kind == "step" and not drifting else {}
         if self.arrivals is not None and other and not drifting:
-            self.learn_arrivals(self.arrivals.tested)
+            self.learn_arrivals(self.arrivals.tested, said)
 
     def _plan(self, place: tuple[Hashable, int]) -> Any:
         """Works out what is planned with instead of the model, and keeps it; None without a fact."""
@@ -230,11 +229,6 @@ class PatchedModel(MixedFacts):
         if self.kind != "step":
             setattr(other, self.kind, {"outcomes": other._outcomes, "sample": other._sample}[self.kind])
         return other
-
-    def recurrence(self) -> Recurrence:
-        """Counts for a report."""
-        times = sum(count.times for fact in self.facts.values() for count in fact.outcomes.values())
-        return Recurrence(len(self.facts), times, sum(fact.varied for fact in self.facts.values()))
 
     def knows(self, state: State, action: int) -> bool:
         """Whether there is a fact about this transition that is planned with."""
@@ -274,12 +268,15 @@ class PatchedModel(MixedFacts):
 
     def plans_with(self, state: State, action: int) -> Any:
         """What is planned with where there is a fact; None without one."""
-        place = self.key(state), action
         try:
-            planned = self._planned.get(place, self)
-            return self._plan(place) if planned is self else planned
+            return self.plans_at(self.key(state), action)
         except TypeError:
             return self._plan(self._place(state, action))
+
+    def plans_at(self, key: Hashable, action: int) -> Any:
+        """The same for the key of a state."""
+        planned = self._planned.get((key, action), self)
+        return self._plan((key, action)) if planned is self else planned
 
     def patch_uncertainty(self, uncertainty: PythonUncertainty) -> PythonUncertainty:
         """An uncertainty of the model, a function `(state, action) -> U`, that is 0 for transitions that are known."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import struct
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from uamcts.arguments import short_repr
-from uamcts.corrections.mixture import Mixture, Outcome, outcome_at
 from uamcts.types import PyTree
 
 State: TypeAlias = PyTree
@@ -25,10 +27,8 @@ DRIFTING = 100.0
 DETERMINISTIC = 0.2
 """The share that a deterministic model keeps where what was seen once contradicts it, raised to the power of how often
 it was seen. So a way that is lost by a single slip is tried again if nothing else leads on, and else avoided."""
-WHOLE = frozenset((int, bool, str))
-"""Parts of states of which equal ones are the same to any model; 0.0 and -0.0 are not."""
-MOST_KEPT = 20_000
-"""Transitions that one search keeps at most, a few MB."""
+FLOATS = np.dtype(np.float64).str
+"""What the key of an array of floats says about it."""
 MOST_REWARDS = 6
 """Different rewards of one outcome that are counted."""
 NOISY = 3.0
@@ -138,7 +138,7 @@ def _first_field(kind: type) -> str | None:
 class Glance:
     """Tells without a key that there is no fact about a state: by the first numbers of all states that have one.
 
-    For tuples of floats that are their own keys, and dataclasses of floats. Numbers of facts that were dropped may
+    For tuples, lists, arrays and dataclasses of floats that are their own keys. Numbers of facts that were dropped may
     remain.
     """
 
@@ -151,25 +151,32 @@ class Glance:
         if self.tells and type(key) is tuple and key:
             of_object = isinstance(key[0], type) and len(key) == 2 and type(key[1]) is tuple and key[1]
             self.firsts.add(key[1][0] if of_object else key[0])
+            if len(key) == 4 and type(key[3]) is bytes and key[1] == FLOATS:  # of an array
+                self.firsts.update(struct.unpack_from("d", key[3]) if key[3] else ())
 
     def excludes(self, state: State) -> bool:
         """Whether there is no fact about a state; False if a glance does not tell."""
         if not self.tells:
             return False
-        if type(state) is tuple and state:
-            first = state[0]
-        elif (name := _first_field(type(state))) is not None:  # type: ignore[arg-type]
+        kind: Any = type(state)
+        if kind is tuple or kind is list:
+            first = state[0] if state else None
+        elif kind is np.ndarray:
+            first = state.item(0) if state.dtype.kind == "f" and state.ndim and state.size else None
+        elif (name := _first_field(kind)) is not None:
             first = getattr(state, name)
         else:
             return False
         return type(first) is float and first == first and first not in self.firsts  # NaN has another key
 
-    def renew(self, keys: Iterable[Hashable], most: int) -> None:
-        """Forgets all but these, once there are more than so many."""
-        if len(self.firsts) > most:
-            self.firsts = set()
-            for key in keys:
-                self.add(key)
+    def renewed(self, keys: Iterable[Hashable], most: int) -> Glance:
+        """A glance at these keys alone, if there are more than so many numbers."""
+        if len(self.firsts) <= most:
+            return self
+        found = Glance(self.tells)
+        for key in keys:
+            found.add(key)
+        return found
 
 
 class Change(NamedTuple):
@@ -179,82 +186,6 @@ class Change(NamedTuple):
     """How many transitions had been seen."""
     state: State
     action: int
-
-
-class RandomModel:
-    """A patched deterministic model as a random one: facts that came out in several ways are probabilities.
-
-    It is made for one search, during which facts do not change: what was looked up once is kept. For a whole number, or
-    a tuple of these, that is what the model predicts as well.
-    """
-
-    def __init__(self, patched: Any):
-        self.num_actions, self._step = patched.num_actions, patched.model.step
-        self._effects, self._caution = patched.effects, patched.caution
-        self._arrivals = patched.arrivals if patched.arrivals is not None and patched.arrivals.expects else None
-        self._plans_with, glance = patched.plans_with, patched.glance
-        self._own_keys, self._firsts = glance.tells, glance.firsts
-        self._kept: dict[tuple[Any, int], Mixture | Outcome | None] = {}
-        for name in ("legal_actions", "identity"):
-            if hasattr(patched, name):
-                setattr(self, name, getattr(patched, name))
-
-    def outcomes(self, state: State, action: int) -> Sequence[tuple[float, Outcome]]:
-        """All outcomes, the model's and those seen, with their probabilities."""
-        planned = self._find(state, action)
-        if planned is None:
-            return self._expected(state, action)
-        return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
-
-    def outcome_at(self, state: State, action: int, place: float) -> Outcome:
-        """The outcome at `place` in [0, 1) of these probabilities: rollouts spend most of their time here."""
-        planned = self._find(state, action)
-        if planned is None and self._arrivals is not None:
-            return outcome_at(self._expected(state, action), place)
-        if planned is None:
-            if self._effects is not None:
-                return self._effects.outcome_at(state, action, place)  # type: ignore[no-any-return]
-            return self._untried(state, action)
-        return planned.draw(place) if type(planned) is Mixture else planned  # type: ignore[return-value]
-
-    def _expected(self, state: State, action: int) -> Sequence[tuple[float, Outcome]]:
-        """All outcomes of a step that was never seen."""
-        effects = self._effects
-        found = [(1.0, self._untried(state, action))] if effects is None else effects.outcomes(state, action)
-        return found if self._arrivals is None else self._arrivals.correct_all(state, found)
-
-    def _find(self, state: State, action: int) -> Mixture | Outcome | None:
-        """What is planned with; None if the model is to be asked."""
-        if self._own_keys and type(state) is tuple and state:
-            first = state[0]
-            if type(first) is float and first not in self._firsts and first == first:  # as `Glance.excludes`
-                return None
-        elif type(state) is not int:
-            return self._plans_with(state, action)  # type: ignore[no-any-return]
-        try:
-            return self._kept[state, action]
-        except (KeyError, TypeError):
-            return self._look_up(state, action)
-
-    def _untried(self, state: State, action: int) -> Outcome:
-        """What the model predicts of a step that was never seen: it pays a little less."""
-        following, reward, over = self._step(state, action)
-        return following, reward - self._caution, over
-
-    def _look_up(self, state: State, action: int) -> Mixture | Outcome | None:
-        planned: Mixture | Outcome | None = self._plans_with(state, action)
-        parts: set[type] = {type(part) for part in (state if type(state) is tuple else (state,))}
-        if planned is None and parts <= WHOLE and self._effects is None:
-            planned = self._untried(state, action)
-            planned = planned if self._arrivals is None else self._arrivals.correct_step(state, planned)
-        elif planned is None and parts <= WHOLE and self._arrivals is not None:
-            found = self._effects.outcomes(state, action)
-            planned = Mixture(1.0, list(self._arrivals.correct_all(state, found)), [])
-        if parts <= WHOLE | {float}:
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            self._kept[state, action] = planned
-        return planned
 
 
 def describe_changes(changes: Sequence[Change], action_names: Sequence[str]) -> list[str]:

@@ -214,7 +214,8 @@ def fit_node(columns: Matrix, outputs: Matrix) -> Float[np.ndarray, "kinds outpu
     slopes = np.diag(np.arange(size) > 0)
     targets = np.ascontiguousarray(outputs.T)
     coefficients = np.zeros((KINDS, outputs.shape[1], size))
-    coefficients[0, :, 0] = np.median(targets, axis=1)
+    middles = (rows - 1) // 2, rows // 2
+    coefficients[0, :, 0] = np.partition(targets, middles, axis=1)[:, middles].mean(axis=1)
     weights = np.ones_like(targets)
     for step in range(REWEIGHTINGS + 1):
         if step:

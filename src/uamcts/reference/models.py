@@ -67,12 +67,14 @@ class Dynamics:
         """A function that takes a step of a rollout; `chance` draws numbers in [0, 1) for a random model.
 
         A model that lists outcomes may offer `outcome_at(state, action, place)` as well, which does what `draw` does
-        and need not make the list.
+        and need not make the list, or `chance_stepper(chance)`, which returns such a function of its own.
         """
         if chance is None:
             return self.model.step
         if self.kind == "sample":
             return self.sample
+        if hasattr(self.model, "chance_stepper"):
+            return self.model.chance_stepper(chance)
         draw = getattr(self.model, "outcome_at", self.draw)
         return lambda state, action: draw(state, action, chance())
 

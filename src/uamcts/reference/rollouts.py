@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,11 +89,17 @@ class Simulator(NamedTuple):
         if not any(found):  # nothing is doubtful
             rollouts = [self.weigh(walk, None, configs[0]) for walk in walks]
             return [_columns(rollouts)] * len(configs)
-        judged = []
-        for config in configs:
-            answers = iter(found)
-            judged.append(_columns([self.weigh(walk, lambda *_: next(answers), config) for walk in walks]))  # noqa: B023
-        return judged
+        judged: list[list[tuple[float, float]]] = [[] for _ in configs]
+        answers = iter(found)
+        for walk in walks:
+            doubts = [*islice(answers, len(walk))]  # type: ignore[arg-type]
+            if any(doubts):
+                returns = [self.weigh(walk, doubts, config) for config in configs]
+            else:  # equal for all settings
+                returns = [self.weigh(walk, None, configs[0])] * len(configs)
+            for rollouts, one in zip(judged, returns, strict=True):
+                rollouts.append(one)
+        return [*map(_columns, judged)]
 
     def walk(self, start: Start, number: int) -> Iterator[Step]:
         """The steps of a rollout: random ones, or those of the policy."""
@@ -116,20 +123,22 @@ class Simulator(NamedTuple):
                 return
             state = following
 
-    def weigh(self, walk: Iterable[Step], uncertainty: Callable | None, config: SearchConfig) -> tuple[float, float]:
-        """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step."""
+    def weigh(self, walk: Iterable[Step], doubts: Sequence[float] | None, config: SearchConfig) -> tuple[float, float]:
+        """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step.
+
+        `doubts`: U of every step; None if all are 0.
+        """
         rules, gamma = self.rules, config.gamma
-        weighs = rules.weighs_rollouts and uncertainty is not None
+        weighs = rules.weighs_rollouts and doubts is not None
         returned, sigma, discount = 0.0, 0.0, 1.0
         before, doubt_discount = 0.0, 0.0  # the return up to the first doubtful step, and the discount after it
-        for state, action, reward, _ in walk:
-            found = 0.0 if uncertainty is None else uncertainty(state, action)
+        for (_, _, reward, _), found in zip(walk, repeat(0.0) if doubts is None else doubts, strict=False):
             if found:
                 sigma += discount * check_uncertainty(found)
             if reward:
                 returned += discount * reward
             discount *= gamma
-            if weighs and not doubt_discount and rules.doubts(found, config):
+            if found and weighs and not doubt_discount and rules.doubts(found, config):
                 before, returned, doubt_discount = returned, 0.0, discount
         if doubt_discount:
             returned = rules.rollout_return(before, returned, doubt_discount, config)
