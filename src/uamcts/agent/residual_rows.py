@@ -26,6 +26,11 @@ CLEARLY = 0.5
 """Nats per transition by which one must be ahead of the other in spite of more large errors, such as wrong ends."""
 
 
+STATES, MOST_TRIED, ALIKE = 8, 32, 0.75
+"""In how many states all actions are tried, if there are no more actions than that, to see what they do; and the share
+of these states in which that must be the same."""
+
+
 class Rows(NamedTuple):
     """Real transitions, in the order of time."""
 
@@ -71,7 +76,7 @@ def fit_residuals(
             predicted["both"] = values, list(planner.predict_next(seen.raw, planner.variant(values, None)))
     found = {}
     for name, (chosen, said) in predicted.items():
-        fit = _fit(planner, seen, seen.differences(said), said)
+        fit = _fit(planner, seen, seen.differences(said), said, effects_of_actions(planner, seen, chosen))
         if fit is not None and planner.can_shift_early:
             fit = _better_residual(planner, seen, fit, chosen, said, experience.scales, floor)
         if fit is not None:
@@ -79,9 +84,38 @@ def fit_residuals(
     return found
 
 
-def _fit(planner: CorrectedPlanner, seen: Rows, shifts: np.ndarray, said: list[np.ndarray]) -> Residual | None:
+def _fit(
+    planner: CorrectedPlanner, seen: Rows, shifts: np.ndarray, said: list[np.ndarray],
+    effects: np.ndarray | None = None,
+) -> Residual | None:  # fmt: skip
     paid = np.zeros(len(shifts)) if planner.judges_rewards else seen.unpaid(said)
-    return Residual.fit(seen.features, seen.actions, np.column_stack([shifts, paid]), planner.num_actions)
+    columns = np.column_stack([shifts, paid])
+    return Residual.fit(seen.features, seen.actions, columns, planner.num_actions, effects=effects)
+
+
+def effects_of_actions(planner: CorrectedPlanner, seen: Rows, values: dict[str, float]) -> np.ndarray | None:
+    """What each action adds to the features and the reward, [actions, outputs]; None if that is not known.
+
+    It is 0 where an action does not do the same everywhere, as in rewards. All actions are tried in a few states.
+    """
+    count = planner.num_actions
+    if count < 2 or count > MOST_TRIED:
+        return None
+    places = np.unique(np.linspace(0, len(seen.raw) - 1, STATES).astype(int)).tolist()
+    here = [seen.raw[place] for place in places if len(list(planner.choices(seen.raw[place][0]))) == count]
+    if not here:
+        return None
+    tried = [(state, action, following) for state, _, following in here for action in range(count)]
+    try:
+        said = planner.predict_next(tried, planner.variant(values, None))[0]
+    except SimulatorError:
+        return None
+    done = said.reshape(len(here), count, -1)
+    done = done - done.mean(axis=1, keepdims=True)
+    usual = np.median(done, axis=0)
+    same = np.abs(done - usual) <= 1e-3 * np.abs(usual).max(axis=0)
+    alike = same.all(axis=1).mean(axis=0) >= ALIKE
+    return np.column_stack([np.where(alike, usual, 0.0), np.zeros(count)])
 
 
 def _better_residual(

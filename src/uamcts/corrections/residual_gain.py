@@ -1,0 +1,87 @@
+"""Errors that are a share of what actions do: a motor that is weaker than believed, or has a load to move.
+
+What an action does is how the state that it leads to differs from where other actions lead. Where that is the same
+everywhere, one share explains the errors of all actions, and a few transitions of each of two of them suffice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from uamcts.corrections.residual_leaves import ActionFit, Matrix
+
+FEWEST_WRONG, FEWEST_ACTIONS = 4, 2
+"""A share is looked for if so many transitions are wrong, of so many actions that differ in what they do."""
+LEFT = 0.15
+"""It must leave no more than this part of the errors of any action."""
+EXACT, SAME = 1e-3, 1e-6
+"""An action is no reference if it is wrong by more than this part of the usual error; effects that differ by no more
+than the second part of the largest are equal."""
+
+Effects = Float[np.ndarray, "actions outputs"]
+
+
+def fit_gain(
+    inputs: Matrix, outputs: Matrix, actions: Int[np.ndarray, " rows"], effects: Effects,
+    fit: Callable[[Matrix, Matrix], ActionFit | None],
+) -> dict[int, ActionFit]:  # fmt: skip
+    """For every action a fit that adds a share of what it does; nothing if that does not explain what was seen.
+
+    Args:
+        inputs: Standardised features, in the order of time.
+        outputs: Differences; those that are negligible are exactly 0.
+        actions: Of each row.
+        effects: What each action adds to each output, up to a constant that all actions share.
+        fit: Fits the share, as if it were the difference of a single action.
+    """
+    sizes = np.abs(outputs).mean(axis=0)
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    moved = _from_reference(outputs / sizes, actions, effects / sizes)
+    squares = np.square(moved).sum(axis=1)
+    does = squares > SAME**2 * squares.max(initial=0.0)
+    moved = np.where(does[:, None], moved, 0.0)
+    rows = does[actions]
+    wrong = {action for action in np.unique(actions[rows]).tolist() if outputs[actions == action].any()}
+    if outputs[rows].any(axis=1).sum() < FEWEST_WRONG or _different(moved, wrong) < FEWEST_ACTIONS:
+        return {}
+    share = np.zeros((len(actions), 1))
+    share[rows, 0] = (outputs[rows] / sizes * moved[actions[rows]]).sum(axis=1) / squares[actions[rows]]
+    found = fit(inputs[rows], share[rows])
+    if found is None:
+        return {}
+    missed = np.zeros((len(actions), 1))
+    missed[rows] = found.losses
+    by_row = moved[actions]
+    losses = np.abs(by_row) * missed + np.abs(outputs / sizes - by_row * share)
+    sums = {action: (losses[actions == action].sum(), np.abs(outputs / sizes)[actions == action].sum()) for action in wrong}
+    if any(left > LEFT * before for left, before in sums.values()):
+        return {}
+    return {action: _times(found, moved[action] * sizes, losses * sizes) for action in range(len(effects))}
+
+
+def _from_reference(outputs: Matrix, actions: Int[np.ndarray, " rows"], effects: Effects) -> Effects:
+    """What actions do beyond one that is predicted exactly; where there is none, beyond the mean of all."""
+    usual = np.abs(outputs).sum(axis=1).mean()
+    seen = np.unique(actions).tolist()
+    errors = {action: float(np.abs(outputs[actions == action]).sum(axis=1).mean()) for action in seen}
+    best = min(errors, key=errors.__getitem__)
+    reference = effects[best] if errors[best] <= EXACT * usual else effects.mean(axis=0)
+    return np.asarray(effects - reference)
+
+
+def _different(effects: Effects, actions: set[int]) -> int:
+    """How many of some actions do different things."""
+    scale = SAME * max(float(np.abs(effects).max()), 1e-300)
+    return len({tuple(np.round(effects[action] / scale).tolist()) for action in actions})
+
+
+def _times(share: ActionFit, effect: Float[np.ndarray, " outputs"], losses: Matrix) -> ActionFit:
+    """A share of an effect on every output."""
+    bounds = np.stack([share.low * effect, share.high * effect])
+    return share._replace(
+        coefficients=share.coefficients * effect[:, None], low=bounds.min(axis=0), high=bounds.max(axis=0),
+        losses=losses,
+    )  # fmt: skip
