@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Scales
 from uamcts.corrections.referee import LARGEST
 from uamcts.corrections.residual import Residual, wrap_differences
+from uamcts.corrections.residual_border import FEWEST_WRONG, PURITY
 from uamcts.errors import SimulatorError
 
 COMPARED = 300
@@ -63,13 +65,8 @@ def fit_residuals(
 
     A candidate whose residual would explain nothing is left out. `floor`: an error up to this is as good as none.
     """
-    column = {name: experience.column(name)[rows] for name in ("features", "action")}
-    real, believed = (
-        [experience.column(f"{kind}_{part}")[rows].astype(float) for part in ("features", "reward", "terminal")]
-        for kind in ("real", "believed")
-    )
-    real[2][real[2] < 0] = np.nan
-    seen = Rows([experience.raw[row] for row in rows], column["features"], column["action"], real)
+    seen = _rows(experience, rows)
+    believed = _outcomes(experience, rows, "believed")
     predicted: dict[str, tuple[dict[str, float], list[np.ndarray]]] = {"residual": ({}, believed)}
     if values is not None:
         with contextlib.suppress(SimulatorError):  # it may fail with these values
@@ -82,6 +79,42 @@ def fit_residuals(
         if fit is not None:
             found[name] = fit
     return found
+
+
+def explained_anew(
+    planner: CorrectedPlanner, experience: Experience, rows: np.ndarray, values: dict[str, float] | None,
+    before: Mapping[str, Residual], after: Mapping[str, Residual], floor: float,
+) -> set[str]:  # fmt: skip
+    """The candidates whose residuals explain exactly what was seen, by constants alone, and have not done so before.
+
+    Where a number is right again and again, that is no chance: what the residual before it predicted is then no matter.
+    """
+    latest, scales = _rows(experience, rows[-COMPARED:]), experience.scales
+    alone = latest.errors(_outcomes(experience, rows[-COMPARED:], "believed"), scales)
+    found = set()
+    for name in before.keys() & after.keys():
+        if after[name].slope.any() or (alone > floor).sum() < FEWEST_WRONG:
+            continue
+        shares = []
+        for fit in (before[name], after[name]):
+            with contextlib.suppress(SimulatorError):
+                variant = planner.variant(values or {} if name == "both" else {}, fit)
+                shares.append((latest.errors(list(planner.predict_next(latest.raw, variant)), scales) <= floor).mean())
+        if len(shares) > 1 and shares[0] < PURITY <= shares[1]:
+            found.add(name)
+    return found
+
+
+def _rows(experience: Experience, rows: np.ndarray) -> Rows:
+    """Some of what was seen."""
+    column = {name: experience.column(name)[rows] for name in ("features", "action")}
+    real = _outcomes(experience, rows, "real")
+    real[2][real[2] < 0] = np.nan
+    return Rows([experience.raw[row] for row in rows], column["features"], column["action"], real)
+
+
+def _outcomes(experience: Experience, rows: np.ndarray, kind: str) -> list[np.ndarray]:
+    return [experience.column(f"{kind}_{part}")[rows].astype(float) for part in ("features", "reward", "terminal")]
 
 
 def _fit(

@@ -129,9 +129,7 @@ def _move(fit: ActionFit, shift: Float[np.ndarray, " outputs"]) -> ActionFit:
     return fit._replace(coefficients=coefficients, low=fit.low + shift, high=fit.high + shift)
 
 
-def _best_shared(
-    fits: Sequence[ActionFit | None], outputs: Matrix, rows: Selection
-) -> tuple[ActionFit | None, float]:
+def _best_shared(fits: Sequence[ActionFit | None], outputs: Matrix, rows: Selection) -> tuple[ActionFit | None, float]:
     """The fit to all actions that leaves least of the errors of some rows, and the share that it leaves."""
     left = [(1.0 if fit is None else _left(fit.losses[rows], outputs[rows]), fit) for fit in fits]
     share, best = min(left, key=lambda one: one[0])

@@ -39,25 +39,22 @@ def fit_gain(
     """
     sizes = np.abs(outputs).mean(axis=0)
     sizes = np.where(sizes > 0, sizes, 1.0)
-    moved = _from_reference(outputs / sizes, actions, effects / sizes)
+    scaled = outputs / sizes
+    moved = _from_reference(scaled, actions, effects / sizes)
     squares = np.square(moved).sum(axis=1)
     does = squares > SAME**2 * squares.max(initial=0.0)
-    moved = np.where(does[:, None], moved, 0.0)
-    rows = does[actions]
-    wrong = {action for action in np.unique(actions[rows]).tolist() if outputs[actions == action].any()}
-    if outputs[rows].any(axis=1).sum() < FEWEST_WRONG or _different(moved, wrong) < FEWEST_ACTIONS:
+    moved, rows = np.where(does[:, None], moved, 0.0), does[actions]
+    wrong = {action for action in np.unique(actions[rows]).tolist() if scaled[actions == action].any()}
+    if scaled[rows].any(axis=1).sum() < FEWEST_WRONG or _different(moved, wrong) < FEWEST_ACTIONS:
         return {}
-    share = np.zeros((len(actions), 1))
-    share[rows, 0] = (outputs[rows] / sizes * moved[actions[rows]]).sum(axis=1) / squares[actions[rows]]
+    share, missed = np.zeros((2, len(actions), 1))
+    share[rows, 0] = (scaled * moved[actions]).sum(axis=1)[rows] / squares[actions[rows]]
     found = fit(inputs[rows], share[rows])
     if found is None:
         return {}
-    missed = np.zeros((len(actions), 1))
     missed[rows] = found.losses
-    by_row = moved[actions]
-    losses = np.abs(by_row) * missed + np.abs(outputs / sizes - by_row * share)
-    sums = {action: (losses[actions == action].sum(), np.abs(outputs / sizes)[actions == action].sum()) for action in wrong}
-    if any(left > LEFT * before for left, before in sums.values()):
+    losses = np.abs(moved[actions]) * missed + np.abs(scaled - moved[actions] * share)
+    if any(losses[actions == action].sum() > LEFT * np.abs(scaled[actions == action]).sum() for action in wrong):
         return {}
     return {action: _times(found, moved[action] * sizes, losses * sizes) for action in range(len(effects))}
 
