@@ -39,7 +39,7 @@ def fit_gain(
     """
     sizes = np.abs(outputs).mean(axis=0)
     sizes = np.where(sizes > 0, sizes, 1.0)
-    scaled = outputs / sizes
+    scaled = np.where(np.ptp(effects, axis=0) > 0, outputs / sizes, 0.0)  # of others, what actions do says nothing
     moved = _from_reference(scaled, actions, effects / sizes)
     squares = np.square(moved).sum(axis=1)
     does = squares > SAME**2 * squares.max(initial=0.0)
