@@ -39,6 +39,16 @@ def test_an_action_that_was_wrong_once_does_less_by_the_same_share_as_another():
     assert not alone.difference(np.array([0.3, -0.2, 1.0]), 2).any()
 
 
+@pytest.mark.parametrize("idle", [True, False])
+def test_one_action_speaks_for_others_if_it_is_no_wind(idle):
+    """Nobody went on with a load. Where rolling on with one is exact, it is going back that does less."""
+    features, actions, differences = loaded_trolley(60)
+    kept = ((actions != 2) | (features[:, 2] == 0)) & (idle | (actions != 1) | (features[:, 2] == 0))
+    seen = features[kept], actions[kept], differences[kept]
+    found = Residual.fit(*seen, 3, effects=with_rewards(EFFECTS)).difference(np.array([0.3, -0.2, 1.0]), 2)
+    np.testing.assert_allclose(found[:2], [-0.054 * idle, -0.18 * idle], atol=1e-9)
+
+
 def test_an_action_that_contradicts_the_share_keeps_its_own_errors():
     features, actions, differences = loaded_trolley(60)
     differences[actions == 2] = 0  # with a load, going on does what it should

@@ -72,7 +72,8 @@ def fit_actions(
         for action in set(range(num_actions)) - set(own):
             found[action] = common, everything
     for action, share in shares.items():
-        if action not in own and action not in found:
+        rows = own.get(action)
+        if action not in found and (rows is None or not (outputs[rows].any() or share.losses[rows].any())):
             found[action] = share, everything
     return found
 

@@ -11,10 +11,12 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from uamcts.corrections.residual_leaves import ActionFit, Matrix
+from uamcts.corrections.residual_fit import Tree, with_intercept
+from uamcts.corrections.residual_leaves import DEPTH, INNER, ActionFit, Matrix
 
-FEWEST_WRONG, FEWEST_ACTIONS = 4, 2
-"""A share is looked for if so many transitions are wrong, of so many actions that differ in what they do."""
+FEWEST_WRONG, FEWEST_ACTIONS, FEWEST_IDLE = 4, 2, 3
+"""A share is looked for if so many transitions are wrong. They must be of so many actions that differ in what they do,
+or so many transitions must be exact where the others are wrong, of an action that does nothing: so it is no wind."""
 LEFT = 0.15
 """It must leave no more than this part of the errors of any action."""
 EXACT, SAME = 1e-3, 1e-6
@@ -45,7 +47,7 @@ def fit_gain(
     does = squares > SAME**2 * squares.max(initial=0.0)
     moved, rows = np.where(does[:, None], moved, 0.0), does[actions]
     wrong = {action for action in np.unique(actions[rows]).tolist() if scaled[actions == action].any()}
-    if scaled[rows].any(axis=1).sum() < FEWEST_WRONG or _different(moved, wrong) < FEWEST_ACTIONS:
+    if scaled[rows].any(axis=1).sum() < FEWEST_WRONG:
         return {}
     share, missed = np.zeros((2, len(actions), 1))
     share[rows, 0] = (scaled * moved[actions]).sum(axis=1)[rows] / squares[actions[rows]]
@@ -55,6 +57,9 @@ def fit_gain(
     missed[rows] = found.losses
     losses = np.abs(moved[actions]) * missed + np.abs(scaled - moved[actions] * share)
     if any(losses[actions == action].sum() > LEFT * np.abs(scaled[actions == action]).sum() for action in wrong):
+        return {}
+    idle = ~rows & (_shares(found, inputs) != 0.0)
+    if _different(moved, wrong) < FEWEST_ACTIONS and (idle.sum() < FEWEST_IDLE or scaled[idle].any()):
         return {}
     return {action: _times(found, moved[action] * sizes, losses * sizes) for action in range(len(effects))}
 
@@ -67,6 +72,12 @@ def _from_reference(outputs: Matrix, actions: Int[np.ndarray, " rows"], effects:
     best = min(errors, key=errors.__getitem__)
     reference = effects[best] if errors[best] <= EXACT * usual else effects.mean(axis=0)
     return np.asarray(effects - reference)
+
+
+def _shares(fit: ActionFit, inputs: Matrix) -> Float[np.ndarray, " rows"]:
+    """The share in each row."""
+    leaf = Tree(fit.feature, fit.threshold, fit.coefficients).nodes(inputs, DEPTH) - INNER
+    return np.asarray((with_intercept(inputs) * fit.coefficients[leaf, 0]).sum(axis=1))
 
 
 def _different(effects: Effects, actions: set[int]) -> int:
