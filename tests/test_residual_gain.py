@@ -57,6 +57,17 @@ def test_an_action_that_contradicts_the_share_keeps_its_own_errors():
     np.testing.assert_allclose(residual.difference(np.array([0.3, -0.2, 1.0]), 0)[:2], [0.054, 0.18], atol=1e-9)
 
 
+def test_rewards_are_still_corrected_where_states_are_by_a_share():
+    rng = np.random.default_rng(0)
+    features, actions = rng.uniform(-1, 1, (80, 2)), np.arange(80) % 2
+    effects = np.array([[-0.2, 0.0], [0.2, 0.0]])
+    differences = np.column_stack([-2 * effects[actions], 0.08 * np.sign(features[:, 0]) * (1 - 2 * actions)])
+    residual = Residual.fit(features, actions, differences, 2, effects=np.column_stack([effects, np.zeros(2)]))
+    for action, sign in enumerate((1.0, -1.0)):
+        found = residual.difference(np.array([0.5, 0.1]), action)
+        np.testing.assert_allclose(found, [0.4 * sign, 0.0, 0.08 * sign], atol=1e-6)
+
+
 def test_units_of_effects_and_a_constant_that_all_actions_share_do_not_matter():
     features, actions, differences = loaded_trolley(60)
     first = Residual.fit(features, actions, differences, 3, effects=with_rewards(EFFECTS))

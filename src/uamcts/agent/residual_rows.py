@@ -163,8 +163,8 @@ def _better_residual(
                   [part[-COMPARED:] for part in seen.real])  # fmt: skip
     try:
         after = planner.predict_next(latest.raw, planner.variant(values, late))
-        judged_wrong = late.changes_rewards or np.any(np.isfinite(latest.real[2]) & (after[2] != latest.real[2]))
-        if not judged_wrong:
+        judged_wrong = np.any(np.isfinite(latest.real[2]) & (after[2] != latest.real[2]))
+        if not (judged_wrong or late.changes_rewards or latest.unpaid(list(after)).any()):
             return late
         reached = _shifts_before(planner, seen, planner.variant(values, None), seen.differences(said))
         early = None if reached is None else _fit(planner, seen, *reached)

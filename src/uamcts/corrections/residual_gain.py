@@ -41,7 +41,8 @@ def fit_gain(
     """
     sizes = np.abs(outputs).mean(axis=0)
     sizes = np.where(sizes > 0, sizes, 1.0)
-    scaled = np.where(np.ptp(effects, axis=0) > 0, outputs / sizes, 0.0)  # of others, what actions do says nothing
+    affected = np.ptp(effects, axis=0) > 0  # of other outputs, what actions do says nothing
+    scaled = np.where(affected, outputs / sizes, 0.0)
     moved = _from_reference(scaled, actions, effects / sizes)
     squares = np.square(moved).sum(axis=1)
     does = squares > SAME**2 * squares.max(initial=0.0)
@@ -61,7 +62,8 @@ def fit_gain(
     idle = ~rows & (_shares(found, inputs) != 0.0)
     if _different(moved, wrong) < FEWEST_ACTIONS and (idle.sum() < FEWEST_IDLE or scaled[idle].any()):
         return {}
-    return {action: _times(found, moved[action] * sizes, losses * sizes) for action in range(len(effects))}
+    losses = np.where(affected, losses * sizes, np.abs(outputs))
+    return {action: _times(found, moved[action] * sizes, losses) for action in range(len(effects))}
 
 
 def _from_reference(outputs: Matrix, actions: Int[np.ndarray, " rows"], effects: Effects) -> Effects:
