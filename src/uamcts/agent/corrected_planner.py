@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -89,6 +89,10 @@ class CorrectedPlanner(Protocol):
 
     def expected_surprise(self, state: PyTree, action: PyTree, variant: object) -> tuple[float, float]:
         """Mean and variance of the surprise, in nats, that a variant that lists outcomes expects."""
+        ...
+
+    def choices(self, state: PyTree) -> Iterable[int]:
+        """The legal actions of a state."""
         ...
 
     def predict_next(

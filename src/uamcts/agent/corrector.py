@@ -15,7 +15,7 @@ from uamcts.agent.element_fits import FITTED_ROWS, ElementFits
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_trials import WORST
-from uamcts.agent.residual_rows import fit_residuals
+from uamcts.agent.residual_rows import explained_anew, fit_residuals
 from uamcts.agent.rival_fits import CONFIRMED
 from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
@@ -28,9 +28,8 @@ CORRECTIONS = ("facts", "parameters", "residual")
 RESIDUAL_ROWS = 1000
 """Transitions, the latest ones, that residuals are fitted to."""
 EARLY_FIT, FIRST_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 2, 5, 3, 1.25, 1.4, 2.0
-"""Transitions before a parameter is looked for that explains all of them exactly, before the first other fit, and
-between two fits at least. The next one comes when there are so many times as
-many, or earlier: see `_wait`; then for parameters and drifts, and for those where they have not explained all."""
+"""Transitions before a parameter is looked for that explains all of them exactly, before the first other fit, between
+two at least; the next one comes at so many times as many, of parameters and drifts, and if these explain too little."""
 LONGEST_WAIT, LIFETIMES = 400, 5
 """At the latest, these are fitted after so many, or a fifth of all that were seen in this world, whichever is more."""
 SURPRISES, SURPRISING = 3, 2.5
@@ -281,5 +280,8 @@ class Corrector(ElementFits):
         if "residual" not in self.allowed or len(rows) < 3 or not self.planner.can_shift:
             return
         self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
-        found = fit_residuals(self.planner, experience, rows, values or None, self.floor)
+        seen = self.planner, experience, rows, values or None
+        found = fit_residuals(*seen, self.floor)
+        for name in explained_anew(*seen, self.residuals, found, self.floor) - {self.in_use}:
+            self.referee.clear(name)
         self.residuals = {**self.residuals, **found}  # without a new one, the one before stays, if the referee likes it

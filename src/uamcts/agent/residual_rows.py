@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Scales
 from uamcts.corrections.referee import LARGEST
 from uamcts.corrections.residual import Residual, wrap_differences
+from uamcts.corrections.residual_border import FEWEST_WRONG, PURITY
 from uamcts.errors import SimulatorError
 
 COMPARED = 300
@@ -24,6 +26,11 @@ because there is a wall in the way."""
 
 CLEARLY = 0.5
 """Nats per transition by which one must be ahead of the other in spite of more large errors, such as wrong ends."""
+
+
+STATES, MOST_TRIED, ALIKE = 8, 32, 0.75
+"""In how many states all actions are tried, if there are no more actions than that, to see what they do; and the share
+of these states in which that must be the same."""
 
 
 class Rows(NamedTuple):
@@ -58,20 +65,15 @@ def fit_residuals(
 
     A candidate whose residual would explain nothing is left out. `floor`: an error up to this is as good as none.
     """
-    column = {name: experience.column(name)[rows] for name in ("features", "action")}
-    real, believed = (
-        [experience.column(f"{kind}_{part}")[rows].astype(float) for part in ("features", "reward", "terminal")]
-        for kind in ("real", "believed")
-    )
-    real[2][real[2] < 0] = np.nan
-    seen = Rows([experience.raw[row] for row in rows], column["features"], column["action"], real)
+    seen = _rows(experience, rows)
+    believed = _outcomes(experience, rows, "believed")
     predicted: dict[str, tuple[dict[str, float], list[np.ndarray]]] = {"residual": ({}, believed)}
     if values is not None:
         with contextlib.suppress(SimulatorError):  # it may fail with these values
             predicted["both"] = values, list(planner.predict_next(seen.raw, planner.variant(values, None)))
     found = {}
     for name, (chosen, said) in predicted.items():
-        fit = _fit(planner, seen, seen.differences(said), said)
+        fit = _fit(planner, seen, seen.differences(said), said, effects_of_actions(planner, seen, chosen))
         if fit is not None and planner.can_shift_early:
             fit = _better_residual(planner, seen, fit, chosen, said, experience.scales, floor)
         if fit is not None:
@@ -79,9 +81,74 @@ def fit_residuals(
     return found
 
 
-def _fit(planner: CorrectedPlanner, seen: Rows, shifts: np.ndarray, said: list[np.ndarray]) -> Residual | None:
+def explained_anew(
+    planner: CorrectedPlanner, experience: Experience, rows: np.ndarray, values: dict[str, float] | None,
+    before: Mapping[str, Residual], after: Mapping[str, Residual], floor: float,
+) -> set[str]:  # fmt: skip
+    """The candidates whose residuals explain exactly what was seen, by constants alone, and have not done so before.
+
+    Where a number is right again and again, that is no chance: what the residual before it predicted is then no matter.
+    """
+    latest, scales = _rows(experience, rows[-COMPARED:]), experience.scales
+    alone = latest.errors(_outcomes(experience, rows[-COMPARED:], "believed"), scales)
+    found = set()
+    for name in before.keys() & after.keys():
+        if after[name].slope.any() or (alone > floor).sum() < FEWEST_WRONG:
+            continue
+        shares = []
+        for fit in (before[name], after[name]):
+            with contextlib.suppress(SimulatorError):
+                variant = planner.variant(values or {} if name == "both" else {}, fit)
+                shares.append((latest.errors(list(planner.predict_next(latest.raw, variant)), scales) <= floor).mean())
+        if len(shares) > 1 and shares[0] < PURITY <= shares[1]:
+            found.add(name)
+    return found
+
+
+def _rows(experience: Experience, rows: np.ndarray) -> Rows:
+    """Some of what was seen."""
+    column = {name: experience.column(name)[rows] for name in ("features", "action")}
+    real = _outcomes(experience, rows, "real")
+    real[2][real[2] < 0] = np.nan
+    return Rows([experience.raw[row] for row in rows], column["features"], column["action"], real)
+
+
+def _outcomes(experience: Experience, rows: np.ndarray, kind: str) -> list[np.ndarray]:
+    return [experience.column(f"{kind}_{part}")[rows].astype(float) for part in ("features", "reward", "terminal")]
+
+
+def _fit(
+    planner: CorrectedPlanner, seen: Rows, shifts: np.ndarray, said: list[np.ndarray],
+    effects: np.ndarray | None = None,
+) -> Residual | None:  # fmt: skip
     paid = np.zeros(len(shifts)) if planner.judges_rewards else seen.unpaid(said)
-    return Residual.fit(seen.features, seen.actions, np.column_stack([shifts, paid]), planner.num_actions)
+    columns = np.column_stack([shifts, paid])
+    return Residual.fit(seen.features, seen.actions, columns, planner.num_actions, effects=effects)
+
+
+def effects_of_actions(planner: CorrectedPlanner, seen: Rows, values: dict[str, float]) -> np.ndarray | None:
+    """What each action adds to the features and the reward, [actions, outputs]; None if that is not known.
+
+    It is 0 where an action does not do the same everywhere, as in rewards. All actions are tried in a few states.
+    """
+    count = planner.num_actions
+    if count < 2 or count > MOST_TRIED:
+        return None
+    places = np.unique(np.linspace(0, len(seen.raw) - 1, STATES).astype(int)).tolist()
+    here = [seen.raw[place] for place in places if len(list(planner.choices(seen.raw[place][0]))) == count]
+    if not here:
+        return None
+    tried = [(state, action, following) for state, _, following in here for action in range(count)]
+    try:
+        said = planner.predict_next(tried, planner.variant(values, None))[0]
+    except SimulatorError:
+        return None
+    done = said.reshape(len(here), count, -1)
+    done = done - done.mean(axis=1, keepdims=True)
+    usual = np.median(done, axis=0)
+    same = np.abs(done - usual) <= 1e-3 * np.abs(usual).max(axis=0)
+    alike = same.all(axis=1).mean(axis=0) >= ALIKE
+    return np.column_stack([np.where(alike, usual, 0.0), np.zeros(count)])
 
 
 def _better_residual(
@@ -96,8 +163,8 @@ def _better_residual(
                   [part[-COMPARED:] for part in seen.real])  # fmt: skip
     try:
         after = planner.predict_next(latest.raw, planner.variant(values, late))
-        judged_wrong = late.changes_rewards or np.any(np.isfinite(latest.real[2]) & (after[2] != latest.real[2]))
-        if not judged_wrong:
+        judged_wrong = np.any(np.isfinite(latest.real[2]) & (after[2] != latest.real[2]))
+        if not (judged_wrong or late.changes_rewards or latest.unpaid(list(after)).any()):
             return late
         reached = _shifts_before(planner, seen, planner.variant(values, None), seen.differences(said))
         early = None if reached is None else _fit(planner, seen, *reached)

@@ -77,6 +77,7 @@ class Residual:
         differences: Rows,
         num_actions: int,
         previous_scale: Vector | None = None,
+        effects: Float[np.ndarray, "actions outputs"] | None = None,
     ) -> Self | None:
         """Fits transitions in the order of time. None if predicting 0 is as good for every action and feature.
 
@@ -86,6 +87,7 @@ class Residual:
             differences: Real - believed features of the next state; see `wrap_differences` about angles. A further
                 column is that of the reward. Rows that are not finite are left out.
             previous_scale: `scale` of an earlier fit, to be used again. By default that of these features.
+            effects: What each action adds to each column, if that is the same everywhere; 0 where it is not.
         """
         features, actions, differences = check_rows(features, actions, differences, num_actions, previous_scale)
         result = cls.zero(num_actions, features.shape[1], differences.shape[1])
@@ -99,7 +101,8 @@ class Residual:
         largest = np.append(largest, np.zeros(differences.shape[1] - len(largest)))
         differences = np.where(np.abs(differences) > 1e-6 * largest, differences, 0)
         wrong = np.flatnonzero(differences.any(axis=0))
-        found = fit_actions((features - centre) / unit, differences[:, wrong], actions, num_actions)
+        done = None if effects is None else effects[:, wrong]
+        found = fit_actions((features - centre) / unit, differences[:, wrong], actions, num_actions, done)
         for action, (fit, rows) in found.items():
             beyond = FAR * scale if is_constant(fit, differences[rows][:, wrong]) else 0.0
             result.lower[action] = features[rows].min(axis=0) - beyond

@@ -2,11 +2,12 @@
 
 Wind, drag and a magnet act whatever one does. Fitted to all actions together, such an error needs a fraction of the
 transitions, and holds for actions that were hardly ever tried. An action may differ from the others by a constant: it
-costs more, or pushes less.
+costs more, or pushes less. Or all of them do less than believed, each by the same share.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from uamcts.corrections.residual_border import fit_border
 from uamcts.corrections.residual_fit import fit_action
+from uamcts.corrections.residual_gain import fit_gain
 from uamcts.corrections.residual_leaves import ActionFit, Matrix, constant_fit
 
 FEWEST = 4
@@ -28,7 +30,11 @@ Selection: TypeAlias = Bool[np.ndarray, " rows"]
 
 
 def fit_actions(
-    inputs: Matrix, outputs: Matrix, actions: Int[np.ndarray, " rows"], num_actions: int
+    inputs: Matrix,
+    outputs: Matrix,
+    actions: Int[np.ndarray, " rows"],
+    num_actions: int,
+    effects: Float[np.ndarray, "actions outputs"] | None = None,
 ) -> dict[int, tuple[ActionFit, Selection]]:
     """The fit of every action that has one, and the rows that it was made of.
 
@@ -37,16 +43,18 @@ def fit_actions(
         outputs: Differences; those that are negligible are exactly 0.
         actions: Of each row.
         num_actions: The number of actions.
+        effects: What each action adds to each output, if that is the same everywhere.
     """
     found: dict[int, tuple[ActionFit, Selection]] = {}
     if not outputs.size:
         return found
     own = {action: rows for action in range(num_actions) if (rows := actions == action).any()}
     common, moved = _fit_together(inputs, outputs, own)
+    shares = {} if effects is None else fit_gain(inputs, outputs, actions, effects, _fit_alone)
     everything, holds = np.ones(len(actions), bool), []
     rare = np.zeros(len(actions), bool)
     for action, rows in own.items():
-        shared, left = _best_shared(common, moved.get(action), outputs, rows)
+        shared, left = _best_shared((common, moved.get(action), shares.get(action)), outputs, rows)
         alone = None
         if left > LITTLE:
             alone = _fit_alone(inputs[rows], outputs[rows])
@@ -63,6 +71,10 @@ def fit_actions(
     if common is not None and len(holds) > 1 and all(holds):
         for action in set(range(num_actions)) - set(own):
             found[action] = common, everything
+    for action, share in shares.items():
+        rows = own.get(action)
+        if action not in found and (rows is None or not (outputs[rows].any() or share.losses[rows].any())):
+            found[action] = share, everything
     return found
 
 
@@ -118,11 +130,9 @@ def _move(fit: ActionFit, shift: Float[np.ndarray, " outputs"]) -> ActionFit:
     return fit._replace(coefficients=coefficients, low=fit.low + shift, high=fit.high + shift)
 
 
-def _best_shared(
-    common: ActionFit | None, moved: ActionFit | None, outputs: Matrix, rows: Selection
-) -> tuple[ActionFit | None, float]:
-    """The fit to all actions that leaves less of the errors of some rows, and the share that it leaves."""
-    left = [(1.0 if fit is None else _left(fit.losses[rows], outputs[rows]), fit) for fit in (common, moved)]
+def _best_shared(fits: Sequence[ActionFit | None], outputs: Matrix, rows: Selection) -> tuple[ActionFit | None, float]:
+    """The fit to all actions that leaves least of the errors of some rows, and the share that it leaves."""
+    left = [(1.0 if fit is None else _left(fit.losses[rows], outputs[rows]), fit) for fit in fits]
     share, best = min(left, key=lambda one: one[0])
     return best, share
 
