@@ -193,7 +193,8 @@ def _admit(filters: Filters, key: Key, stored: Bool[Array, ""], marked: Bool[Arr
 
 
 def _first_slot(slots: Slots, key: Key) -> Int[Array, ""]:
-    return (fingerprint(key)[0] & jnp.uint32(slots.size - 1)).astype(jnp.int32)
+    slot: jax.Array = (fingerprint(key)[0] & jnp.uint32(slots.size - 1)).astype(jnp.int32)
+    return slot
 
 
 def _next(slot: Int[Array, ""], slots: Slots) -> Int[Array, ""]:
