@@ -73,6 +73,17 @@ def test_a_jump_that_does_nothing_is_expected_to_do_so_elsewhere(fails, least, m
     assert found.idle == facts.effective.idle
 
 
+def test_a_wall_that_is_met_fifty_times_closes_one_place_only():
+    """The same again at the same place is what a fact predicts: it must not make the action look dead everywhere."""
+    agent = climb(0.0, steps=20)
+    for _ in range(50):
+        agent.observe(6, 1, 6, reward=-0.4, terminal=False)
+    facts = agent.backend.planner.patched
+    assert facts.effective.planned is None
+    assert facts.effective.idle.times[1] <= 1.0
+    assert facts.believe(3, 1) == [(1.0, Stairs().step(3, 1))]
+
+
 def test_another_table_of_idle_actions_is_refused():
     for found in (None, [[0.0], [0.0]], [[-1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], []]):
         with pytest.raises(ValueError, match="nothing happens"):

@@ -91,6 +91,8 @@ class EffectiveActions(NamedTuple):
         """
         keep, count = 1.0 - 1.0 / MEMORY, len(self.counts)
         idle, right = list(matches) == [count], action in matches
+        if idle and not moved and seen[0] == seen[1] > 0:  # a wall that is met again says nothing about other places
+            return self
         row = self.effects(idle)[action]
         share = row[list(matches)] if matches else np.zeros(0)
         weight = keep * self.counts

@@ -92,6 +92,8 @@ def _enclose(inputs: Matrix, wrong: np.ndarray) -> list[Border]:
     while len(borders) < DEPTH and (inside & ~wrong).any():
         held = inputs[inside & wrong]
         spare = int((1.0 - PURITY) * wrong.sum() / DEPTH)
+        if len(held) <= spare:
+            return []
         ordered = np.sort(held, axis=0)
         found = [
             Border(feature, float(ordered[spare, feature] if above else ordered[-1 - spare, feature]), above)
