@@ -1,8 +1,5 @@
 """Shortcuts of searches with corrections: they say what the long ways say."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 
@@ -11,40 +8,6 @@ from uamcts.agent.identity import Identity
 from uamcts.corrections.arrivals import Arrivals
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.python_facts import Glance
-from uamcts.corrections.residual import Residual
-
-
-def bent(rewards=False):
-    """A residual with splits, slopes and bounds; action 2 is right."""
-    rng = np.random.default_rng(0)
-    features, actions = rng.uniform(-1, 1, (600, 3)), rng.integers(0, 3, 600)
-    differences = np.zeros((600, 3 + rewards))
-    differences[:, 1] = np.where(features[:, 0] > 0.2, 0.5 * features[:, 2], -0.3) * (actions < 2)
-    differences[:, -1] += np.where(actions == 1, 0.1, 0.0)
-    return Residual.fit(features, actions, differences, 3)
-
-
-@pytest.mark.parametrize("rewards", [False, True])
-def test_what_moves_a_state_is_what_is_added_to_it(rewards):
-    residual, places = bent(rewards), np.random.default_rng(1).uniform(-6, 6, (1000, 3)).tolist()
-    places[:500] = [[0.2 * number for number in place] for place in places[:500]]
-    for action in range(3):
-        found = [residual.moves[action](place, [1.0, -0.0, 3.0]) for place in places]
-        for place, one in zip(places, found, strict=True):
-            moved, paid = one or ((1.0, -0.0, 3.0), 0.0)
-            added = residual.difference(np.array(place), action)
-            assert [*moved] == [1.0 + added[0], -0.0 + added[1], 3.0 + added[2]]
-            assert paid == (added[3] if rewards else 0.0)
-        assert any(found) == (action < 2)
-    with pytest.raises(ValueError, match="longer"):
-        residual.moves[0]([0.0, 0.0], [0.0, 0.0])
-
-
-def test_what_moves_states_is_copied_and_pickled():
-    residual = bent()
-    before = residual.moves[0]([0.5, 0.5, 0.5], [0.0] * 3)
-    for twin in (copy.deepcopy(residual), pickle.loads(pickle.dumps(residual))):
-        assert twin.moves[0]([0.5, 0.5, 0.5], [0.0] * 3) == before
 
 
 @pytest.mark.parametrize("make", [tuple, list, np.array, lambda numbers: np.array(numbers, np.float32)])

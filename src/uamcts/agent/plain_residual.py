@@ -18,7 +18,7 @@ class ResidualSimulator:
     kind = "step"
 
     def __init__(self, simulator: PythonSimulator, residual: Residual):
-        self.simulator, self.residual, self._moves = simulator, residual, residual.moves
+        self.simulator, self.residual, self._shift = simulator, residual, residual.shift
         self.num_actions, self.name = simulator.num_actions, simulator.name
         self.identity = self.key = simulator.key
         self._call, self._all_numbers, self._judges = simulator.call, simulator.all_numbers, simulator.judges
@@ -36,20 +36,18 @@ class ResidualSimulator:
         kind = type(following)
         form = self._forms[kind] if kind in self._forms else self._find_form(following)
         if form is not None and type(state) is kind and FLOATS.issuperset(map(type, numbers := form.read(following))):
-            moved = self._moves[action](form.read(state), numbers)  # the usual case
-            if moved is None:
+            shift = self._shift(form.read(state), action)  # the usual case
+            if shift is None:
                 return following, reward, over
-            shifted: Any = form.make(moved[0])
-            paid = moved[1]
+            shifted: Any = form.make(map(add, numbers, shift))
         else:
             shift = self._shift_of_numbers(state, action)
             if shift is None:
                 return following, reward, over
             shifted = self._move(following, shift)
-            paid = self._paid(shift)
         if self._judges:
             reward, over = self.simulator.judge(state, action, shifted, reward, over)
-        return shifted, reward + paid, over
+        return shifted, reward + (shift[-1] if self._pays else 0.0), over
 
     def _find_form(self, state: PyTree) -> Form | None:
         """How states of this class are read and made, if there is a quick way."""
@@ -59,11 +57,8 @@ class ResidualSimulator:
     def _shift_of_numbers(self, state: PyTree, action: int) -> list[float] | None:
         """What the residual adds in a state of any kind; None if that is nothing."""
         numbers = numbers_of(state) if self._all_numbers else self.simulator.features(state).tolist()
-        shift = self.residual.shift(numbers, action)
+        shift = self._shift(numbers, action)
         return shift if shift is not None and any(shift) else None
-
-    def _paid(self, shift: list[float]) -> float:
-        return shift[-1] if self._pays else 0.0
 
     def _move(self, state: PyTree, shift: list[float]) -> Any:
         """A state whose features are shifted."""
@@ -78,18 +73,16 @@ class EarlyResidualSimulator(ResidualSimulator):
 
     def step(self, state: PyTree, action: int) -> tuple[Any, float, bool]:
         """One step from a shifted state; its reward is shifted as well."""
-        kind, moved, paid = type(state), state, 0.0
+        kind = type(state)
         form = self._forms[kind] if kind in self._forms else self._find_form(state)
         if form is not None and FLOATS.issuperset(map(type, numbers := form.read(state))):
-            found = self._moves[action](numbers, numbers)
-            if found is not None:
-                moved, paid = form.make(found[0]), found[1]
+            shift = self._shift(numbers, action)
+            moved: Any = state if shift is None else form.make(map(add, numbers, shift))
         else:
             shift = self._shift_of_numbers(state, action)
-            if shift is not None:
-                moved, paid = self._move(state, shift), self._paid(shift)
+            moved = state if shift is None else self._move(state, shift)
         try:
             following, reward, over = self._call(moved, action)
         except Exception:  # the simulator says what is wrong
             following, reward, over = self.simulator.step(moved, action)
-        return following, reward + paid, over
+        return following, reward + (shift[-1] if self._pays and shift is not None else 0.0), over
