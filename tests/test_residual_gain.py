@@ -197,3 +197,18 @@ def test_only_exact_constants_clear_the_record_of_a_candidate():
     for (before, after), expected in cases.items():
         known = {"residual": before}, {"residual": after}
         assert explained_anew(corrector.planner, experience, rows, None, *known, corrector.floor) == expected
+
+
+@pytest.mark.parametrize("shared", [0, 12])
+def test_a_region_is_none_where_exact_transitions_lie_at_the_same_place(shared):
+    """Errors in the middle third are a region; with as many exact transitions at the same places there is none."""
+    wrong, exact = np.linspace(0.4, 0.6, 12), np.concatenate([np.linspace(0.0, 0.3, 20), np.linspace(0.7, 1.0, 20)])
+    inputs = np.concatenate([wrong, exact, wrong[:shared]])[:, None]
+    outputs = np.where(np.arange(len(inputs)) < 12, 0.5, 0.0)[:, None]
+    found = fit_border(inputs, outputs)
+    assert (found is None) == bool(shared)
+
+
+def test_errors_and_exact_transitions_in_one_place_have_no_border():
+    outputs = np.repeat([0.5, 0.0], [20, 40])[:, None]
+    assert fit_border(np.zeros((60, 2)), outputs) is None

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 import warnings
 
 from uamcts.runtime.compile_cache import cache_folder
-
-GPU_FLAGS = (
-    # Loops as CUDA graphs: otherwise the host checks every loop's condition, which dominates a small search.
-    "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,WHILE,CONDITIONAL,DYNAMIC_SLICE_FUSION",
-    "--xla_gpu_graph_min_graph_size=1",
-)
-
 
 SMALL_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=4000000"
 """A rollout's loop as one compiled function instead of one call per step."""
@@ -27,8 +19,8 @@ def configure() -> bool:
 
     Every core becomes a device of its own, which computes with one thread: a search is a sequence of short vector
     loops, which several threads only slow down, and `uamcts.search_many` spreads a batch over the devices. Compiled
-    programs are kept in a folder of the user, so that the next start compiles nothing. On a GPU, loops run as CUDA
-    graphs. Variables of the environment that are set already stay as they are.
+    programs are kept in a folder of the user, so that the next start compiles nothing. Variables of the environment
+    that are set already stay as they are.
 
     Returns:
         Whether the settings take effect. False, with a warning, if JAX has computed something already.
@@ -98,8 +90,7 @@ def _set_environment(all_cores: bool = False, device_a_core: bool = False) -> No
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ and (cache := cache_folder()):
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache)
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    has_gpu = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
-    wanted = [SMALL_LOOPS, *([WIDE_VECTORS] if knows_cpu_flags() else []), *(GPU_FLAGS if has_gpu else ())]
+    wanted = [SMALL_LOOPS, *([WIDE_VECTORS] if knows_cpu_flags() else [])]
     if device_a_core:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         os.environ.setdefault("PJRT_NPROC", str(cores))
