@@ -100,7 +100,7 @@ def simulate(start: Start, problem: Problem, config: SearchConfig, cache: PyTree
         found, known = uncertainty.lookup(cache, state, action)
         return jnp.where(known, found, jnp.nan)
 
-    end = roll_out(start, problem, config, look_up)
+    end = roll_out(start, problem, config, look_up, until_unknown=True)
 
     def evaluate(carry: _Evaluation) -> _Evaluation:
         again, steps = record_rollouts(start, problem, config)
@@ -143,15 +143,25 @@ def _simulate_charged(
     return Rollouts(returned, certain, cache)
 
 
-def roll_out(start: Start, problem: Problem, config: SearchConfig, uncertainty: Uncertainty | None = None) -> Rollout:
+def roll_out(
+    start: Start,
+    problem: Problem,
+    config: SearchConfig,
+    uncertainty: Uncertainty | None = None,
+    until_unknown: bool = False,
+) -> Rollout:
     """All rollouts of a simulation at their ends.
 
     `uncertainty` is evaluated at every step, without a batch; None leaves the uncertainty of the rollouts out.
+    `until_unknown` ends a rollout where its uncertainty is NaN.
     """
     rules = find_rules(config.rules)
 
     def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, tuple[()]]:
-        return _end_in_time(k, _step(k, rollout, problem, config, uncertainty)[0], start), ()
+        after = _end_in_time(k, _step(k, rollout, problem, config, uncertainty)[0], start)
+        if until_unknown and after.uncertainty is not None:
+            after = after._replace(over=after.over | jnp.isnan(after.uncertainty))
+        return after, ()
 
     begin = _begin(start, config, uncertainty is not None)
     end, _ = run_lockstep(step, lambda rollout: rollout.over, config.depth, begin)
