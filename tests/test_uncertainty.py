@@ -421,7 +421,7 @@ def test_a_crowded_table_still_answers_rightly():
     """Far more states than a set has ways, all in the same set: right answers, whoever is thrown out."""
     predict = lambda state, action: state.astype(jnp.float32) + action  # noqa: E731
     recall = PredictionCache(predict, remember=True)
-    numbers = np.arange(400_000, dtype=np.uint32)
+    numbers = np.arange(4_000_000, dtype=np.uint32)
     first, _ = jax.jit(jax.vmap(fingerprint))(jnp.asarray(numbers))
     crowd = jnp.asarray(numbers[np.asarray(first) % SETS == 7][: 3 * WAYS])
     assert crowd.size == 3 * WAYS

@@ -21,8 +21,8 @@ from uamcts.mcts.loops import one_by_one
 from uamcts.mcts.state_hash import Word, fingerprint
 from uamcts.types import PyTree
 
-SETS, WAYS = 2**16, 2
-"""The table has 2 places for each of 65,536 values of a hash. Where both are taken, a newer transition replaces one.
+SETS, WAYS = 2**17, 2
+"""The table has 2 places for each of 131,072 values of a hash. Where both are taken, a newer transition replaces one.
 
 It is one array of words, so that a lookup is one read: for each way the two words of a transition's fingerprint, and
 its prediction. Two transitions share a fingerprint with probability 2^-63, so with a full table one lookup in 10^14
@@ -104,10 +104,18 @@ class PredictionCache:
 
         def fill(carry: _Filling) -> _Filling:
             found, missing, table = carry
-            taken = reserve(table, prints, missing)
+            listed, many = list_places(missing)
+            taken = reserve(table, prints, listed, many)
             table = jax.lax.fori_loop(0, -(-taken[1] // AT_ONCE), answer, taken)[2]
-            again, known = jax.vmap(_find, (None, 0, 0))(table, *prints)
-            return jnp.where(missing & known, again, found), missing & ~known, table
+
+            def read(number: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+                found, missing = carry
+                index = listed[number]
+                answer, known = _find(table, prints[0][index], prints[1][index])
+                found = jax.lax.dynamic_update_slice(found, answer[None], (index,))
+                return found, jax.lax.dynamic_update_slice(missing, ~known[None], (index,))
+
+            return *jax.lax.fori_loop(0, many, read, (found, missing)), table
 
         found, known = jax.vmap(_find, (None, 0, 0))(cache.table, *prints)
         # A second round is needed only where a set of the table has no room for all of its transitions.
@@ -140,14 +148,13 @@ def _find(table: Table, first: Word, second: Word) -> tuple[Float[Array, ""], Bo
 
 
 def reserve(
-    table: Table, prints: tuple[Prints, Prints], missing: Bool[Array, " batch"]
+    table: Table, prints: tuple[Prints, Prints], listed: Int[Array, " batch"], many: Int[Array, ""]
 ) -> tuple[Int[Array, " places"], Int[Array, ""], Table]:
-    """Finds the different ones among the transitions that are `missing`, and takes places in the table for them.
+    """Finds the different ones among the first `many` transitions that are listed, and takes places for them.
 
     Returns:
         Where in the batch they are, how many there are, and the table, with no predictions in their places yet.
     """
-    listed, many = list_places(missing)
 
     def take(number: jax.Array, carry: _Taken) -> _Taken:
         places, count, table = carry
@@ -159,7 +166,7 @@ def reserve(
         return places, count + ~same, jax.lax.dynamic_update_slice(table, words, here)
 
     # One place more, which the last repetition is written to.
-    places = jnp.zeros(-(-(missing.size + 1) // AT_ONCE) * AT_ONCE, jnp.int32)
+    places = jnp.zeros(-(-(listed.size + 1) // AT_ONCE) * AT_ONCE, jnp.int32)
     taken: _Taken = jax.lax.fori_loop(0, many, take, (places, jnp.int32(0), table))
     return taken
 
