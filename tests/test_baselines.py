@@ -392,7 +392,7 @@ class Batched(eqx.Module):
     levels: jax.Array
 
     def planner(self, domain):
-        return domain.model, PredictionCache(lambda state, action: self.levels[state.cell, action], 4, remember=True)
+        return domain.model, PredictionCache(lambda state, action: self.levels[state.cell, action], remember=True)
 
     def observe(self, domain, state, action, real, copies):
         return self

@@ -131,7 +131,7 @@ class Constant(Estimator):
         return jnp.float32(0.25)
 
     def uncertainty(self):
-        return PredictionCache(self.predict, 4, remember=True) if self.many else self.predict
+        return PredictionCache(self.predict, remember=True) if self.many else self.predict
 
 
 @pytest.fixture(scope="module")

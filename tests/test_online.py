@@ -414,7 +414,7 @@ def test_searches_with_and_without_memory_agree():
     predict = lambda state, action: jax.nn.sigmoid(jnp.sum(domain.inputs(state)[:50]) / 8 + action - 4)  # noqa: E731
 
     def found(remember, state, key):
-        return uamcts.search(key, state, domain.model, PredictionCache(predict, 3, remember), config)
+        return uamcts.search(key, state, domain.model, PredictionCache(predict, remember), config)
 
     for index, state in enumerate(states):
         key = jax.random.key(index)

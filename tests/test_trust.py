@@ -232,7 +232,7 @@ def test_every_way_to_ask_for_u_gives_the_same_search():
     key = jax.random.key(2)
     found = [
         jax.jit(functools.partial(uamcts.search, model=domain.model, uncertainty=u, config=config))(key, state)
-        for u in (doubt, PredictionCache(doubt, 3, False), PredictionCache(doubt, 3, True))
+        for u in (doubt, PredictionCache(doubt, False), PredictionCache(doubt, True))
     ]
     for other in found[1:]:
         np.testing.assert_array_equal(other.visits, found[0].visits)

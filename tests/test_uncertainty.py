@@ -22,7 +22,7 @@ from uamcts.uncertainty.network import (
     Regression,
     squared_error,
 )
-from uamcts.uncertainty.prediction_cache import SETS, WAYS, PredictionCache, fingerprint, first_of
+from uamcts.uncertainty.prediction_cache import SETS, WAYS, PredictionCache, fingerprint, list_places
 from uamcts.uncertainty.schedule import Schedule
 
 KEY = jax.random.key(0)
@@ -46,25 +46,86 @@ def test_the_network_is_what_the_paper_says():
     np.testing.assert_allclose(eqx.filter_jit(network)(inputs, jnp.int32(action)), hidden, rtol=1e-5)
 
 
-def test_all_actions_of_many_states_at_once():
-    """A batch of states goes through one product a layer, also behind a threshold, with the same predictions."""
-    domain = uamcts.make("space_invaders")
-    keys = jax.random.split(KEY, 64)
-    states = jax.jit(jax.vmap(lambda key: domain.from_features(jax.random.randint(key, (306,), 0, 2))))(keys)
+def learned_network(domain):
+    """A network that counts as trained, with the weights of its start: U-hat around 0.5."""
     estimator = make_estimator("network", KEY, domain)
+    return replace(estimator, regression=replace(estimator.regression, rounds=jnp.int32(1)))
 
-    @jax.jit
-    def at_once(estimator):
-        return estimator.uncertainty().predict_states(states)
 
-    assert not np.any(at_once(estimator))  # nothing is learned yet
-    estimator = replace(estimator, regression=replace(estimator.regression, rounds=jnp.int32(1)))
-    one_by_one = jax.jit(lambda one: jax.vmap(jax.vmap(one.predict, (None, 0)), (0, None))(states, jnp.arange(4)))
-    every_action = np.asarray(one_by_one(estimator))
-    assert every_action.min() < 0.5 < every_action.max()
+def random_transitions(domain, number):
+    keys = jax.random.split(KEY, number)
+    states = jax.jit(jax.vmap(lambda key: domain.from_features(jax.random.randint(key, (306,), 0, 2))))(keys)
+    return states, jnp.arange(number) % 4
+
+
+@jax.jit
+def remembered(estimator, states, actions):
+    """U-hat of a batch, from an empty cache."""
+    recall = replace(estimator.uncertainty(), remember=True)
+    return recall.predict_batch(recall.empty_cache(), states, actions, jnp.ones(actions.size, bool))[0]
+
+
+def test_a_networks_predictions_in_batches():
+    """Row by row through one product a layer, also behind a threshold: the same predictions, to rounding."""
+    domain = uamcts.make("space_invaders")
+    states, actions = random_transitions(domain, 64)
+    estimator = learned_network(domain)
+    untrained = make_estimator("network", KEY, domain)
+    assert not np.any(remembered(untrained, states, actions))  # nothing is learned yet
+    expected = np.asarray(jax.jit(lambda one: jax.vmap(one.predict)(states, actions))(estimator))
+    assert expected.min() < 0.5 < expected.max()
     above = replace(Calibrated.around(estimator, domain.reset(KEY)), threshold=jnp.float32(0.5))
-    np.testing.assert_allclose(at_once(estimator), every_action, rtol=1e-5)
-    np.testing.assert_allclose(at_once(above), np.where(every_action > 0.5, every_action, 0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(remembered(estimator, states, actions), expected, rtol=2e-6)
+    np.testing.assert_allclose(
+        remembered(above, states, actions), np.where(expected > 0.5, expected, 0), rtol=2e-6, atol=1e-6
+    )
+
+
+def test_a_prediction_does_not_depend_on_what_it_is_computed_with():
+    """To the last bit: alone, in another order, in batches of any size, and in searches side by side."""
+    domain = uamcts.make("space_invaders")
+    states, actions = random_transitions(domain, 64)
+    estimator = learned_network(domain)
+    together = np.asarray(remembered(estimator, states, actions))
+    assert len(np.unique(together)) > 60
+
+    def some(rows):
+        return remembered(estimator, jax.tree.map(lambda leaf: leaf[rows], states), actions[rows])
+
+    for size in (1, 3, 13):
+        rows = np.random.default_rng(size).permutation(64)[:size]
+        np.testing.assert_array_equal(some(rows), together[rows])
+    rows = np.arange(64)[::-1]
+    np.testing.assert_array_equal(some(rows), together[rows])
+    halves = jax.tree.map(lambda leaf: leaf.reshape(2, 32, *leaf.shape[1:]), (states, actions))
+    side_by_side = jax.jit(jax.vmap(remembered, (None, 0, 0)))(estimator, *halves)
+    np.testing.assert_array_equal(side_by_side.reshape(-1), together)
+
+
+def test_each_transition_is_predicted_once():
+    """Of 30 transitions, 5 of them different, and 3 of these in the cache already: 2 predictions."""
+    asked = []
+
+    def predict(state, action):
+        return 10.0 * state + action
+
+    def predict_rows(prepared, states, actions):
+        jax.debug.callback(lambda *rows: asked.append(rows), states, actions)
+        return jax.vmap(predict)(states, actions)
+
+    recall = PredictionCache(predict, True, predict_rows)
+    states, actions = jnp.arange(30) % 5, jnp.zeros(30, jnp.int32)
+    many = jax.jit(recall.predict_batch)
+    found, cache = many(recall.empty_cache(), states, actions, states < 3)
+    np.testing.assert_array_equal(found[states < 3], 10.0 * states[states < 3])
+    found, cache = many(cache, states, actions, jnp.ones(30, bool))
+    np.testing.assert_array_equal(found, 10.0 * states)
+    many(cache, states, actions, jnp.ones(30, bool))
+    jax.effects_barrier()
+    assert [set(rows.tolist()) - {0} for rows, _ in asked] == [
+        {1, 2},
+        {3, 4},
+    ]  # rows that fill up are the first place's
 
 
 def test_sizes_are_the_papers():
@@ -330,8 +391,8 @@ def test_recalled_answers_are_the_networks(name):
     predict = lambda state, action: jnp.mean(domain.inputs(state)) + 0.1 * action  # noqa: E731
     states = walked(domain, 40, 8)
     actions = jnp.arange(320) % domain.num_actions
-    recall = PredictionCache(predict, domain.num_actions, remember=True)
-    plain = PredictionCache(predict, domain.num_actions, remember=False)
+    recall = PredictionCache(predict, remember=True)
+    plain = PredictionCache(predict, remember=False)
     expected, nothing = jax.jit(plain.predict_batch)(plain.empty_cache(), states, actions, jnp.ones(320, bool))
     assert nothing is None
     wanted = jnp.arange(320) % 5 != 0
@@ -349,8 +410,8 @@ def test_the_memory_answers_and_not_the_network():
     """A memory filled by one network is believed by the next: so it must be emptied when a network learns."""
     domain = uamcts.make("breakout")
     states, actions = walked(domain, 10, 2), jnp.zeros(20, jnp.int32)
-    first = PredictionCache(lambda state, action: jnp.float32(0.25), 3, remember=True)
-    second = PredictionCache(lambda state, action: jnp.float32(0.75), 3, remember=True)
+    first = PredictionCache(lambda state, action: jnp.float32(0.25), remember=True)
+    second = PredictionCache(lambda state, action: jnp.float32(0.75), remember=True)
     _, memory = jax.jit(first.predict_batch)(first.empty_cache(), states, actions, jnp.ones(20, bool))
     found, _ = jax.jit(second.predict_batch)(memory, states, actions, jnp.ones(20, bool))
     assert set(found.tolist()) == {0.25}
@@ -359,8 +420,8 @@ def test_the_memory_answers_and_not_the_network():
 def test_a_crowded_table_still_answers_rightly():
     """Far more states than a set has ways, all in the same set: right answers, whoever is thrown out."""
     predict = lambda state, action: state.astype(jnp.float32) + action  # noqa: E731
-    recall = PredictionCache(predict, 2, remember=True)
-    numbers = np.arange(400_000, dtype=np.uint32)
+    recall = PredictionCache(predict, remember=True)
+    numbers = np.arange(4_000_000, dtype=np.uint32)
     first, _ = jax.jit(jax.vmap(fingerprint))(jnp.asarray(numbers))
     crowd = jnp.asarray(numbers[np.asarray(first) % SETS == 7][: 3 * WAYS])
     assert crowd.size == 3 * WAYS
@@ -454,7 +515,7 @@ def test_a_fingerprint_does_not_depend_on_how_words_are_mixed(monkeypatch):
 
 def test_the_memory_keeps_one_hot_states_apart():
     """3,936 one-hot states asked for one after the other: each gets its own answer."""
-    recall = PredictionCache(lambda state, action: jnp.argmax(state).astype(jnp.float32), 1, remember=True)
+    recall = PredictionCache(lambda state, action: jnp.argmax(state).astype(jnp.float32), remember=True)
     states, memory = jnp.eye(3936), recall.empty_cache()
     many = jax.jit(recall.predict_batch)
     for start in range(0, 3936, 984):
@@ -463,14 +524,11 @@ def test_the_memory_keeps_one_hot_states_apart():
         np.testing.assert_array_equal(found, np.arange(start, start + 984))
 
 
-FIRST_OF = jax.jit(first_of, static_argnums=1)
+LIST_PLACES = jax.jit(list_places)
 
 
 @settings(max_examples=30)
-@given(st.lists(st.booleans(), min_size=12, max_size=12), st.sampled_from([1, 3, 8]))
-def test_first_of(conditions, count):
-    places = [place for place, holds in enumerate(conditions) if holds]
-    if not places:
-        return
-    expected = (places[:count] + [places[0]] * count)[:count]
-    assert FIRST_OF(np.array(conditions), count).tolist() == expected
+@given(st.lists(st.booleans(), min_size=12, max_size=12))
+def test_list_places(conditions):
+    listed, count = LIST_PLACES(np.array(conditions))
+    assert listed[:count].tolist() == [place for place, holds in enumerate(conditions) if holds]

@@ -24,8 +24,8 @@ ENGINE_VERSIONS = {
 RULE_VERSIONS = {"released": 1, "pseudocode": 1, "trust": 1}
 
 LEARNER_VERSIONS = {
-    "true": 1, "network": 1, "linear": 1, "two_part": 1, "bayes": 1, "trees": 1, "nearest": 1, "ensemble": 1,
-    "dropout": 1, "none": 1,
+    "true": 1, "network": 2, "linear": 1, "two_part": 2, "bayes": 1, "trees": 1, "nearest": 1, "ensemble": 1,
+    "dropout": 2, "none": 1,
     "transition": 1, "memory": 1, "cmax": 1, "cmax_plus": 1, "nearest_residual": 1, "unseen": 1,
     "gate": 1, "penalty": 1, "bonus": 1,
 }  # fmt: skip

@@ -126,11 +126,7 @@ class FittedUncertainty(eqx.Module):
         def predict(state: PyTree, action: Action) -> Scalar:
             return self(inputs(state), action)
 
-        return (
-            PredictionCache(predict, num_actions)
-            if isinstance(self.estimator.uncertainty(), PredictionCache)
-            else predict
-        )
+        return PredictionCache(predict) if isinstance(self.estimator.uncertainty(), PredictionCache) else predict
 
 
 @jax.jit

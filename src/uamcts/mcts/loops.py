@@ -1,4 +1,4 @@
-"""A loop that can be batched without copies, and reads that the compiler does not repeat."""
+"""A loop that can be batched without copies, work that is not batched, and reads that the compiler does not repeat."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
-from jax.custom_batching import custom_vmap
+from jax.custom_batching import custom_vmap, sequential_vmap
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
+from uamcts.types import PyTree
 
 Carry = TypeVar("Carry")
 """A pytree of arrays."""
@@ -69,6 +71,24 @@ def _loop(goes_on: _Condition, advance: _Body) -> Callable[[_Arrays, _Arrays, _A
 
     batching.def_vmap(batched_run)
     return cast(Callable[[_Arrays, _Arrays, _Arrays], _Arrays], batching)
+
+
+def one_by_one(function: Callable[..., Carry], *arguments: PyTree) -> Carry:
+    """`function(*arguments)`, which a batch computes for one member after the other.
+
+    Each member then takes only the steps that it needs, and its numbers do not depend on the others.
+    """
+    leaves, structure = jax.tree.flatten(arguments)
+    closed, shapes = jax.make_jaxpr(lambda *given: function(*jax.tree.unflatten(structure, given)), return_shape=True)(
+        *leaves
+    )
+
+    def run(constants: _Arrays, given: _Arrays) -> _Arrays:
+        return list(jaxpr_as_fun(ClosedJaxpr(closed.jaxpr, constants))(*given))
+
+    constants = [jnp.asarray(constant) for constant in closed.consts]
+    found = sequential_vmap(run)(constants, leaves)
+    return cast(Carry, jax.tree.unflatten(jax.tree.structure(shapes), found))
 
 
 def read_once(read: Callable[[], Carry], ready: jax.Array) -> Carry:

@@ -151,7 +151,7 @@ def roll_out(start: Start, problem: Problem, config: SearchConfig, uncertainty: 
     rules = find_rules(config.rules)
 
     def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, tuple[()]]:
-        return _end_in_time(k, _step(k, rollout, problem, config, uncertainty)[0], start), ()
+        return _end_early(k, _step(k, rollout, problem, config, uncertainty)[0], start), ()
 
     begin = _begin(start, config, uncertainty is not None)
     end, _ = run_lockstep(step, lambda rollout: rollout.over, config.depth, begin)
@@ -169,14 +169,15 @@ def record_rollouts(
 
     def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, Step]:
         after, record = _step(k, rollout, problem, config, None)
-        return _end_in_time(k, after, start), record if rewards else record._replace(reward=None)
+        return _end_early(k, after, start), record if rewards else record._replace(reward=None)
 
     return run_lockstep(step, lambda rollout: rollout.over, config.depth, _begin(start, config, False))
 
 
-def _end_in_time(k: Int[Array, ""], rollout: Rollout, start: Start) -> Rollout:
-    """A rollout after its `k`-th step, which may have been the last that there is time for."""
-    return rollout if start.steps is None else rollout._replace(over=rollout.over | (k + 1 >= start.steps))
+def _end_early(k: Int[Array, ""], rollout: Rollout, start: Start) -> Rollout:
+    """A rollout after its `k`-th step: over if there is no time left, or if its uncertainty is unknown from here on."""
+    over = rollout.over if start.steps is None else rollout.over | (k + 1 >= start.steps)
+    return rollout._replace(over=over if rollout.uncertainty is None else over | jnp.isnan(rollout.uncertainty))
 
 
 def _begin(start: Start, config: SearchConfig, uncertain: bool) -> Rollout:

@@ -125,4 +125,4 @@ class Bayes(Estimator):
         return self.rounds > 0
 
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
-        return PredictionCache(self.predict, self.num_actions)
+        return PredictionCache(self.predict)

@@ -24,6 +24,7 @@ STEP_SIZE = 1e-3
 Encode: TypeAlias = Callable[[PyTree], Inputs]
 Outputs: TypeAlias = Float[Array, " outputs"]
 Link: TypeAlias = Callable[[Outputs], Outputs]
+Prepared: TypeAlias = list[tuple[jax.Array, jax.Array, jax.Array]]
 Net = TypeVar("Net", bound="Network")
 Made = TypeVar("Made")
 
@@ -68,22 +69,20 @@ class ActionNetwork(eqx.Module):
             inputs = jnp.tanh(layer(inputs, action))
         return head(inputs, action)
 
-    def every_action(self, inputs: Float[Array, "rows inputs"]) -> Float[Array, "rows actions"]:
-        """The first output for each row and each action, as one matrix product per layer.
+    def prepared(self) -> Prepared:
+        """What `rows` takes: weights, rows of actions and biases of the layers, the weights [inputs, outputs]."""
+        return [(layer.weight.T, layer.actions, layer.bias) for layer in self.layers]
 
-        The same numbers as from `jax.vmap`, whose layers a CPU transposes in between, number by number.
-        """
-        *hidden, head = self.layers
-        above = inputs[None]
-        for layer in hidden:
-            sums = (above.reshape(-1, above.shape[-1]) @ layer.weight.T).reshape(*above.shape[:2], -1)
-            above = jnp.tanh(sums + layer.actions[:, None] + layer.bias)
 
-        def add(unit: Int[Array, ""], total: Float[Array, "actions rows"]) -> Float[Array, "actions rows"]:
-            return total + head.weight[0, unit] * above[:, :, unit]
+def network_rows(layers: Prepared, inputs: Float[Array, "rows inputs"], actions: Int[Array, " rows"]) -> jax.Array:
+    """The first output of an `ActionNetwork` for each row.
 
-        total: jax.Array = jax.lax.fori_loop(0, above.shape[-1], add, jnp.zeros(above.shape[:2], above.dtype))
-        return (total + head.actions[:, :1] + head.bias[0]).T
+    From `jax.vmap`, a CPU would transpose between layers, number by number.
+    """
+    *hidden, (weight, of_action, bias) = layers
+    for below in hidden:
+        inputs = jnp.tanh(inputs @ below[0] + below[1][actions] + below[2])
+    return jnp.sum(inputs * weight[:, 0], axis=1) + of_action[actions, 0] + bias[0]
 
 
 class PlainNetwork(eqx.Module):
@@ -245,15 +244,14 @@ class NetworkEstimator(Estimator):
         return replace(self, regression=replace(self.regression, buffer=buffer))
 
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
-        network = self.regression.network
-        every = self._predict_states if isinstance(network, ActionNetwork) and len(network.layers) > 1 else None
-        return PredictionCache(self.predict, self.num_actions, predict_states=every)
+        if not isinstance(self.regression.network, ActionNetwork):
+            return PredictionCache(self.predict)
+        return PredictionCache(self.predict, None, self._predict_rows, self.regression.network.prepared)
 
-    def _predict_states(self, states: PyTree) -> Float[Array, "states actions"]:
-        """`predict` of all actions of a batch of states."""
-        regression = self.regression
-        outputs = regression.network.every_action(jax.vmap(regression.encode)(states))
-        return jnp.where(self.trained, regression.link(outputs), 0.0)
+    def _predict_rows(self, prepared: Prepared, states: PyTree, actions: Int[Array, " rows"]) -> Float[Array, " rows"]:
+        """`predict` of a few transitions."""
+        outputs = network_rows(prepared, jax.vmap(self.regression.encode)(states), actions)
+        return jnp.where(self.trained, self.regression.link(outputs), 0.0)
 
 
 class LinearEstimator(NetworkEstimator):

@@ -66,7 +66,7 @@ class BufferedEstimator(Estimator):
         return replace(self, buffer=self.buffer.reserve(samples))
 
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
-        return PredictionCache(self.predict, self.num_actions)
+        return PredictionCache(self.predict)
 
 
 class RefittedEstimator(BufferedEstimator):
