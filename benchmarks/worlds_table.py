@@ -4,7 +4,8 @@
     python benchmarks/worlds_table.py docs/concepts/corrections.md worlds.json
 
 Several files are put together, row by row, if their agents have the same seeds: `--rows wrong,true` need not run again
-when only the agent has changed. The table stands between `<!-- table worlds -->` and `<!-- end -->`.
+when only the agent has changed. The table stands between `<!-- table worlds -->` and `<!-- end -->`; `--table` takes
+another word for `worlds`, for a page with several tables.
 """
 
 import argparse
@@ -16,7 +17,6 @@ from typing import Any
 from agent_worlds import ROWS, compare_rows
 
 HEAD = "| world | what is wrong | MCTS, wrong | agent | MCTS, true | closed |\n|---|---|---|---|---|---|\n"
-PLACE = re.compile(r"(?<=<!-- table worlds -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
 
 
 def join(files: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -42,21 +42,23 @@ def line(world: dict[str, Any]) -> str:
     return f"| {world['world']} | {world['about']} | {' | '.join(cells)} | {share} |\n"
 
 
-def write_table(page: str, worlds: list[dict[str, Any]]) -> str:
+def write_table(page: str, worlds: list[dict[str, Any]], table: str = "worlds") -> str:
     """The page with the lines of all worlds that have all rows."""
+    place = re.compile(rf"(?<=<!-- table {re.escape(table)} -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
     lines = [line(world) for world in worlds if set(world["rows"]) == set(ROWS)]
-    if not PLACE.search(page):
-        raise ValueError("the page has no table between <!-- table worlds --> and <!-- end -->")
-    return PLACE.sub(lambda _: HEAD + "".join(lines), page)
+    if not place.search(page):
+        raise ValueError(f"the page has no table between <!-- table {table} --> and <!-- end -->")
+    return place.sub(lambda _: HEAD + "".join(lines), page)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", type=Path, help="docs/concepts/corrections.md")
     parser.add_argument("files", type=Path, nargs="+", help="JSON files of agent_worlds.py")
+    parser.add_argument("--table", default="worlds", help="which table of the page (worlds)")
     given = parser.parse_args()
     found = join([json.loads(file.read_text()) for file in given.files])
-    given.page.write_text(write_table(given.page.read_text(), found))
+    given.page.write_text(write_table(given.page.read_text(), found, given.table))
     gaps = [world["closed"] for world in found if "closed" in world]
     below = [world["world"] for world in found if "difference" in world and world["difference_interval"][1] < 0]
     print(f"{sum(share >= 0.9 for share in gaps)} of {len(gaps)} worlds with a gap close 90 % of it or more")
