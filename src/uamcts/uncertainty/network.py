@@ -24,7 +24,7 @@ STEP_SIZE = 1e-3
 Encode: TypeAlias = Callable[[PyTree], Inputs]
 Outputs: TypeAlias = Float[Array, " outputs"]
 Link: TypeAlias = Callable[[Outputs], Outputs]
-Prepared: TypeAlias = list[tuple[jax.Array, jax.Array, jax.Array]]
+Transposed: TypeAlias = list[jax.Array]
 Net = TypeVar("Net", bound="Network")
 Made = TypeVar("Made")
 
@@ -69,20 +69,21 @@ class ActionNetwork(eqx.Module):
             inputs = jnp.tanh(layer(inputs, action))
         return head(inputs, action)
 
-    def prepared(self) -> Prepared:
-        """What `rows` takes: weights, rows of actions and biases of the layers, the weights [inputs, outputs]."""
-        return [(layer.weight.T, layer.actions, layer.bias) for layer in self.layers]
+    def rows(
+        self, transposed: Transposed, inputs: Float[Array, "rows inputs"], actions: Int[Array, " rows"]
+    ) -> Float[Array, " rows"]:
+        """The first output for each row.
 
+        From `jax.vmap`, a CPU would transpose between layers, number by number.
+        """
+        *hidden, head = self.layers
+        for layer, weight in zip(hidden, transposed, strict=False):
+            inputs = jnp.tanh(inputs @ weight + layer.actions[actions] + layer.bias)
+        return jnp.sum(inputs * head.weight[0], axis=1) + head.actions[actions, 0] + head.bias[0]
 
-def network_rows(layers: Prepared, inputs: Float[Array, "rows inputs"], actions: Int[Array, " rows"]) -> jax.Array:
-    """The first output of an `ActionNetwork` for each row.
-
-    From `jax.vmap`, a CPU would transpose between layers, number by number.
-    """
-    *hidden, (weight, of_action, bias) = layers
-    for below in hidden:
-        inputs = jnp.tanh(inputs @ below[0] + below[1][actions] + below[2])
-    return jnp.sum(inputs * weight[:, 0], axis=1) + of_action[actions, 0] + bias[0]
+    def transposed(self) -> Transposed:
+        """The weights of the hidden layers, [inputs, outputs]."""
+        return [layer.weight.T for layer in self.layers[:-1]]
 
 
 class PlainNetwork(eqx.Module):
@@ -246,11 +247,14 @@ class NetworkEstimator(Estimator):
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
         if not isinstance(self.regression.network, ActionNetwork):
             return PredictionCache(self.predict)
-        return PredictionCache(self.predict, None, self._predict_rows, self.regression.network.prepared)
+        return PredictionCache(self.predict, None, self._predict_rows, self.regression.network.transposed)
 
-    def _predict_rows(self, prepared: Prepared, states: PyTree, actions: Int[Array, " rows"]) -> Float[Array, " rows"]:
+    def _predict_rows(
+        self, transposed: Transposed, states: PyTree, actions: Int[Array, " rows"]
+    ) -> Float[Array, " rows"]:
         """`predict` of a few transitions."""
-        outputs = network_rows(prepared, jax.vmap(self.regression.encode)(states), actions)
+        inputs = jax.vmap(self.regression.encode)(states)
+        outputs = self.regression.network.rows(transposed, inputs, actions)
         return jnp.where(self.trained, self.regression.link(outputs), 0.0)
 
 

@@ -50,7 +50,7 @@ class Cache(NamedTuple):
 
     table: Table
     prepared: Any
-    """What `PredictionCache.prepare` returned."""
+    """What `PredictionCache.prepare` returned; new arrays, because a cache may be donated."""
 
 
 @dataclass(frozen=True)
