@@ -70,14 +70,14 @@ class ActionNetwork(eqx.Module):
         return head(inputs, action)
 
     def prepared(self) -> Prepared:
-        """What `rows` takes: weights, rows of actions and biases of the layers, the weights [inputs, outputs]."""
+        """What `network_rows` takes: weights [inputs, outputs], rows of actions and biases of the layers."""
         return [(layer.weight.T, layer.actions, layer.bias) for layer in self.layers]
 
 
 def network_rows(layers: Prepared, inputs: Float[Array, "rows inputs"], actions: Int[Array, " rows"]) -> jax.Array:
     """The first output of an `ActionNetwork` for each row.
 
-    From `jax.vmap`, a CPU would transpose between layers, number by number.
+    With `jax.vmap`, a CPU would transpose arrays between layers, number by number.
     """
     *hidden, (weight, of_action, bias) = layers
     for below in hidden:
