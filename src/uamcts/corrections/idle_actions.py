@@ -48,8 +48,8 @@ class IdleActions(NamedTuple):
     def from_json(cls, found: object, count: int) -> Self:
         """What was saved, as lists; raises a ValueError if it does not fit."""
         if not isinstance(found, list) or len(found) != 2 or any(not isinstance(one, list) for one in found):
-            raise ValueError("the effective actions lack the counts of actions without effect")
+            raise ValueError("the effective actions lack those after which nothing happens")
         lists: list[Any] = [tuple(real("effective actions", one) for one in part) for part in found]
         if {len(one) for one in lists} not in ({0}, {count}) or any(one < 0 for one in lists[0]):
-            raise ValueError("the counts of actions without effect do not fit the number of actions")
+            raise ValueError("the effective actions after which nothing happens do not fit")
         return cls(*lists)
