@@ -32,8 +32,8 @@ def test_a_glance_is_renewed_by_a_new_one():
     glance = Glance(True)
     for number in range(10):
         glance.add((float(number),))
-    assert glance.renewed([(3.0,)], 10) is glance
-    other = glance.renewed([(3.0,)], 9)
+    assert glance.renew([(3.0,)], 10) is glance
+    other = glance.renew([(3.0,)], 9)
     assert other.excludes((4.0,))
     assert not other.excludes((3.0,))
     assert not glance.excludes((4.0,))  # as before, for whoever goes on with it

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import uamcts
-from uamcts.agent.residual_rows import explained_anew
+from uamcts.agent.residual_rows import find_newly_exact
 from uamcts.corrections.residual import Residual
 from uamcts.corrections.residual_border import fit_border
 
@@ -196,7 +196,7 @@ def test_only_exact_constants_clear_the_record_of_a_candidate():
     cases = {(wrong, right): {"residual"}, (right, wrong): set(), (right, right): set(), (wrong, sloped): set()}
     for (before, after), expected in cases.items():
         known = {"residual": before}, {"residual": after}
-        assert explained_anew(corrector.planner, experience, rows, None, *known, corrector.floor) == expected
+        assert find_newly_exact(corrector.planner, experience, rows, None, *known, corrector.floor) == expected
 
 
 @pytest.mark.parametrize("shared", [0, 12])

@@ -67,7 +67,7 @@ def nearest_outcome(
     features: Callable[[Any], np.ndarray],
     key: Callable[[Any], Hashable],
 ) -> int:
-    """The place of the outcome that is most like what happened: the same one, or the nearest."""
+    """The index of the outcome that is most like what happened: the same one, or the nearest."""
     place, there = key(real.following), features(real.following)
 
     def distance(index: int) -> tuple[bool, float, bool, float]:

@@ -255,7 +255,7 @@ class Programs:
 
 
 def _what_happens(planned: PlannedFact) -> tuple[Transition, jax.Array]:
-    """What is needed of a fact that has one outcome, and whether it counts."""
+    """The only outcome of a fact, and whether searches plan with it."""
     return planned.outcomes, planned.active
 
 

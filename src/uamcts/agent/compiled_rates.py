@@ -56,7 +56,7 @@ class ListedOutcomes:
     def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
         """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none.
 
-        What is not listed counts as the outcome that is nearest to it.
+        An unlisted outcome counts as the nearest listed one.
         """
         if not self.lists_outcomes:
             return None

@@ -15,7 +15,7 @@ from uamcts.agent.element_fits import FITTED_ROWS, ElementFits
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_trials import WORST
-from uamcts.agent.residual_rows import explained_anew, fit_residuals
+from uamcts.agent.residual_rows import find_newly_exact, fit_residuals
 from uamcts.agent.rival_fits import CONFIRMED
 from uamcts.arguments import short_repr
 from uamcts.corrections.parameter_fit import fit_parameters
@@ -26,10 +26,11 @@ from uamcts.corrections.trials import Fit, unless_same
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
 RESIDUAL_ROWS = 1000
-"""Transitions, the latest ones, that residuals are fitted to."""
+"""How many of the latest transitions residuals are fitted to."""
 EARLY_FIT, FIRST_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 2, 5, 3, 1.25, 1.4, 2.0
-"""Transitions before a parameter is looked for that explains all of them exactly, before the first other fit, between
-two at least; the next one comes at so many times as many, of parameters and drifts, and if these explain too little."""
+"""Transitions before a search for a parameter that explains all of them exactly, before the first other fit, and at
+least between two fits. Then the factors by which transitions grow until the next fit: of residuals, of parameters and
+drifts, and of the latter where they explain too little."""
 LONGEST_WAIT, LIFETIMES = 400, 5
 """At the latest, these are fitted after so many, or a fifth of all that were seen in this world, whichever is more."""
 SURPRISES, SURPRISING = 3, 2.5
@@ -282,6 +283,6 @@ class Corrector(ElementFits):
         self.feature_names = tuple(self.planner.feature_names(experience.raw[rows[-1]][0]))
         seen = self.planner, experience, rows, values or None
         found = fit_residuals(*seen, self.floor)
-        for name in explained_anew(*seen, self.residuals, found, self.floor) - {self.in_use}:
+        for name in find_newly_exact(*seen, self.residuals, found, self.floor) - {self.in_use}:
             self.referee.clear(name)
         self.residuals = {**self.residuals, **found}  # without a new one, the one before stays, if the referee likes it

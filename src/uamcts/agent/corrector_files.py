@@ -28,9 +28,9 @@ class CorrectorFiles(Follower):
     referee: Referee
     fit: Fit | None
     tables: dict[str, float]
-    """All elements of the simulator's tables that may be off, and their believed values."""
+    """All elements of the simulator's tables that may be wrong, and their believed values."""
     elements: dict[str, float]  # replaced, never changed
-    """Those that are, and their values."""
+    """Those that are wrong, and their values."""
     _misread: int
     _fruitless: int
     in_use: str
@@ -146,7 +146,7 @@ class CorrectorFiles(Follower):
             raise ValueError(f"it has a value for the parameter {unknown[0]!r}, which the simulator does not have")
         ranges = {name: (real(name, low), real(name, high)) for name, (low, high) in found[1].items()}
         if ranges.keys() != values.keys():
-            raise ValueError("its ranges are of other parameters than its values")
+            raise ValueError("its ranges and its values are for different parameters")
         return Fit(values, ranges, tuple(map(str, found[2])), self._parse_rivals(found[3]))
 
     def _parse_elements(self, found: dict[str, object]) -> dict[str, float]:

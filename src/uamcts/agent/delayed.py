@@ -33,7 +33,7 @@ class Delayed(Comparing):
     log: tuple[tuple[Any, ...], ...]
     """The latest transitions with the actions that were taken, and whether each began an episode."""
     _weighed: tuple[Trial, ...] = ()
-    """The comparisons that were looked at last: they say the same again."""
+    """The comparisons that were examined last; examining them again would give the same answer."""
 
     def _resume(self) -> None:
         """Goes on in the episode that an agent was in when it was saved."""

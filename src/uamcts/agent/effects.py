@@ -15,7 +15,7 @@ from uamcts.types import PyTree
 
 
 class NoEffects:
-    """A planner that learns neither this nor what tables of its simulator hold."""
+    """A planner that learns neither effective actions nor elements of tables."""
 
     def elements(self) -> dict[str, float]:
         """The numbers in tables of the simulator, and their believed values; nothing if they cannot be fitted."""

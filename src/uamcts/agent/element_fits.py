@@ -1,4 +1,4 @@
-"""Elements of a simulator's tables that are off, one by one, as far as transitions tell (`corrections.element_fit`)."""
+"""Corrects single elements of a simulator's tables, where transitions identify them (`corrections.element_fit`)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from uamcts.agent.rival_fits import RivalFits
 from uamcts.corrections.element_fit import MOST_ROWS, fit_elements
 
 FITTED_ROWS = 160
-"""Transitions, the latest ones, that parameters are fitted to."""
+"""How many of the latest transitions parameters are fitted to."""
 SHOWN = 3
-"""Elements that a report names."""
+"""The most elements that a report names."""
 PATIENCE = 4
-"""After so many attempts, further ones wait for one more wrong transition, after twice as many for four more, and so
-on, as long as elements explain nothing or are not in use: many an error with another cause can be put down to one."""
+"""After so many fruitless attempts, each waits for one more wrong transition, after twice as many for four more, and so
+on. An attempt is fruitless if it changes no element, or if elements are not in use."""
 
 
 class ElementFits(RivalFits):
@@ -24,7 +24,7 @@ class ElementFits(RivalFits):
         return {**({} if self.fit is None else self.fit.values), **self.elements}
 
     def _fit_elements(self, experience: Experience, measure: Measure) -> None:
-        """Fits elements where the latest transition was predicted wrongly."""
+        """Fits elements, once enough transitions were predicted wrongly."""
         if not self.tables or self._misread <= (self._fruitless // PATIENCE) ** 2:
             return
         self._misread = 0

@@ -93,8 +93,8 @@ class Identity:
 
 
 def _plain_array(thing: Any) -> np.ndarray:
-    """Something like an array as one of NumPy."""
-    if str(getattr(thing, "dtype", "")).startswith("key<"):  # keys of JAX
+    """An array of any library as a NumPy array."""
+    if str(getattr(thing, "dtype", "")).startswith("key<"):  # JAX keys
         import jax
 
         thing = jax.random.key_data(thing)

@@ -85,14 +85,14 @@ class PlainVariants(Effects):
     def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
         """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none.
 
-        What is not listed counts as the outcome that is nearest to it.
+        An unlisted outcome counts as the nearest listed one.
         """
         if not self.lists_outcomes:
             return None
         found = predicted_outcomes(self.simulator, state, action)
         same, possible = is_same(real, self.key), [outcome for _, outcome in found]
         matches = [same(outcome) for outcome in possible]
-        if not any(matches):  # else what is listed would seem to happen more often than it does
+        if not any(matches):  # otherwise listed outcomes would seem more frequent than they are
             nearest = nearest_outcome(real, possible, self.features, self.key)
             matches = [place == nearest for place in range(len(possible))]
         return [chance for chance, _ in found], matches

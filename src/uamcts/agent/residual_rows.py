@@ -29,8 +29,8 @@ CLEARLY = 0.5
 
 
 STATES, MOST_TRIED, ALIKE = 8, 32, 0.75
-"""In how many states all actions are tried, if there are no more actions than that, to see what they do; and the share
-of these states in which that must be the same."""
+"""To see what actions do, all of them are tried in so many states, unless there are more actions than the second
+number. The last one is the share of these states in which an action must do the same."""
 
 
 class Rows(NamedTuple):
@@ -81,13 +81,13 @@ def fit_residuals(
     return found
 
 
-def explained_anew(
+def find_newly_exact(
     planner: CorrectedPlanner, experience: Experience, rows: np.ndarray, values: dict[str, float] | None,
     before: Mapping[str, Residual], after: Mapping[str, Residual], floor: float,
 ) -> set[str]:  # fmt: skip
-    """The candidates whose residuals explain exactly what was seen, by constants alone, and have not done so before.
+    """The candidates whose new residuals, unlike those before, explain exactly what was seen, by constants alone.
 
-    Where a number is right again and again, that is no chance: what the residual before it predicted is then no matter.
+    A constant that is exactly right again and again is no coincidence: the scores of the residual before are dropped.
     """
     latest, scales = _rows(experience, rows[-COMPARED:]), experience.scales
     alone = latest.errors(_outcomes(experience, rows[-COMPARED:], "believed"), scales)
@@ -106,7 +106,7 @@ def explained_anew(
 
 
 def _rows(experience: Experience, rows: np.ndarray) -> Rows:
-    """Some of what was seen."""
+    """These rows of what was seen."""
     column = {name: experience.column(name)[rows] for name in ("features", "action")}
     real = _outcomes(experience, rows, "real")
     real[2][real[2] < 0] = np.nan
@@ -129,7 +129,7 @@ def _fit(
 def effects_of_actions(planner: CorrectedPlanner, seen: Rows, values: dict[str, float]) -> np.ndarray | None:
     """What each action adds to the features and the reward, [actions, outputs]; None if that is not known.
 
-    It is 0 where an action does not do the same everywhere, as in rewards. All actions are tried in a few states.
+    All actions are tried in a few states. An output that they do not change in the same way everywhere is 0.
     """
     count = planner.num_actions
     if count < 2 or count > MOST_TRIED:

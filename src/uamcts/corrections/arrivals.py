@@ -23,7 +23,7 @@ HALF = 1.0
 LEAST = 0.4
 """An expectation that comes true less often is given up."""
 SPARE = 1000
-"""Numbers of states that are as believed by now, before a glance is renewed."""
+"""How many numbers a glance may hold of states that are as believed by now, before it is made anew."""
 LOCAL = 2.0
 """Transitions that the whole world is worth beside what was seen of one state."""
 SAME = 1e-6
@@ -48,7 +48,7 @@ class Difference(NamedTuple):
         return self.target, round(self.reward, 6), self.over
 
     def is_like(self, other: Difference | None) -> bool:
-        """Whether it leads to an equal state and pays the same."""
+        """Whether another difference has the same target, reward and end."""
         return other is not None and (self.target, self.reward, self.over) == (other.target, other.reward, other.over)
 
     @property
@@ -129,7 +129,7 @@ class Arrivals:
             self.tested = tuple(count + (number == place_of) for number, count in enumerate(self.tested))
         known = self.by_state.get(state, {}) if state is not None else {}
         if place in known and _kind_of(known[place]) == _kind_of(difference):
-            return False  # seen again: searches go on from what they know
+            return False  # seen before: searches go on from what they know
         before = self.drop(place, journal)
         if state is None:
             return before
@@ -140,7 +140,7 @@ class Arrivals:
         return before or difference is not None or state in self.different
 
     def _holds(self, state: Hashable, place: Place, difference: Difference | None) -> bool:
-        """Whether just that was seen of a transition before."""
+        """Whether this difference was already seen of a transition."""
         if self.by_place[place] != state:
             return False
         before = self.by_state[state][place]
@@ -164,7 +164,7 @@ class Arrivals:
     def _count(self, state: Hashable, here: dict[Place, Difference | None], journal: Journal) -> None:
         count = sum(difference is not None for difference in here.values())
         if count:
-            self.glance = self.glance.renewed(self.different, 2 * len(self.different) + SPARE)
+            self.glance = self.glance.renew(self.different, 2 * len(self.different) + SPARE)
             self.glance.add(state)
             journal.put(self.different, state, count)
         elif state in self.different:

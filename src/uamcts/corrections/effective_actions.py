@@ -1,10 +1,10 @@
 """Actions that do something else than the simulator believes: a slip, a swapped pair, a motor that often fails.
 
 Where a deterministic simulator is wrong, the world may have done what the simulator believes of another action. For
-every action, this counts how often each action was the effective one. If this predicts what was not yet counted better
-than the simulator does, facts included, then planning in the simulator becomes planning with chance: an action leads to
-what each action would lead to, with these probabilities. Or to nothing: where no action explains that the state stayed
-as it was, the action may be dead, always or by chance (`uamcts.corrections.idle_actions`).
+every action, this counts how often each action was the effective one. If these counts predict new transitions better
+than the simulator and its facts do, searches plan with chance: an action has the effect of each action with these
+probabilities. It may also have no effect: where the state did not change and no action explains that, the action may
+be dead, always or by chance (`uamcts.corrections.idle_actions`).
 
 Three levels share what is seen. How often action a acts as b is estimated from a itself; until a was taken often, from
 all actions that lie as far from each other as a and b, since simulators often number directions in a circle; and until
@@ -39,7 +39,7 @@ MARGIN, FEWEST, VARIED, PURE = 4.0, 3, 2.0, 0.8
 """Nats by which it must be ahead of the simulator; transitions that other actions must have explained, and that must
 have come out in several ways, unless this share of every action's are explained by one and the same."""
 DEAD = 5.0
-"""After so many tries without any effect, and hardly any others, an action is dead; before, it may be a wall."""
+"""After so many tries without effect, and hardly any with one, an action is dead; before, there may be a wall."""
 NEGLIGIBLE, NEGLIGIBLE_NEAR = 0.02, 0.002
 """Less probable actions are not planned with; the second where they may be more probable in some places."""
 CHANGE = 0.05
@@ -64,7 +64,7 @@ class EffectiveActions(NamedTuple):
     places: SlipperyPlaces = SlipperyPlaces()
     """Where actions slip more often than elsewhere."""
     idle: IdleActions = IdleActions()
-    """After which actions nothing happened."""
+    """How often each action had no effect."""
     planned: np.ndarray | None = None
     """The probabilities that searches plan with, [taken, effective]; None while the simulator is believed. A further
     column at the end, where there is one, says how often nothing happens."""
@@ -82,10 +82,10 @@ class EffectiveActions(NamedTuple):
 
         Args:
             action: The action taken.
-            matches: The actions that the simulator believes to do what happened; the number after the last one if
-                nothing happened and none does that.
+            matches: The actions that do what happened, according to the simulator; the number of actions if nothing
+                happened and none of them does nothing.
             seen: How often this transition was seen before, and how often with this outcome.
-            moved: Whether it led to another state, or chance is known to have left it where it is.
+            moved: Whether it led to another state, or stayed in its state by what is known to be chance.
             point: The features of the state, if slips may depend on them.
             reward: What it paid.
         """
@@ -130,7 +130,7 @@ class EffectiveActions(NamedTuple):
         return float(self.counts.sum()) + sum(self.idle.times) + self.unexplained
 
     def _is_dead(self, action: int) -> bool:
-        """Whether nothing has happened nearly always, and often enough that it is hardly a wall."""
+        """Whether an action nearly always had no effect, and often enough to rule out a wall."""
         times = self.idle.times[action] if self.idle.times else 0.0
         return times >= DEAD and times >= PURE * (times + float(self.counts[action].sum()))
 
@@ -167,7 +167,7 @@ class EffectiveActions(NamedTuple):
         return bool(np.all(np.maximum(self.counts.max(axis=1), idle) >= PURE * totals))
 
     def effects(self, idle: bool = False) -> np.ndarray:
-        """How probably each action acts as each; with a column for nothing, if that has ever happened or is asked."""
+        """How probably each action acts as each; a last column is for no effect, if that was seen or `idle`."""
         acts = self.probabilities()
         if not self.idle.times and not idle:
             return acts

@@ -12,7 +12,7 @@ from uamcts.corrections.python_facts import State
 from uamcts.corrections.slippery_places import rescale
 
 MOST_NEAR = 50_000
-"""States of which probabilities are kept."""
+"""How many states' probabilities are kept."""
 
 
 class Steps(Protocol):
@@ -30,8 +30,8 @@ class EffectiveModel:
         model: The model, with `step`.
         planned: How probably each action acts as each, [taken, effective].
         key: Makes a hashable key of a state.
-        legal: The legal actions of a state; None if all are. Others are nobody's effect.
-        odds: How many times as often as elsewhere actions act as others in a state; None if that is everywhere alike.
+        legal: The legal actions of a state; None if all are. No action acts as an illegal one.
+        odds: How many times as often as elsewhere actions act as others in a state; None if the same everywhere.
         idle: What each action pays if nothing happens.
     """
 
@@ -68,7 +68,7 @@ class EffectiveModel:
         return self._step(state, found[0][1], action)
 
     def _step(self, state: State, other: int, action: int) -> Outcome:
-        """What an action leads to if it acts as another one, or as none."""
+        """What an action leads to if it acts as another one, or has no effect."""
         return (state, self._idle[action], False) if other == self._nothing else self._model(state, other)
 
     def _effects(self, state: State, action: int) -> list[tuple[float, int]]:
@@ -81,7 +81,7 @@ class EffectiveModel:
         return [(chance / total, other) for chance, other in allowed] if allowed else [(1.0, action)]
 
     def _effects_near(self, state: State, action: int) -> list[tuple[float, int]]:
-        """Effective actions as they are in a state; what was asked before is looked up."""
+        """The effective actions in a state, kept for the next time."""
         place = self._key(state), action
         found = self._near.get(place)
         if found is None and self._odds is not None:

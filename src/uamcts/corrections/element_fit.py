@@ -1,9 +1,9 @@
 """Fits single elements of a simulator's tables: the value of one shelf, the cost of one kind of ground.
 
-A table of 36 numbers has too many for a fit of all. But a step reads a few of them, and the others do not matter to it.
-Which ones it reads is found out by changing all, then halves, quarters and so on. If one of these explains a transition
-exactly that was predicted wrongly, it is given the value that does, provided that more transitions are then predicted
-exactly than before. As long as two elements would explain as many, neither is changed.
+A table of 36 numbers is too large to fit at once, but a step reads only a few of them. Changing all of them, then
+halves, quarters and so on shows which. If another value of one of these explains a wrongly predicted transition
+exactly, that value is used, provided that more transitions are then predicted exactly than before. If two
+elements would explain equally many, neither is changed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from uamcts.corrections.trials import Trials
 
 MOST_READ, MOST_ROWS, STEPS = 6, 4, 8
-"""Elements that a step may read, transitions that are explained at a time, and steps towards a value."""
+"""The most elements that a step may read, transitions that one fit explains, and iterations towards a value."""
 APART = 0.3
-"""By how much of its size, at least, an element is changed to see whether it matters."""
+"""An element is changed by this share of its size, and at least by this, to see whether it matters."""
 
 
 def fit_elements(
@@ -72,7 +72,7 @@ class _ElementSearch:
         return np.asarray(self.trials.residuals(list(found), np.array(list(found.values()), float), np.array([row]))[0])
 
     def explain(self, row: int, values: dict[str, float], exact: np.ndarray) -> dict[str, float] | None:
-        """Values with one element changed, so that a transition and more of all are predicted exactly; None if no
+        """Values with one element changed, so that this transition and more in all are predicted exactly; None if no
         element does that, or several do it equally well."""
         found = []
         for name in self.read(row, values):
@@ -85,7 +85,7 @@ class _ElementSearch:
         return best[0] if most > 0 and len(best) == 1 else None
 
     def read(self, row: int, values: dict[str, float]) -> list[str]:
-        """The elements that a step depends on; none if they are too many."""
+        """The elements that a step depends on; empty if there are too many."""
         here, waiting = self.parts(values, row), [list(self.tables)]
         found: list[str] = []
         while waiting and len(found) <= MOST_READ:
@@ -105,7 +105,7 @@ class _ElementSearch:
         return value + (math.ceil(apart) if value.is_integer() else apart)
 
     def solve(self, row: int, name: str, values: dict[str, float]) -> float | None:
-        """The value of an element that explains a transition exactly, by secants; None without any."""
+        """The value of an element that explains a transition exactly, by secants; None if none does."""
         value = values.get(name, self.tables[name])
         here, other = self.parts(values, row), self._moved(value)
         for _ in range(STEPS):
@@ -123,7 +123,7 @@ class _ElementSearch:
         return None
 
     def _shorten(self, row: int, name: str, value: float, values: dict[str, float]) -> float:
-        """The same with as few digits as explain as much: people write 1.4 and not 1.4000000000000041."""
+        """The value with the fewest digits that explain as much: people write 1.4, not 1.4000000000000041."""
         exact = self.losses({**values, name: value}, [row])[0]
         for digits in (1, 2, 3, 4, 6, 9):
             short = float(f"{value:.{digits}g}")

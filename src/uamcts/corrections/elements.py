@@ -18,7 +18,7 @@ DEEPEST, MOST_ELEMENTS = 3, 2000
 Table: TypeAlias = Any
 """A list, a tuple, a dictionary or an array, which holds numbers or further tables."""
 Keys: TypeAlias = tuple[Any, ...]
-"""What leads from a table to one of its elements, from the outside to the inside."""
+"""The keys that lead from a table to one of its elements, outermost first."""
 
 
 def element_name(table: str, keys: Keys) -> str:
@@ -59,7 +59,7 @@ def _is_literal(key: object) -> bool:
 
 
 def with_elements(table: Table, values: Mapping[Keys, float]) -> Table:
-    """A copy of a table in which some elements have other values; what does not hold any of these is shared.
+    """A copy of a table in which some elements have other values; parts without such elements are shared.
 
     Elements that are gone are left out: a simulator may have changed its tables since they were found.
     """

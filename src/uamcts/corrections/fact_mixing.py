@@ -72,7 +72,7 @@ class MixedFacts:
     def learn_arrivals(
         self, tested: Sequence[int] | None = None, said: Mapping[tuple[Hashable, int], list[tuple[float, Any]]] = NONE
     ) -> None:
-        """Learns what is wrong about states from now on, beginning with the latest facts, unless draws alone say it.
+        """Learns what is wrong about states from now on, from the latest facts on; not for models that only sample.
 
         `said`: what the model predicts, where that is known already.
         """

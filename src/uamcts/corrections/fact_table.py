@@ -21,7 +21,7 @@ NOWHERE = -1
 """In `slots`: nothing lies here."""
 
 SLOTS_PER_WORD = 4
-"""A filter has a word of 32 bits for so many slots, so at least 16 bits for a key."""
+"""A filter has a word of 32 bits for so many slots: at least 16 bits a key."""
 MARKED, ALL = 0, 1
 """The filters."""
 
@@ -52,7 +52,7 @@ class Facts:
     slots: Slots
     """The row of a key, or NOWHERE; a power of two of them."""
     filters: Filters
-    """Bits of the marked keys, and of all; a power of two of words each."""
+    """The filters of the marked keys, and of all; the number of words is a power of two."""
     marks: Bool[Array, "*runs rows"]
     """Which rows are marked."""
     count: Int[Array, "*runs"]
@@ -63,7 +63,7 @@ class Facts:
         """Room for `capacity` different transitions from states like `state`, each with a value like `value`."""
         width = jax.eval_shape(lambda state: _key(state, jnp.int32(0)), state).size
         keys, values = zero_rows((np.zeros(width, np.uint32), value), capacity + 1)
-        return cls(keys, values, *_no_index(capacity), jnp.zeros(capacity + 1, bool), jnp.int32(0))
+        return cls(keys, values, *_empty_index(capacity), jnp.zeros(capacity + 1, bool), jnp.int32(0))
 
     @property
     def capacity(self) -> int:
@@ -92,7 +92,7 @@ class Facts:
             found = jax.tree.map(lambda rows, leaf: jnp.where(known, rows[row], leaf), values, value)
             return (row != NOWHERE) & ~known, _next(slot, self.slots), known, found
 
-        # A loop without a round where the filter excludes the key: unlike a condition's, its results need no copies.
+        # A loop, which makes no round where the filter excludes the key: unlike `cond`, it does not copy its results.
         nothing = jax.tree.map(lambda rows: jnp.zeros(rows.shape[1:], rows.dtype), values)
         maybe = _passes(self.filters[MARKED if marked else ALL], key)
         start = (maybe, jnp.int32(NOWHERE), jnp.bool_(False), nothing)
@@ -105,8 +105,8 @@ class Facts:
     ) -> Self:  # fmt: skip
         """Stores a value for a transition, if it is `wanted`.
 
-        Where there is no room left for a new transition, nothing is stored: call `reserve` first. A transition that was
-        marked once stays so.
+        Where there is no room left for a new transition, nothing is stored: call `reserve` first. A marked transition
+        stays marked.
         """
         key = _key(state, action)
         slot = _probe(self.keys, self.slots, key)
@@ -148,7 +148,7 @@ class Facts:
         place: Callable[..., _Index] = _fill_index
         for _ in range(axis):
             place = jax.vmap(place, (0, 0, 0, None))
-        slots, filters = jax.jit(place)(self.keys, self.marks, self.count, _no_index(self.keys.shape[axis] - 1))
+        slots, filters = jax.jit(place)(self.keys, self.marks, self.count, _empty_index(self.keys.shape[axis] - 1))
         return replace(self, slots=slots, filters=filters)
 
 
@@ -157,8 +157,8 @@ _Lookup: TypeAlias = tuple[Bool[Array, ""], Int[Array, ""], Bool[Array, ""], PyT
 """Whether to go on, the slot to look at, whether the key was found, and its value."""
 
 
-def _no_index(capacity: int) -> _Index:
-    """Empty slots, so many that never more than half of them are taken, and empty filters."""
+def _empty_index(capacity: int) -> _Index:
+    """Empty slots, at least twice as many as rows, and empty filters."""
     slots = 2 ** math.ceil(math.log2(2 * capacity + 2))
     marked, every = (jnp.zeros(-(-slots // SLOTS_PER_WORD), jnp.uint32) for _ in range(2))
     return jnp.full(slots, NOWHERE, jnp.int32), (marked, every)

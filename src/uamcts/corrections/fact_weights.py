@@ -33,7 +33,7 @@ IMPOSSIBLE, NEW = 1e-3, 0.05
 USUAL = 10.0
 """What a model is worth where nothing can be learned about that."""
 LEAST_WORTH = 0.5
-"""What it is worth at least where it holds impossible what was seen: of chance, a few transitions tell little."""
+"""What it is worth at least where it considers impossible what was seen: a few transitions tell little about chance."""
 NEGLIGIBLE = 0.2
 """Where facts would count less than this, the model is planned in as it is."""
 

@@ -70,7 +70,7 @@ class Outcomes(eqx.Module):
         return found
 
     def find_surprise(self, identity: PyTree, action: jax.Array) -> tuple[Transition, jax.Array]:
-        """The same where a model said something else; what it predicted may be left out."""
+        """The same where the model predicted something else; facts that it predicted may be left out."""
         return self.best.find(identity, action, lambda best: best.outcome, marked=True)
 
     def put(
@@ -143,7 +143,7 @@ class Patched(eqx.Module):
         def find_surprise(state: PyTree, action: Action) -> tuple[Transition, Bool[Array, ""]]:
             return self.facts.find_surprise(identity(state), action)
 
-        # What a model that does not change predicted is not looked up: that says the same.
+        # If the model never changes, facts that it predicted need no lookup: it still predicts them.
         patched = patch_model(model, find_surprise if model == domain.model else find)
         return patched, patch_uncertainty(uncertainty, find)
 
@@ -171,6 +171,6 @@ class Patched(eqx.Module):
 
 
 def _differ(real: Transition, believed: Transition) -> Bool[Array, ""]:
-    """Whether anything about a transition is not as predicted."""
+    """Whether anything about a transition differs from what was predicted."""
     same = jax.tree.map(lambda ours, theirs: jnp.all(ours == theirs), real, believed)
     return ~jnp.all(jnp.stack(jax.tree.leaves(same)))

@@ -1,4 +1,4 @@
-"""Actions after which nothing happens: a button that is dead, a jump that fails. No other action explains these."""
+"""Actions that have no effect, which no other action explains: a dead button, a jump that fails."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from uamcts.arguments import real
 
 FIRST, BELIEVED, OWN = 0.1, 2.0, 2.0
-"""Transitions after which nothing happened that are expected in advance; those that the simulator is worth to all
-actions, and all actions to a single one."""
+"""Prior counts: transitions without effect; transitions with one, for all actions together; and how many transitions
+the rate of all actions is worth to a single one."""
 
 
 class IdleActions(NamedTuple):
     """How often nothing happened after each action, discounted, and what that paid. Replaced, never changed."""
 
     times: tuple[float, ...] = ()
-    """By the number of the action; empty as long as something always happened."""
+    """For each action; empty as long as all actions had an effect."""
     paid: tuple[float, ...] = ()
-    """The sums of rewards."""
+    """For each action, the sum of the rewards of these transitions."""
 
     def add(self, action: int, count: int, idle: bool, reward: float, keep: float) -> Self:
-        """The same after a transition of one of so many actions; `keep` of the others count."""
+        """The counts after a transition of one of `count` actions; those before are multiplied by `keep`."""
         if not self.times and not idle:
             return self
         times, paid = (list(one) if one else [0.0] * count for one in self)
@@ -32,13 +32,13 @@ class IdleActions(NamedTuple):
         return type(self)(tuple(times), tuple(paid))
 
     def shares(self, others: np.ndarray) -> np.ndarray:
-        """How often nothing happens after each action, after which something has happened so many times."""
+        """The share of each action's transitions without effect; `others` are the counts of those with one."""
         times = np.array(self.times) if self.times else np.zeros(len(others))
         usual = (times.sum() + FIRST) / (times.sum() + others.sum() + BELIEVED + FIRST)
         return np.asarray((times + OWN * usual) / (times + others + OWN))
 
     def rewards(self) -> list[float]:
-        """What each action pays if nothing happens; where that was never seen, what others do."""
+        """What each action pays if nothing happens; where that was never seen, what others pay then."""
         usual = sum(self.paid) / max(sum(self.times), 1e-9)
         return [
             (paid + FIRST * usual) / (times + FIRST) for times, paid in zip(self.times, self.paid, strict=True)

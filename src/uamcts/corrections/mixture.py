@@ -65,7 +65,7 @@ def are_possible(
     outcome: tuple[Hashable, bool, float],
     key: Callable[[Any], Hashable],
 ) -> bool:
-    """The same for what a model predicts."""
+    """Whether an outcome is among those that a model predicts."""
     return any(share > 0 and (key(after), bool(over), pays) == outcome for share, (after, pays, over) in predicted)
 
 

@@ -92,7 +92,7 @@ def find_parameters(owner: Any) -> dict[str, float]:
 
 
 def find_elements(owner: Any) -> dict[str, float]:
-    """The numbers in tables of a simulator, which are too many to be parameters, and their believed values."""
+    """The numbers in tables of a simulator that are too large to be parameters, and their believed values."""
     found: dict[str, float] = {}
     if owner is None or callable(getattr(owner, "with_parameters", None)):
         return found

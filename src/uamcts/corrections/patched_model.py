@@ -176,7 +176,7 @@ class PatchedModel(MixedFacts):
             for table in (self.facts, self._contradicting, self._planned):
                 self.journal.drop(table, place)
             self._arrive(place, None)
-        self.glance = self.glance.renewed((key for key, _ in self.facts), 2 * most)
+        self.glance = self.glance.renew((key for key, _ in self.facts), 2 * most)
 
     @property
     def _recurs(self) -> bool:
@@ -274,7 +274,7 @@ class PatchedModel(MixedFacts):
             return self._plan(self._place(state, action))
 
     def plans_at(self, key: Hashable, action: int) -> Any:
-        """The same for the key of a state."""
+        """What is planned with for the state with this key."""
         planned = self._planned.get((key, action), self)
         return self._plan((key, action)) if planned is self else planned
 

@@ -28,7 +28,7 @@ DETERMINISTIC = 0.2
 """The share that a deterministic model keeps where what was seen once contradicts it, raised to the power of how often
 it was seen. So a way that is lost by a single slip is tried again if nothing else leads on, and else avoided."""
 FLOATS = np.dtype(np.float64).str
-"""What the key of an array of floats says about it."""
+"""The type in the key of an array of floats."""
 MOST_REWARDS = 6
 """Different rewards of one outcome that are counted."""
 NOISY = 3.0
@@ -136,10 +136,10 @@ def _first_field(kind: type) -> str | None:
 
 
 class Glance:
-    """Tells without a key that there is no fact about a state: by the first numbers of all states that have one.
+    """Rules out facts about a state without making its key, by the first numbers of all states that have facts.
 
-    For tuples, lists, arrays and dataclasses of floats that are their own keys. Numbers of facts that were dropped may
-    remain.
+    It works for tuples, lists, arrays and dataclasses of floats that are told apart by their numbers alone. Numbers of
+    dropped facts may remain.
     """
 
     def __init__(self, tells: bool) -> None:
@@ -169,8 +169,8 @@ class Glance:
             return False
         return type(first) is float and first == first and first not in self.firsts  # NaN has another key
 
-    def renewed(self, keys: Iterable[Hashable], most: int) -> Glance:
-        """A glance at these keys alone, if there are more than so many numbers."""
+    def renew(self, keys: Iterable[Hashable], most: int) -> Glance:
+        """A glance with these keys alone, if it holds more than `most` numbers; otherwise itself."""
         if len(self.firsts) <= most:
             return self
         found = Glance(self.tells)

@@ -1,4 +1,4 @@
-"""`RandomModel`: what is searched in where facts correct a deterministic model, and may be chance."""
+"""`RandomModel`: a deterministic model that is corrected by facts, with chance where these came out in several ways."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from uamcts.corrections.mixture import Mixture, Outcome, outcome_at
 from uamcts.corrections.python_facts import State
 
 WHOLE = frozenset((int, bool, str))
-"""Parts of states of which equal ones are the same to any model; 0.0 and -0.0 are not."""
+"""Types whose equal values are the same to any model; those of floats are not: 0.0 equals -0.0."""
 MOST_KEPT = 20_000
-"""Transitions that one search keeps at most, a few MB."""
+"""The most transitions that one search keeps: a few MB."""
 
 
 class RandomModel:
     """A patched deterministic model as a random one: facts that came out in several ways are probabilities.
 
-    It is made for one search, during which facts do not change: what was looked up once is kept. For a whole number, or
-    a tuple of these, that is what the model predicts as well.
+    It is made for one search, during which facts do not change, so what was looked up is kept. Where states are whole
+    numbers or tuples of them, so are the predictions of the model.
     """
 
     def __init__(self, patched: Any):
@@ -38,11 +38,11 @@ class RandomModel:
         """All outcomes, the model's and those seen, with their probabilities."""
         planned = self._find(state, action)
         if planned is None:
-            return self._expected(state, action)
+            return self._expect(state, action)
         return planned.outcomes if isinstance(planned, Mixture) else [(1.0, planned)]
 
     def chance_stepper(self, chance: Callable[[], float]) -> Callable[[State, int], Outcome]:
-        """A function that takes a step of a rollout, quick where the state is whole numbers and was met before."""
+        """A function that takes a step of a rollout, fast for states of whole numbers that were met before."""
         kept, outcome_at = self._kept, self.outcome_at
 
         def step(state: State, action: int) -> Outcome:
@@ -65,13 +65,13 @@ class RandomModel:
         if planned is not None:
             return planned.draw(place) if type(planned) is Mixture else planned  # type: ignore[return-value]
         if self._effects is None:
-            found = self._untried(state, action)
+            found = self._predict(state, action)
             if self._arrivals is None or not self._may_differ(found[0]):
                 return found
             return outcome_at(self._arrivals.correct_all(state, [(1.0, found)]), place)
         if self._arrivals is None:
             return self._effects.outcome_at(state, action, place)  # type: ignore[no-any-return]
-        return outcome_at(self._expected(state, action), place)
+        return outcome_at(self._expect(state, action), place)
 
     def _may_differ(self, following: State) -> bool:
         """Whether anything is known about the state that a step is believed to lead to."""
@@ -85,10 +85,10 @@ class RandomModel:
             self._last = state, self._key(state)
         return self._last[1]
 
-    def _expected(self, state: State, action: int) -> Sequence[tuple[float, Outcome]]:
+    def _expect(self, state: State, action: int) -> Sequence[tuple[float, Outcome]]:
         """All outcomes of a step that was never seen."""
         effects = self._effects
-        found = [(1.0, self._untried(state, action))] if effects is None else effects.outcomes(state, action)
+        found = [(1.0, self._predict(state, action))] if effects is None else effects.outcomes(state, action)
         return found if self._arrivals is None else self._arrivals.correct_all(state, found)
 
     def _find(self, state: State, action: int) -> Mixture | Outcome | None:
@@ -106,7 +106,7 @@ class RandomModel:
         except (KeyError, TypeError):
             return self._look_up(state, action)
 
-    def _untried(self, state: State, action: int) -> Outcome:
+    def _predict(self, state: State, action: int) -> Outcome:
         """What the model predicts of a step that was never seen: it pays a little less."""
         following, reward, over = self._step(state, action)
         return following, reward - self._caution, over
@@ -115,7 +115,7 @@ class RandomModel:
         planned: Mixture | Outcome | None = self._plans_at(self._key_of(state), action)
         parts = kinds_of_parts(state)
         if planned is None and parts <= WHOLE and self._effects is None:
-            planned = self._untried(state, action)
+            planned = self._predict(state, action)
             planned = planned if self._arrivals is None else self._arrivals.correct_step(state, planned)
         elif planned is None and parts <= WHOLE and self._arrivals is not None:
             found = self._effects.outcomes(state, action)

@@ -86,7 +86,7 @@ class Residual:
             differences: Real - believed features of the next state; see `wrap_differences` about angles. A further
                 column is that of the reward. Rows that are not finite are left out.
             previous_scale: `scale` of an earlier fit, to be used again. By default that of these features.
-            effects: What each action adds to each column, if that is the same everywhere; 0 where it is not.
+            effects: What each action adds to each column; 0 where that is not the same everywhere.
         """
         features, actions, differences = check_rows(features, actions, differences, num_actions, previous_scale)
         result = cls.zero(num_actions, features.shape[1], differences.shape[1])

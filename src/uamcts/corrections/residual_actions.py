@@ -131,7 +131,7 @@ def _move(fit: ActionFit, shift: Float[np.ndarray, " outputs"]) -> ActionFit:
 
 
 def _best_shared(fits: Sequence[ActionFit | None], outputs: Matrix, rows: Selection) -> tuple[ActionFit | None, float]:
-    """The fit to all actions that leaves least of the errors of some rows, and the share that it leaves."""
+    """The fit to all actions that leaves the smallest share of the errors in some rows, and that share."""
     left = [(1.0 if fit is None else _left(fit.losses[rows], outputs[rows]), fit) for fit in fits]
     share, best = min(left, key=lambda one: one[0])
     return best, share

@@ -1,7 +1,7 @@
 """Residuals with borders: a simulator that is exact on one side of each, and wrong on the other.
 
 Where some transitions of an action are predicted exactly, a border that separates them from the others is evidence in
-itself: that five wrong ones lie on one side and eight exact ones on the other hardly ever happens by chance. So a few
+itself: five wrong ones on one side and eight exact ones on the other are hardly ever a coincidence. So a few
 transitions suffice, where a regression would need many. Two or three borders enclose a region, such as a gust of wind.
 """
 
@@ -18,8 +18,8 @@ FEWEST_WRONG, FEWEST_EXACT = 5, 8
 PURITY = 0.97
 """The share of transitions that must lie on their side of the border."""
 FEWEST_ENCLOSED = 8
-"""The fewest wrong transitions in a region, if they do not differ by the same number; each of its borders must shut out
-FEWEST_EXACT that no other one does."""
+"""The fewest wrong transitions in a region, unless all differ by the same number. Each of its borders must exclude at
+least FEWEST_EXACT exact ones that no other border does."""
 LINEAR_ROWS, LINEAR_GAIN = 16, 0.5
 """A linear function on the wrong side needs so many rows, and must leave no more than this share of the differences."""
 
@@ -52,7 +52,7 @@ def fit_border(inputs: Matrix, outputs: Matrix) -> ActionFit | None:
     side = np.all([border.side(inputs) for border in borders], axis=0) if borders else np.zeros(len(wrong), bool)
     if len(borders) > 1:
         fewest = FEWEST_WRONG if equal else FEWEST_ENCLOSED
-    if (side & wrong).sum() < fewest:  # among many exact ones, a few on either side are no matter
+    if (side & wrong).sum() < fewest:  # among many exact ones, PURITY allows for a few on either side
         return None
     columns, there = with_intercept(inputs), outputs[side & wrong]
     kinds = fit_node(columns[side & wrong], there)

@@ -15,8 +15,8 @@ from uamcts.corrections.residual_fit import Tree, with_intercept
 from uamcts.corrections.residual_leaves import DEPTH, INNER, ActionFit, Matrix
 
 FEWEST_WRONG, FEWEST_ACTIONS, FEWEST_IDLE = 4, 2, 3
-"""A share is looked for if so many transitions are wrong. They must be of so many actions that differ in what they do,
-or so many transitions must be exact where the others are wrong, of an action that does nothing: so it is no wind."""
+"""A share is fitted if so many transitions are wrong. They must be of so many actions with different effects. Otherwise
+so many transitions of an action without effect must be exact where the others are wrong, which rules out a wind."""
 LEFT = 0.15
 """It must leave no more than this part of the errors of any action."""
 EXACT, SAME = 1e-3, 1e-6
@@ -41,7 +41,7 @@ def fit_gain(
     """
     sizes = np.abs(outputs).mean(axis=0)
     sizes = np.where(sizes > 0, sizes, 1.0)
-    affected = np.ptp(effects, axis=0) > 0  # of other outputs, what actions do says nothing
+    affected = np.ptp(effects, axis=0) > 0  # the others cannot be explained by what actions do
     scaled = np.where(affected, outputs / sizes, 0.0)
     moved = _from_reference(scaled, actions, effects / sizes)
     squares = np.square(moved).sum(axis=1)
@@ -60,7 +60,7 @@ def fit_gain(
     if any(losses[actions == action].sum() > LEFT * np.abs(scaled[actions == action]).sum() for action in wrong):
         return {}
     idle = ~rows & (_shares(found, inputs) != 0.0)
-    if _different(moved, wrong) < FEWEST_ACTIONS and (idle.sum() < FEWEST_IDLE or scaled[idle].any()):
+    if _count_different(moved, wrong) < FEWEST_ACTIONS and (idle.sum() < FEWEST_IDLE or scaled[idle].any()):
         return {}
     losses = np.where(affected, losses * sizes, np.abs(outputs))
     return {action: _times(found, moved[action] * sizes, losses) for action in range(len(effects))}
@@ -82,14 +82,14 @@ def _shares(fit: ActionFit, inputs: Matrix) -> Float[np.ndarray, " rows"]:
     return np.asarray((with_intercept(inputs) * fit.coefficients[leaf, 0]).sum(axis=1))
 
 
-def _different(effects: Effects, actions: set[int]) -> int:
-    """How many of some actions do different things."""
+def _count_different(effects: Effects, actions: set[int]) -> int:
+    """How many different effects some actions have."""
     scale = SAME * max(float(np.abs(effects).max()), 1e-300)
     return len({tuple(np.round(effects[action] / scale).tolist()) for action in actions})
 
 
 def _times(share: ActionFit, effect: Float[np.ndarray, " outputs"], losses: Matrix) -> ActionFit:
-    """A share of an effect on every output."""
+    """The fit of a share, times an effect on every output."""
     bounds = np.stack([share.low * effect, share.high * effect])
     return share._replace(
         coefficients=share.coefficients * effect[:, None], low=bounds.min(axis=0), high=bounds.max(axis=0),

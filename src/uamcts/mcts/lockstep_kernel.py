@@ -25,7 +25,7 @@ Arrays: TypeAlias = list[jax.Array]
 SMALL = 16
 """Constants of at most so many numbers are read once; larger ones stay in memory."""
 LARGE = 64
-"""Constants with more numbers than this are not copied for every lane, where lanes have them in common."""
+"""Shared constants with more numbers than this are not copied for every lane."""
 MOST_NUMBERS = 256
 """The most numbers in a lane: more do not fit into the registers of a thread."""
 
@@ -40,7 +40,7 @@ class Loop(NamedTuple):
     over: int
     """Which leaf of a lane says whether it is over."""
     groups: Groups
-    """How many neighbouring lanes have each of the constants in common."""
+    """How many neighbouring lanes share each of the constants."""
 
     def step_lanes(self, constants: Arrays) -> tuple[Arrays, Callable[[Arrays, jax.Array, Arrays], Arrays]]:
         """The constants as it takes them, and the step for all lanes: a function of these, k and the lanes' leaves."""
@@ -54,7 +54,7 @@ class Loop(NamedTuple):
         if together == 1:
             return spread(constants, self.groups), jax.vmap(step, in_axes=(axes, None, 0))
 
-        # Large tables are not copied for each of the lanes that have them in common: these have an axis of their own.
+        # Large tables are not copied for each of the lanes that share them: these lanes have an axis of their own.
         def split(leaf: jax.Array) -> jax.Array:
             return leaf.reshape(-1, together, *leaf.shape[1:])
 
@@ -110,7 +110,7 @@ def run(loop: Loop, constants: Arrays, lanes: Arrays, interpret: bool = False) -
 
     Args:
         loop: the step and how often to take it.
-        constants: the constants of the step, with an axis over groups of lanes if not all have them in common.
+        constants: the constants of the step, with an axis over groups of lanes unless all lanes share them.
         lanes: the leaves of the lanes, [n, ...].
         interpret: emulate the kernel, slowly and on any device.
 

@@ -74,9 +74,9 @@ def _loop(goes_on: _Condition, advance: _Body) -> Callable[[_Arrays, _Arrays, _A
 
 
 def one_by_one(function: Callable[..., Carry], *arguments: PyTree) -> Carry:
-    """`function(*arguments)`, which a batch computes for one member after the other.
+    """`function(*arguments)`, computed for one member of a batch after the other.
 
-    Each member then takes only the steps that it needs, and its numbers do not depend on the others.
+    Each member then takes only the steps that it needs, and its results do not depend on the others.
     """
     leaves, structure = jax.tree.flatten(arguments)
     closed, shapes = jax.make_jaxpr(lambda *given: function(*jax.tree.unflatten(structure, given)), return_shape=True)(

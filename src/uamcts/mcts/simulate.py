@@ -175,7 +175,7 @@ def record_rollouts(
 
 
 def _end_early(k: Int[Array, ""], rollout: Rollout, start: Start) -> Rollout:
-    """A rollout after its `k`-th step: over if there is no time left, or if its uncertainty is unknown from here on."""
+    """A rollout after its `k`-th step: over if no steps are left, or if its uncertainty is unknown from here on."""
     over = rollout.over if start.steps is None else rollout.over | (k + 1 >= start.steps)
     return rollout._replace(over=over if rollout.uncertainty is None else over | jnp.isnan(rollout.uncertainty))
 

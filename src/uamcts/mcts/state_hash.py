@@ -60,7 +60,7 @@ def fingerprint(tree: PyTree) -> tuple[Word, Word]:
 
 
 def quick_word(words: Words) -> Word:
-    """A word made from others, each multiplied once. Different ones share it more often than a fingerprint."""
+    """A quick hash, one multiplication a word. It collides more often than a fingerprint."""
     _, odd = _constants(0, words.size)
     return hash_word(jnp.sum(words * odd, dtype=jnp.uint32))
 

@@ -1,7 +1,7 @@
-"""A state has two nodes in a graph, because doubt counts once on a path: one below doubt, and one without.
+"""A state has two nodes in a graph, because doubt counts once on a path: one with doubt on the way to it, one without.
 
-The actions of both lead to the same states for the same rewards. Once the one is expanded, so is the other: the model
-need not be asked again, and no iteration is spent on it.
+The actions of both lead to the same states for the same rewards. When one is expanded, so is the other, without asking
+the model again or spending an iteration.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Copier:
-    """Expands nodes whose states are expanded already with doubt on the way to them, or without.
+    """Expands nodes from the other nodes of their states.
 
     Args:
         search: The search whose graph grows.
@@ -25,21 +25,21 @@ class Copier:
     def __init__(self, search: GraphSearch):
         self.search, self.rules = search, search.rules
         self.works = self.rules.follows_doubt and search.dynamics.kind != "sample"
-        """Not where outcomes are drawn: each node has draws of its own."""
+        """False where outcomes are drawn: each node has draws of its own."""
 
     def other(self, node: GraphNode) -> GraphNode | None:
         """The other node of the same state, if there is one."""
         return self.search.graph.nodes.get((node.key, not node.doubted)) if self.works else None
 
     def values(self, start: Start, doubted: bool) -> list[float]:
-        """First values of the two nodes of a state, by the same rollouts; that of the node in question comes first."""
+        """First values of the two nodes of a state, by the same rollouts; the one for `doubted` comes first."""
         setup = self.search.setup
         if not self.works or setup.uncertainty is None:
             return [setup.simulator.simulate(start, setup.settings(doubted))] * 2
         return setup.simulator.values(start, setup.settings(doubted), setup.settings(not doubted))
 
     def take_over(self, new: list[GraphNode]) -> list[GraphNode]:
-        """Makes new nodes what the other nodes of their states are. Returns those that have none."""
+        """Copies values and edges to new nodes from the other nodes of their states. Returns those that have none."""
         known = {node: other for node in new if (other := self.other(node)) is not None}
         if not known:
             return new
@@ -49,7 +49,7 @@ class Copier:
         return [node for node in new if node not in known]
 
     def expand(self, waiting: list[GraphNode]) -> None:
-        """Expands nodes if the other nodes of their states are expanded, and what they lead to in the same way."""
+        """Expands nodes if the other nodes of their states are expanded, and likewise their successors."""
         while waiting:
             node = waiting.pop()
             other = self.other(node)
@@ -75,7 +75,7 @@ class Copier:
         self.search.settle(node, node.edges)
 
     def _successor(self, child: GraphNode, doubted: bool, waiting: list[GraphNode]) -> GraphNode:
-        """The node of the same state with doubt on the way to it, or without."""
+        """The node of the same state that has doubt on the way to it, or has none."""
         if child.terminal or child.doubted == doubted:
             return child
         nodes = self.search.graph.nodes

@@ -67,7 +67,7 @@ class Dynamics:
         """A function that takes a step of a rollout; `chance` draws numbers in [0, 1) for a random model.
 
         A model that lists outcomes may offer `outcome_at(state, action, place)` as well, which does what `draw` does
-        and need not make the list, or `chance_stepper(chance)`, which returns such a function of its own.
+        without making the list, or `chance_stepper(chance)`, which returns a function like this one.
         """
         if chance is None:
             return self.model.step

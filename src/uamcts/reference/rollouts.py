@@ -45,7 +45,7 @@ class Simulator(NamedTuple):
         return self.values(start, config)[0]
 
     def values(self, start: Start, *configs: SearchConfig) -> list[float]:
-        """The same for several settings that differ in what doubt takes away; all judge the same rollouts."""
+        """The values by several settings that differ only in what doubt subtracts, from the same rollouts."""
         weight = self.config.value_weight
         if start.depth < 1:
             return [0.0 for _ in configs]
@@ -57,7 +57,7 @@ class Simulator(NamedTuple):
         return [weight * value + (1.0 - weight) * mean for mean in self.mean_returns(start, configs)]
 
     def mean_returns(self, start: Start, configs: Sequence[SearchConfig]) -> list[float]:
-        """What a rule set makes of the returns of rollouts, by each of the settings."""
+        """The value that the rule set computes from the returns of rollouts, for each of the settings."""
         asked = self.config.simulation and self.uncertainty is not None
         if (
             hasattr(self.dynamics.model, "step_batch")
@@ -73,7 +73,7 @@ class Simulator(NamedTuple):
         return [self.rules.plain_leaf_value(returns, doubts, self.config) for returns, doubts in found]
 
     def roll_out(self, start: Start, configs: Sequence[SearchConfig]) -> list[tuple[list[float], list[float]]]:
-        """g and sigma of all rollouts, by each of the settings.
+        """g and sigma of all rollouts, for each of the settings.
 
         An uncertainty that has `many(states, actions)` is asked once for all.
         """

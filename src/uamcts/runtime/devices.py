@@ -18,7 +18,7 @@ from uamcts.types import PyTree
 def spread(function: Callable[..., Any], devices: list | None = None, shared: int = 0) -> Any:
     """Compiles a function of batches (the first axis of every argument) so that each device computes its share.
 
-    So many of the last arguments are shared: they are no batches, and every device gets them whole. The entries of a
+    The last `shared` arguments are not batches: every device gets them whole. The entries of a
     batch must not depend on each other. If they do not divide evenly, the last one is computed several times. Like the
     result of `jax.jit`, the returned function has `lower`, for batches that divide evenly.
     """

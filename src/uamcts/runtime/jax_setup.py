@@ -19,8 +19,8 @@ def configure() -> bool:
 
     Every core becomes a device of its own, which computes with one thread: a search is a sequence of short vector
     loops, which several threads only slow down, and `uamcts.search_many` spreads a batch over the devices. Compiled
-    programs are kept in a folder of the user, so that the next start compiles nothing. Variables of the environment
-    that are set already stay as they are.
+    programs are kept in a folder of the user, so that the next start compiles nothing. Environment variables that are
+    already set are kept.
 
     Returns:
         Whether the settings take effect. False, with a warning, if JAX has computed something already.

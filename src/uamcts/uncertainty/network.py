@@ -74,14 +74,14 @@ class ActionNetwork(eqx.Module):
     ) -> Float[Array, " rows"]:
         """The first output for each row.
 
-        From `jax.vmap`, a CPU would transpose between layers, number by number.
+        With `jax.vmap`, a CPU would transpose arrays between layers, number by number.
         """
         *hidden, head = self.layers
         for layer, weight in zip(hidden, transposed, strict=False):
             inputs = jnp.tanh(inputs @ weight + layer.actions[actions] + layer.bias)
         return jnp.sum(inputs * head.weight[0], axis=1) + head.actions[actions, 0] + head.bias[0]
 
-    def transposed(self) -> Transposed:
+    def transpose_weights(self) -> Transposed:
         """The weights of the hidden layers, [inputs, outputs]."""
         return [layer.weight.T for layer in self.layers[:-1]]
 
@@ -247,7 +247,7 @@ class NetworkEstimator(Estimator):
     def uncertainty(self) -> Uncertainty | BatchedUncertainty:
         if not isinstance(self.regression.network, ActionNetwork):
             return PredictionCache(self.predict)
-        return PredictionCache(self.predict, None, self._predict_rows, self.regression.network.transposed)
+        return PredictionCache(self.predict, None, self._predict_rows, self.regression.network.transpose_weights)
 
     def _predict_rows(
         self, transposed: Transposed, states: PyTree, actions: Int[Array, " rows"]

@@ -22,9 +22,9 @@ from uamcts.mcts.state_hash import Word, fingerprint
 from uamcts.types import PyTree
 
 SETS, WAYS = 2**17, 2
-"""The table has 2 places for each of 131,072 values of a hash. Where both are taken, a newer transition replaces one.
+"""The table has 2 places for each of 131,072 hash values. Where both are taken, a newer transition replaces one.
 
-It is one array of words, so that a lookup is one read: for each way the two words of a transition's fingerprint, and
+It is one array of words, so that a lookup is one read: for each place, the two words of a transition's fingerprint and
 its prediction. Two transitions share a fingerprint with probability 2^-63, so with a full table one lookup in 10^14
 goes wrong.
 """
@@ -58,7 +58,7 @@ class PredictionCache:
     """A `BatchedUncertainty` that evaluates `predict` for many transitions at once.
 
     `remember=None` caches on a CPU only. `predict_rows(prepared, states, actions)` predicts for a few transitions,
-    where there is a faster way than `jax.vmap` of `predict`; `prepare()` is what it needs, computed for an empty cache.
+    if there is a faster way than `jax.vmap` of `predict`; `prepared` is what `prepare()` returned for an empty cache.
     """
 
     predict: Predict
@@ -141,7 +141,7 @@ class PredictionCache:
 def _find(table: Table, first: Word, second: Word) -> tuple[Float[Array, ""], Bool[Array, ""]]:
     """The prediction in the table for the transition with this fingerprint, and whether there is one."""
     row, found, known = table[_set(first)], jnp.uint32(0), jnp.bool_(False)
-    for way in range(0, WAYS * WORDS, WORDS):  # written out, the compiler merges it with the rollout's step
+    for way in range(0, WAYS * WORDS, WORDS):  # unrolled, so that the compiler fuses it with the step of the rollout
         here = (row[way] == first) & (row[way + 1] == second)
         found, known = jnp.where(here, row[way + 2], found), known | here
     return jax.lax.bitcast_convert_type(found, jnp.float32), known
@@ -150,7 +150,7 @@ def _find(table: Table, first: Word, second: Word) -> tuple[Float[Array, ""], Bo
 def reserve(
     table: Table, prints: tuple[Prints, Prints], listed: Int[Array, " batch"], many: Int[Array, ""]
 ) -> tuple[Int[Array, " places"], Int[Array, ""], Table]:
-    """Finds the different ones among the first `many` transitions that are listed, and takes places for them.
+    """Finds the distinct ones among the first `many` listed transitions, and reserves places for them.
 
     Returns:
         Where in the batch they are, how many there are, and the table, with no predictions in their places yet.
@@ -165,14 +165,14 @@ def reserve(
         words = jnp.stack([first, second, jnp.uint32(0)])[None]
         return places, count + ~same, jax.lax.dynamic_update_slice(table, words, here)
 
-    # One place more, which the last repetition is written to.
+    # One more place, which the last repetition is written to.
     places = jnp.zeros(-(-(listed.size + 1) // AT_ONCE) * AT_ONCE, jnp.int32)
     taken: _Taken = jax.lax.fori_loop(0, many, take, (places, jnp.int32(0), table))
     return taken
 
 
 def list_places(conditions: Bool[Array, " batch"]) -> tuple[Int[Array, " batch"], Int[Array, ""]]:
-    """The places where a condition holds, in front of a list, and how many there are."""
+    """A list that begins with the places where a condition holds, and how many there are."""
 
     def look(index: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         places, count = carry

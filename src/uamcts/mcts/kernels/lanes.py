@@ -17,12 +17,12 @@ BLOCK = 32
 """Lanes in one block: one warp, whose loops end as soon as its own lanes are done."""
 
 ALL = 0
-"""The group of a constant that all lanes have in common."""
+"""Instead of a number of lanes, for a constant that all lanes share."""
 
 Arrays: TypeAlias = list[jax.Array]
 Groups: TypeAlias = tuple[int, ...]
-"""How many neighbouring lanes have each constant in common. The constant has an entry for every group; one that all
-lanes have in common has no axis for that."""
+"""How many neighbouring lanes share each constant. A constant has an entry for every such group, and no axis of groups
+if all lanes share it."""
 Body: TypeAlias = Callable[[list[Value], list[Table], list[Table]], None]
 """What one lane does: it reads its arguments, changes some tables, and fills in the results."""
 
@@ -82,7 +82,7 @@ def merge_batches(
         number = lanes[0].shape[1 if batched[1][0] else 0]
 
         def merge(leaf: jax.Array, has_batch: bool) -> jax.Array:
-            """An axis for the batch and the next one as one."""
+            """Merges the axis of a batch with the next one."""
             leaf = leaf if has_batch else jnp.broadcast_to(leaf, (size, *leaf.shape))
             return leaf.reshape(-1, *leaf.shape[2:])
 
@@ -99,7 +99,7 @@ def merge_batches(
 
 
 def spread(constants: Arrays, groups: Groups, lanes: int = 1) -> Arrays:
-    """Constants of groups of lanes, repeated so that `lanes` lanes have each in common: by default for every lane."""
+    """Constants of groups of lanes, repeated so that `lanes` lanes share each; by default each lane has its own."""
 
     def repeat(leaf: jax.Array, times: int) -> jax.Array:
         shape = leaf.shape[1:]
@@ -122,8 +122,8 @@ def run(
 
     Args:
         program: what one lane does.
-        arguments: what it reads, with an axis over groups of lanes where they are not all one group.
-        groups: how many neighbouring lanes have each of the arguments in common.
+        arguments: what it reads, with an axis over groups of lanes unless all lanes share it.
+        groups: how many neighbouring lanes share each of the arguments.
         changed: what it changes in place, with an axis over lanes.
         interpret: emulate the kernel.
         number: how many lanes there are; by default as `changed` says.
@@ -202,7 +202,7 @@ class Here(NamedTuple):
         return Table(ref, spec.shape, spec.dtype, start, self.active, step)
 
     def shared(self, ref: Ref, spec: Spec, group: int) -> Table:
-        """An array in memory that groups of lanes have in common."""
+        """An array in memory that groups of lanes share."""
         start = 0 if group == ALL else self.lane // group * _size(spec)
         return Table(ref, spec.shape, spec.dtype, start, self.active)
 
