@@ -132,7 +132,7 @@ class PredictionCache:
             predict_rows=None if rows is None else lambda *given: change(rows(*given)),
         )
 
-    def _predict_rows(self, prepared: Any, states: PyTree, actions: Int[Array, " rows"]) -> Float[Array, " rows"]:
+    def _predict_rows(self, prepared: PyTree, states: PyTree, actions: Int[Array, " rows"]) -> Float[Array, " rows"]:
         if self.predict_rows is not None:
             return self.predict_rows(prepared, states, actions)
         return jax.vmap(self.predict)(states, actions)
