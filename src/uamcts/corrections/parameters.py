@@ -28,6 +28,7 @@ from uamcts.corrections.elements import (
     with_elements,
 )
 from uamcts.corrections.links import find_links
+from uamcts.corrections.memories import forget
 from uamcts.names import suggestion
 
 LONGEST_VECTOR = 6
@@ -107,13 +108,17 @@ def find_elements(owner: Any) -> dict[str, float]:
     return found
 
 
-def with_values(owner: Any, values: Mapping[str, float]) -> Any:
-    """A copy of a simulator with other values of some of its parameters; the simulator itself does not change."""
+def with_values(owner: Any, values: Mapping[str, float], memories: Mapping[str, int] | None = None) -> Any:
+    """A copy of a simulator with other values of some of its parameters; the simulator itself does not change.
+
+    Without its `memories` (`uamcts.corrections.memories`), which are those of the values before.
+    """
     if not values:
         return owner
     if callable(getattr(owner, "with_parameters", None)):
         return owner.with_parameters(**values)
     twin = copy.copy(owner)
+    forget(twin, memories or {})
     set_values(twin, owner, values)
     return twin
 
