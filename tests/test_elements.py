@@ -148,3 +148,89 @@ def test_elements_are_saved(tmp_path):
     smaller = uamcts.Agent(Shop((1.0,) * 7), num_actions=10)
     with pytest.raises(ValueError, match="elements of tables that the simulator does not have"):
         smaller.load(tmp_path / "agent")
+
+
+class Shelves(list):
+    """A list that is not made of its parts alone."""
+
+    def __init__(self, owner, values):
+        super().__init__(values)
+        self.owner = owner
+
+
+class Pair(tuple):
+    def __new__(cls, one, other):
+        return super().__new__(cls, (one, other))
+
+
+def test_tables_of_other_types_keep_them():
+    shop = Shop()
+    shop.values, shop.pairs = Shelves("me", [1.0] * 10), {"x": Pair(1, 2.0)}
+    other = with_values(shop, {"values[3]": 4.0, "pairs['x'][1]": 5.0})
+    assert (type(other.values), other.values.owner, other.values[3]) == (Shelves, "me", 4.0)
+    assert (type(other.pairs["x"]), other.pairs["x"]) == (Pair, (1, 5.0))
+    assert (shop.values[3], shop.pairs["x"][1]) == (1.0, 2.0)
+    shop.pairs["x"], shop.values = None, 3
+    assert with_values(shop, {"values[3]": 4.0, "pairs['x'][1]": 5.0}).pairs == {"x": None}, "they are gone"
+
+
+def test_whole_numbers_that_do_not_fit_are_no_longer_bytes():
+    tables = Tables()
+    tables.grid = np.full((2, 4), 20, np.uint8)
+    assert with_values(tables, {"grid[0, 1]": 200.0}).grid.dtype == np.uint8
+    assert with_values(tables, {"grid[0, 1]": 300.0, "grid[0, 2]": -4.0}).grid[0].tolist() == [20, 300, -4, 20]
+
+
+class Slots:
+    __slots__ = ("cost",)
+    costs, gravity = {"mud": 3, "road": 1.5}, 9.8
+
+    def __init__(self):
+        self.cost = 2.0
+
+
+def test_what_only_a_class_can_hold_is_no_parameter():
+    assert (find_parameters(Slots()), find_elements(Slots())) == ({"cost": 2.0}, {})
+
+
+class Streets:
+    """Where each street leads; a step looks the next place up."""
+
+    num_actions = 2
+
+    def __init__(self):
+        self.ends = [[(place + 1) % 9, (place + 4) % 9] for place in range(9)]
+
+    def step(self, state, action):
+        following = self.ends[state][action]
+        return following, float(following == 5), False
+
+
+def test_a_place_in_a_table_stays_whole():
+    world = Streets()
+    world.ends[3][1], world.ends[4][0] = 0, 8
+    agent = learned(Streets(), [(state, action, *world.step(state, action)) for state in range(9) for action in (0, 1)])
+    assert agent.backend.corrector.elements == {"ends[3][1]": 0.0, "ends[4][0]": 8.0}
+
+
+class Counting:
+    """A step counts up to an element, and each count pays half as much as the one before."""
+
+    num_actions = 8
+
+    def __init__(self, asked):
+        self.times, self.asked = dict.fromkeys(range(8), 3), asked
+
+    def __deepcopy__(self, memo):  # notes what every copy is asked
+        return type(self)(self.asked)
+
+    def step(self, state, action):
+        self.asked.add(self.times[action])
+        return action, 2.0 - 0.5 ** (min(self.times[action], 1000) - 1), False
+
+
+def test_no_element_is_set_so_high_that_a_step_does_not_end():
+    asked = set()
+    agent = learned(Counting(asked), [(0, action, action, 2.5, False) for action in range(8)])  # no count pays that
+    assert agent.backend.corrector.elements == {}
+    assert 3 < max(asked) <= 3e5

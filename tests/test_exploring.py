@@ -3,10 +3,11 @@
 import random
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import uamcts
-from uamcts.agent.curiosity import ENOUGH, SHARE, Curiosity, Residual, expected_gain
+from uamcts.agent.curiosity import ENOUGH, FEW, SHARE, Curiosity, Residual, expected_gain
 
 SMALL = {"iterations": 20, "rollouts": 1, "depth": 3}
 BELIEVED, REAL, BEST = (1.0, 0.9, 0.8, 0.7, 0.6), (0.3, 0.9, 0.5, 0.2, 1.5), 4
@@ -171,3 +172,27 @@ def test_the_choice_of_a_plan_stands_where_nothing_is_known_to_be_off():
     """A search may prefer an action for its visits, although another one has the larger value."""
     found, certain = Curiosity().add(0, 1.0, 0.0), Residual(certain=True)
     assert found.choose({0: 2.0, 1: 2.5}, {0: certain, 1: certain}, 0, 50) == (0, False)
+
+
+class Numbers:
+    """Pays numbers of numpy, as tables of rewards do."""
+
+    num_actions = 3
+
+    def __init__(self, pays):
+        self.pays = np.array(pays, np.float32)
+
+    def step(self, state, action):
+        return state + 1, self.pays[action], np.bool_(False)
+
+
+def test_what_was_tried_is_saved_where_rewards_are_numbers_of_numpy(tmp_path):
+    agent = uamcts.Agent(Numbers((1, 2, 3)), iterations=5, rollouts=1, depth=3)
+    for step, action in enumerate((0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 2, 2, 2, 2, 2)):
+        agent.observe(step, action, step + 1, (1.0, 7.0, -5.0)[action], False)
+    tries = agent.backend.curiosity.tries
+    assert any(one.closed and one.early < FEW for one in tries.values()), "corrections have changed"
+    agent.save(tmp_path / "agent")
+    other = uamcts.Agent(Numbers((1, 2, 3)), iterations=5, rollouts=1, depth=3)
+    other.load(tmp_path / "agent")
+    assert other.backend.curiosity == agent.backend.curiosity

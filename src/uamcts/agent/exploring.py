@@ -137,4 +137,4 @@ class Exploring:
             mean, variance = row.used.reward, 0.0
             if mean is None or not planner.deterministic or planner.plans_effects:
                 mean, variance = planner.reward_moments(row.state, row.number, "corrections")
-            self.curiosity = curiosity.add(row.number, reward - mean, variance)
+            self.curiosity = curiosity.add(row.number, float(reward - mean), float(variance))

@@ -14,6 +14,7 @@ from uamcts.agent.measure import Measure, Outcome, Outcomes, Scales
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import place_of
 from uamcts.corrections.links import resolve
+from uamcts.corrections.memories import forget
 from uamcts.corrections.mixture import model_kind
 from uamcts.corrections.parameters import set_values
 from uamcts.errors import SimulatorError
@@ -176,6 +177,7 @@ class PlainTrials:
                 yield self._model(names, vector)
             else:
                 found = resolve(dict(zip(names, vector.tolist(), strict=True)), self.simulator.parameters)
+                forget(twin, self.simulator.memories)
                 set_values(twin, self.laboratory, found)
                 yield first
 

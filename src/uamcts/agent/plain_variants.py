@@ -18,6 +18,7 @@ from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting, is_same, sur
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.corrections.journal import Journal
+from uamcts.corrections.memories import find_memories
 from uamcts.corrections.mixture import Mixture, moments, predicted_outcomes
 from uamcts.corrections.outcome_rates import OutcomeRates, RatedSimulator
 from uamcts.corrections.parameters import find_elements, laboratory
@@ -28,6 +29,8 @@ from uamcts.types import PyTree
 
 MOST_ANSWERS = 20_000
 """Answers of the simulator that are kept, to notice one that does not repeat itself."""
+COMPARED = 4
+"""Steps that tell whether a simulator answers alike without what it remembers."""
 COUNTED, DRAWN = 200, 48
 """Facts, the latest ones, that parameters of a random simulator are fitted to; fewer, if every one takes many draws."""
 
@@ -75,6 +78,9 @@ class PlainVariants(Effects):
 
     def variant(self, values: dict[str, float], residual: Residual | OutcomeRates | None) -> Any:
         """The simulator with other parameters and a residual."""
+        if values and self._laboratory is None and self.patched is not None:  # after an agent was loaded
+            facts = list(self.patched.facts.items())[-COMPARED:]
+            self._make_laboratory([(fact.state, place[1]) for place, fact in facts])
         simulator = self.simulator.with_parameters(values)
         if isinstance(residual, OutcomeRates):
             return RatedSimulator(simulator, residual)
@@ -129,10 +135,22 @@ class PlainVariants(Effects):
         self, seen: Sequence[Sighting], experience: Experience, measure: Measure, floor: float
     ) -> PlainTrials:
         if self._laboratory is None:
-            self._laboratory = laboratory(self.simulator.owner)
+            self._make_laboratory([(one.state, one.action) for one in seen[-COMPARED:]])
         return PlainTrials(
             self.simulator, self._laboratory, seen, measure, experience.scales, floor, self._surprises
         )  # fmt: skip
+
+    def _make_laboratory(self, asked: Sequence[tuple[Any, Any]]) -> None:
+        own = self.simulator
+        self._laboratory = laboratory(own.owner)
+        if own.kind != "step" or own.owner is None or callable(getattr(own.owner, "with_parameters", None)):
+            return
+
+        def same(one: Any, other: Any) -> bool:
+            answers = [[model.step(*pair) for pair in asked] for model in (one, other)]
+            return all(a[1:] == b[1:] and self.key(a[0]) == self.key(b[0]) for a, b in zip(*answers, strict=True))
+
+        own.memories = find_memories(self._laboratory, own.sizes, same)
 
     def recent_trials(
         self, seen: Sequence[tuple[Any, Any, RealOutcome]], experience: Experience, measure: Measure, floor: float

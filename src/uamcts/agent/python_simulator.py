@@ -28,6 +28,7 @@ from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, 
 from uamcts.agent.state_vectors import fingerprint, flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
 from uamcts.corrections.links import WITH, resolve
+from uamcts.corrections.memories import sizes
 from uamcts.corrections.mixture import KINDS, model_kind
 from uamcts.corrections.parameters import find_parameters, with_values
 from uamcts.errors import SimulatorError
@@ -44,6 +45,8 @@ class PythonSimulator:
 
     policy: Callable[..., Any] | None = None
     """What proposes continuous actions, if the user brings it."""
+    memories: Mapping[str, int] = {}  # replaced, never changed
+    """What its steps remember (`uamcts.corrections.memories`), once that was found out."""
     _parameters: dict[str, float] | None = None
     """The numbers that may be off, once they were asked for."""
 
@@ -65,7 +68,7 @@ class PythonSimulator:
             check_continuous(owner, self.continuous)
         self.kind = "step" if owner is None else model_kind(owner)
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
-        self.owner = owner
+        self.owner, self.sizes = owner, sizes(owner)
         self.model, self.call = model, model if owner is None else getattr(owner, self.kind)
         if self.kind != "step":
             setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
@@ -111,7 +114,7 @@ class PythonSimulator:
             return self
         if any(WITH in name for name in values):
             values = resolve(values, self.parameters)
-        owner = with_values(self.owner if laboratory is None else laboratory, values)
+        owner = with_values(self.owner if laboratory is None else laboratory, values, self.memories)
         twin = copy.copy(self)
         twin.call, twin._normalises = getattr(owner, self.kind), bool(values)
         if self.kind != "step":

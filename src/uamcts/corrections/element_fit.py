@@ -19,6 +19,8 @@ MOST_READ, MOST_ROWS, STEPS = 6, 4, 8
 """The most elements that a step may read, transitions that one fit explains, and iterations towards a value."""
 APART = 0.3
 """An element is changed by this share of its size, and at least by this, to see whether it matters."""
+FARTHEST = 1e5
+"""How many times as large as believed, or as 1, an element may be: a step may count up to it."""
 
 
 def fit_elements(
@@ -107,6 +109,7 @@ class _ElementSearch:
     def solve(self, row: int, name: str, values: dict[str, float]) -> float | None:
         """The value of an element that explains a transition exactly, by secants; None if none does."""
         value = values.get(name, self.tables[name])
+        whole, farthest = value.is_integer(), FARTHEST * max(abs(value), 1.0)
         here, other = self.parts(values, row), self._moved(value)
         for _ in range(STEPS):
             there = self.parts({**values, name: other}, row)
@@ -114,10 +117,11 @@ class _ElementSearch:
             if not np.isfinite(slope).all() or not slope.any():
                 return None
             value, here, other = other, there, float(other - slope @ there / (slope @ slope))
-            if abs(other) > 1e12:
+            if abs(other) > farthest:
                 return None
-            if self.losses({**values, name: other}, [row])[0] <= self.limit:
-                return self._shorten(row, name, other, values)
+            for one in (float(round(other)), other) if whole else (other,):  # a place in a list must be whole
+                if self.losses({**values, name: one}, [row])[0] <= self.limit:
+                    return self._shorten(row, name, one, values)
             if other == value:
                 return None
         return None

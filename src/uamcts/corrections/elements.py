@@ -6,6 +6,7 @@ An element is named as it is written in Python: `values[17]`, `breaks['worn']`, 
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -17,6 +18,7 @@ DEEPEST, MOST_ELEMENTS = 3, 2000
 
 Table: TypeAlias = Any
 """A list, a tuple, a dictionary or an array, which holds numbers or further tables."""
+TABLES = (list, tuple, dict, np.ndarray)
 Keys: TypeAlias = tuple[Any, ...]
 """The keys that lead from a table to one of its elements, outermost first."""
 
@@ -49,7 +51,7 @@ def numbers_in(table: Table, is_number: Callable[[Any], bool], deep: int = DEEPE
             continue
         if is_number(value):
             yield (key,), float(value)
-        elif deep > 1 and isinstance(value, (list, tuple, dict, np.ndarray)):
+        elif deep > 1 and isinstance(value, TABLES):
             for keys, number in numbers_in(value, is_number, deep - 1):
                 yield (key, *keys), number
 
@@ -64,27 +66,33 @@ def with_elements(table: Table, values: Mapping[Keys, float]) -> Table:
     Elements that are gone are left out: a simulator may have changed its tables since they were found.
     """
     if isinstance(table, np.ndarray):
-        keeps = table.dtype.kind == "f" or all(float(value).is_integer() for value in values.values())
-        found = table.copy() if keeps else table.astype(float)
-        for (place,), value in values.items():
-            if np.size(place) == table.ndim and np.all(np.less(place, table.shape)):
-                found[place] = value
-        return found
+        return _with_numbers(table, values)
     below: dict[Any, dict[Keys, float]] = {}
     for (key, *rest), value in values.items():
         below.setdefault(key, {})[tuple(rest)] = value
-    parts: Any = dict(table) if isinstance(table, dict) else list(table)
+    parts: Any = list(table) if isinstance(table, tuple) else copy.copy(table)
     for key, inner in below.items():
-        if not (key in parts if isinstance(table, dict) else key < len(parts)):
+        if not (key in parts if isinstance(table, dict) else type(key) is int and key < len(parts)):
             continue
-        parts[key] = like_number(parts[key], inner[()]) if () in inner else with_elements(parts[key], inner)
-    if isinstance(table, dict):
-        if type(table) is not dict:  # one with a default, say
-            twin = table.copy()
-            twin.update(parts)
-            return twin
-        return parts
-    return type(table)(*parts) if hasattr(table, "_fields") else type(table)(parts)
+        if isinstance(parts[key], TABLES):
+            parts[key] = with_elements(parts[key], {keys: value for keys, value in inner.items() if keys})
+        elif () in inner and isinstance(parts[key], (int, float, np.number)):
+            parts[key] = like_number(parts[key], inner[()])
+    # A subclass may be made of other arguments than its parts.
+    return tuple.__new__(type(table), parts) if isinstance(table, tuple) else parts
+
+
+def _with_numbers(table: np.ndarray, values: Mapping[Keys, float]) -> np.ndarray:
+    """The same for an array; whole numbers that fit stay whole ones, so that places remain places."""
+    keeps = table.dtype.kind == "f"
+    if table.dtype.kind in "iu":
+        limits = np.iinfo(table.dtype)
+        keeps = all(limits.min <= value <= limits.max and float(value).is_integer() for value in values.values())
+    found = table.copy() if keeps else table.astype(float)
+    for (place, *_), value in values.items():
+        if np.size(place) == table.ndim and np.all(np.less(place, table.shape)):
+            found[place] = value
+    return found
 
 
 def like_number(before: object, value: float) -> float:

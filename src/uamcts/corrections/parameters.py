@@ -19,6 +19,7 @@ import numpy as np
 from uamcts.arguments import short_repr
 from uamcts.corrections.elements import (
     MOST_ELEMENTS,
+    TABLES,
     Keys,
     element_name,
     like_number,
@@ -27,6 +28,7 @@ from uamcts.corrections.elements import (
     with_elements,
 )
 from uamcts.corrections.links import find_links
+from uamcts.corrections.memories import forget
 from uamcts.names import suggestion
 
 LONGEST_VECTOR = 6
@@ -59,7 +61,8 @@ def _attributes(owner: Any) -> Iterator[tuple[str, Any]]:
         names = list(held) if kind is type(owner) else []
         slots = kind.__dict__.get("__slots__", ())
         names += [slots] if isinstance(slots, str) else list(slots)
-        names += [name for name, value in vars(kind).items() if _is_plain(value)]
+        if hasattr(owner, "__dict__"):  # else what the class holds cannot differ between objects
+            names += [name for name, value in vars(kind).items() if _is_plain(value)]
         for name in names:
             if name not in seen and not name.startswith("__") and hasattr(owner, name):
                 seen.add(name)
@@ -97,7 +100,7 @@ def find_elements(owner: Any) -> dict[str, float]:
     if owner is None or callable(getattr(owner, "with_parameters", None)):
         return found
     for name, value in _attributes(owner):
-        if name in NOT_PARAMETERS or not isinstance(value, (list, tuple, dict, np.ndarray)) or _is_vector(value):
+        if name in NOT_PARAMETERS or not isinstance(value, TABLES) or _is_vector(value):
             continue
         table = list(itertools.islice(numbers_in(value, is_number), MOST_ELEMENTS + 1))
         if len(found) + len(table) <= MOST_ELEMENTS:
@@ -105,13 +108,17 @@ def find_elements(owner: Any) -> dict[str, float]:
     return found
 
 
-def with_values(owner: Any, values: Mapping[str, float]) -> Any:
-    """A copy of a simulator with other values of some of its parameters; the simulator itself does not change."""
+def with_values(owner: Any, values: Mapping[str, float], memories: Mapping[str, int] | None = None) -> Any:
+    """A copy of a simulator with other values of some of its parameters; the simulator itself does not change.
+
+    Without its `memories` (`uamcts.corrections.memories`), which are those of the values before.
+    """
     if not values:
         return owner
     if callable(getattr(owner, "with_parameters", None)):
         return owner.with_parameters(**values)
     twin = copy.copy(owner)
+    forget(twin, memories or {})
     set_values(twin, owner, values)
     return twin
 
@@ -126,7 +133,9 @@ def set_values(twin: object, owner: object, values: Mapping[str, float]) -> None
         else:
             _set(twin, name, _like(getattr(owner, name), value))
     for table, elements in tables.items():
-        _set(twin, table, with_elements(getattr(twin, table), elements))
+        held = getattr(twin, table)
+        if isinstance(held, TABLES):
+            _set(twin, table, with_elements(held, elements))
 
 
 def _like(before: Any, value: float) -> Any:
