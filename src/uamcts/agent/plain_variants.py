@@ -17,6 +17,7 @@ from uamcts.agent.plain_residual import EarlyResidualSimulator, ResidualSimulato
 from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting, is_same, surprise
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Probe, place_of
+from uamcts.corrections.effective_model import Steps
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.memories import find_memories
 from uamcts.corrections.mixture import Mixture, moments, predicted_outcomes
@@ -146,7 +147,7 @@ class PlainVariants(Effects):
         if own.kind != "step" or own.owner is None or callable(getattr(own.owner, "with_parameters", None)):
             return
 
-        def same(one: Any, other: Any) -> bool:
+        def same(one: Steps, other: Steps) -> bool:
             answers = [[model.step(*pair) for pair in asked] for model in (one, other)]
             return all(a[1:] == b[1:] and self.key(a[0]) == self.key(b[0]) for a, b in zip(*answers, strict=True))
 

@@ -18,13 +18,13 @@ WHOLE = -1
 """In place of a size: an attribute that is gone until it is read again."""
 
 
-def sizes(owner: Any) -> dict[str, int]:
+def sizes(owner: object) -> dict[str, int]:
     """How many entries the dictionaries of an object have."""
     held = getattr(owner, "__dict__", {})
     return {name: len(value) for name, value in held.items() if type(value) in KINDS}
 
 
-def find_memories(owner: Any, before: Mapping[str, int], same: Callable[[Any, Any], bool]) -> dict[str, int]:
+def find_memories(owner: object, before: Mapping[str, int], same: Callable[[Any, Any], bool]) -> dict[str, int]:
     """The dictionaries in which steps remember answers, and how many entries of each are none.
 
     Args:
@@ -50,7 +50,7 @@ def find_memories(owner: Any, before: Mapping[str, int], same: Callable[[Any, An
         return {}
 
 
-def forget(twin: Any, memories: Mapping[str, int]) -> None:
+def forget(twin: object, memories: Mapping[str, int]) -> None:
     """Gives a copy of a simulator memories of its own, as they were before any step."""
     for name, size in memories.items():
         held = twin.__dict__.pop(name, None)
