@@ -86,12 +86,22 @@ def measure(name: str, estimator: str, batch: int, facts: int) -> dict[str, Any]
     }  # fmt: skip
 
 
+def numbers(text: str) -> list[int]:
+    """Whole numbers of at least 1, separated by commas."""
+    found = [int(part) for part in text.split(",")]
+    if min(found) < 1:
+        raise argparse.ArgumentTypeError(f"{text} has a number below 1")
+    return found
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--domains", default="breakout,space_invaders,two_way", help="names separated by commas")
     parser.add_argument("--estimator", default="none", help="of U, such as network (none)")
-    parser.add_argument("--batches", default="1,15,400", help="searches at a time, separated by commas")
-    parser.add_argument("--facts", default="1000,20000", help="remembered transitions, separated by commas")
+    parser.add_argument("--batches", type=numbers, default="1,15,400", help="searches at a time, separated by commas")
+    parser.add_argument(
+        "--facts", type=numbers, default="1000,20000", help="remembered transitions, separated by commas"
+    )
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     return parser.parse_args(arguments)
 
@@ -100,8 +110,8 @@ def main(arguments: list[str] | None = None) -> None:
     given, rows = parse(arguments), []
     uamcts.configure()
     for name in given.domains.split(","):
-        for facts in map(int, given.facts.split(",")):
-            for batch in map(int, given.batches.split(",")):
+        for facts in given.facts:
+            for batch in given.batches:
                 rows.append(measure(name, given.estimator, batch, facts))
                 row = rows[-1]
                 print(

@@ -119,6 +119,29 @@ def test_keys_that_start_at_the_same_slot_are_told_apart():
     assert not bool(find(facts, jnp.uint32(crowd[6]), jnp.int32(0))[1])
 
 
+def test_lookups_of_marked_facts_skip_nearly_all_others():
+    """200 facts, every tenth marked: all of these are found, and hardly any other, also in a table that has grown."""
+    numbers = jnp.arange(200, dtype=jnp.uint32)
+
+    def put(number, facts):
+        return facts.put(numbers[number], jnp.int32(0), number, marked=number % 10 == 0)
+
+    @jax.jit
+    def found(facts):
+        look = jax.vmap(lambda number: facts.find(number, jnp.int32(0), marked=True))
+        every = jax.vmap(lambda number: facts.find(number, jnp.int32(0)))
+        return look(numbers), every(numbers)
+
+    facts = jax.jit(lambda: jax.lax.fori_loop(0, 200, put, Facts.empty(numbers[0], jnp.int32(0), 200)))()
+    for table in (facts, facts.reserve(100), facts.reindex()):
+        (values, known), (all_values, all_known) = found(table)
+        assert np.asarray(known)[::10].all()
+        assert known.sum() < 40  # the filter lets a few others pass
+        np.testing.assert_array_equal(np.asarray(values)[known], np.arange(200)[np.asarray(known)])
+        assert all_known.all()
+        np.testing.assert_array_equal(all_values, np.arange(200))
+
+
 # Planning
 
 
