@@ -13,6 +13,7 @@ from uamcts.mcts.kernels.lanes import Program, Spec
 from uamcts.mcts.kernels.scalarize import evaluate
 from uamcts.mcts.kernels.table import Table, Unsupported
 from uamcts.types import Transition
+from uamcts.uncertainty.prediction_cache import PredictionCache
 
 LANES = 5
 lowered = pytest.mark.skipif(
@@ -171,6 +172,23 @@ def test_kernels_look_facts_up(monkeypatch):
         return patch_model(world, find), patch_uncertainty(uncertainty, find)
 
     compare("released", monkeypatch, patch=patch)
+
+
+@lowered
+@pytest.mark.parametrize("rules", ["released", pytest.param("trust", marks=pytest.mark.long)])
+def test_kernels_with_an_uncertainty_that_is_evaluated_in_batches(rules, monkeypatch):
+    """A network is larger than what fits into a kernel, and every search has one of its own: it depends on its c."""
+    weights = jax.random.normal(jax.random.key(2), (4, 200))
+
+    def patch(world, c):
+        def predict(state, action):
+            place, marks = state
+            inputs = jnp.append(marks, place / 9) + action * c
+            return jax.nn.sigmoid(jnp.sum(jnp.tanh(inputs @ weights)) - 5.0)
+
+        return world, PredictionCache(predict, remember=False)
+
+    compare(rules, monkeypatch, patch=patch, gamma=0.9)
 
 
 def test_searches_without_kernels(monkeypatch):

@@ -65,17 +65,19 @@ def expand(
     *,
     cache: PyTree = None,
     wanted: Bool[Array, ""] | bool = True,
+    doubt: Float[Array, " actions"] | None = None,
 ) -> tuple[Children, PyTree]:
     """The children of a place in `state`, and the prediction cache afterwards.
 
-    `index` numbers the expansions of a search. The uncertainty of children that are not `wanted` is arbitrary.
+    `index` numbers the expansions of a search. The uncertainty of children that are not `wanted` is arbitrary; `doubt`
+    is the uncertainty of all of them, if it is known already.
     """
     rules, num_actions = find_rules(config.rules), problem.num_actions
     actions = jnp.arange(num_actions, dtype=jnp.int32)
     believed, probability = believe(seed, index, state, actions, problem)
     allowed = jnp.ones(num_actions, bool) if problem.legal is None else problem.legal(state)
-    here = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_actions, *jnp.shape(leaf))), state)
-    doubt, cache = evaluate(problem.uncertainty, cache, here, actions, allowed & wanted)
+    if doubt is None:
+        doubt, cache = doubt_of_actions(state, problem, cache, allowed & wanted)
     doubt = jnp.where(allowed, doubt, 0.0)
     if isinstance(problem.uncertainty, Charged):
         believed = believed._replace(reward=problem.uncertainty.settle(believed.reward, doubt))
@@ -93,6 +95,15 @@ def expand(
         believed.state, exists, believed.terminal, reward, doubt, edges.bias, edges.keep, probability, prior
     )
     return children, cache
+
+
+def doubt_of_actions(
+    state: PyTree, problem: Problem, cache: PyTree, wanted: Bool[Array, " actions"]
+) -> tuple[Float[Array, " actions"], PyTree]:
+    """U of every action in a state where it is `wanted`, and the prediction cache afterwards."""
+    actions = jnp.arange(problem.num_actions, dtype=jnp.int32)
+    here = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (actions.size, *jnp.shape(leaf))), state)
+    return evaluate(problem.uncertainty, cache, here, actions, wanted)
 
 
 def believe(

@@ -64,16 +64,17 @@ def grow(
     problem: Problem,
     config: SearchConfig,
     cache: PyTree = None,
+    doubt: Float[Array, " actions"] | None = None,
 ) -> tuple[Growth, PyTree]:
     """The children of a leaf, and the prediction cache afterwards.
 
     `index` is the number of the iteration, and `number` that of the expansion. Without `room` the leaf lies as deep as
-    the tree may be.
+    the tree may be. `doubt` is U of the leaf's actions, if it is known already.
     """
     rules = find_rules(config.rules)
     ripe = (leaf.place_visits > 0) & ~leaf.terminal & room
     below = rules.below_doubt(config, leaf.doubted) if rules.follows_doubt else config
-    children, cache = expand(seed, number, leaf.state, problem, below, cache=cache, wanted=ripe)
+    children, cache = expand(seed, number, leaf.state, problem, below, cache=cache, wanted=ripe, doubt=doubt)
     grows = ripe & jnp.any(children.exists)
     first = _first(seed, index, children, config)
     place = _first_place(children, first)

@@ -173,5 +173,4 @@ def _run_lane(loop: Loop, constants: list[Value], lane: list[Value], results: li
     if records:
         jax.lax.while_loop(lambda k: k < loop.steps, leave_empty, taken)
     for table, array in zip(ends, unpack(flat), strict=True):
-        for place, entry in enumerate(array.ravel()):
-            table.put(place, entry)
+        table.put_all(array)

@@ -114,7 +114,7 @@ def tree_search(
     start = (*_plant(seed, state, problem, config, cache, previous), jnp.int32(first))
     kernels = None
     if cache is None:
-        kernels = tree_kernel.find(start[0], config, lambda *leaf: steps.grow(*leaf)[0], longest, limit, problem)
+        kernels = tree_kernel.find(start[0], config, steps.grow_by_kernels, longest, limit, problem)
     numbers = jnp.arange(config.iterations, dtype=jnp.int32)
     if kernels is None:
         (tree, flags, cache, _), ends = jax.lax.scan(steps.take, start, numbers)
@@ -155,7 +155,7 @@ class _Iterations(NamedTuple):
     def take_by_kernels(
         self, kernels: tree_kernel.TreeKernels, carry: PyTree, index: Int[Array, ""]
     ) -> tuple[PyTree, Int[Array, ""]]:
-        """The same, with everything but the simulation in two kernels."""
+        """The same, with everything but the simulation and predictions of U in two or three kernels."""
         tree, flags, cache, block = carry
         tree, grown = kernels.grow_tree(tree, index, block)
         found = self._estimate(index, grown.path, grown, cache)
@@ -167,6 +167,13 @@ class _Iterations(NamedTuple):
         self, index: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], cache: PyTree = None
     ) -> tuple[Growth, PyTree]:
         return grow(self.seed, index, index + self.first, leaf, room, self.problem, self.config, cache)
+
+    def grow_by_kernels(
+        self, index: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], doubt: Float[Array, " actions"] | None
+    ) -> Growth:
+        """The same without a prediction cache."""
+        number = index + self.first
+        return grow(self.seed, index, number, leaf, room, self.problem, self.config, doubt=doubt)[0]
 
     def _estimate(
         self, index: Int[Array, ""], path: Path, growth: Growth | tree_kernel.Grown, cache: PyTree

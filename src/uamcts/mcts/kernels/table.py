@@ -99,6 +99,11 @@ class Table(NamedTuple):
         for place, entry in enumerate(entries.ravel()):
             self.put(block * width + place, entry)
 
+    def put_all(self, entries: Entries) -> None:
+        """Writes all entries."""
+        for place, entry in enumerate(entries.ravel()):
+            self.put(place, entry)
+
 
 def entries_of(value: ArrayLike) -> Entries:
     """A number or a small array that is the same in all lanes."""
