@@ -54,8 +54,11 @@ def expanded(node):
     return sum(map(expanded, node.children), 1) if node.children else 0
 
 
-@pytest.mark.parametrize("rules", ["trust", "released", "pseudocode"])
-@pytest.mark.parametrize(("actions", "settings"), [(2, {}), (3, {}), (3, {"tree_depth": 3}), (5, {"c": 0.0})])
+@pytest.mark.parametrize("rules", ["trust", "released", pytest.param("pseudocode", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("actions", "settings"),
+    [pytest.param(2, {}, marks=pytest.mark.long), (3, {}), (3, {"tree_depth": 3}), (5, {"c": 0.0})],
+)
 def test_there_is_room_for_all_that_grows(rules, actions, settings):
     """Where all children are worth the same, a tree grows in breadth, which takes the most blocks; c = 0 digs deep."""
     counter = Counter(actions)

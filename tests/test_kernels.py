@@ -146,8 +146,10 @@ def compare(rules, monkeypatch, horizon=None, patch=None, **settings):
 
 
 @lowered
-@pytest.mark.parametrize("rules", ["released", pytest.param("pseudocode", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("rules", ["released", "pseudocode"])
 def test_kernels_grow_the_same_tree(rules, monkeypatch):
+    """The tests below cover the released rules as well."""
     compare(rules, monkeypatch, gamma=0.9)
 
 
@@ -171,7 +173,7 @@ def test_kernels_look_facts_up(monkeypatch):
 
         return patch_model(world, find), patch_uncertainty(uncertainty, find)
 
-    compare("released", monkeypatch, patch=patch)
+    compare("released", monkeypatch, patch=patch, gamma=0.9)
 
 
 @lowered

@@ -1,5 +1,6 @@
 """Graph search in the plain engine: against value iteration and backward induction, with trust, with reuse."""
 
+import functools
 import math
 import types
 
@@ -368,10 +369,21 @@ def test_a_reward_beyond_the_horizon_does_not_count(engine):
                 assert found == pytest.approx(worth), (horizon, iterations)
 
 
-def compiled_corridor(iterations, horizon):
+@functools.cache
+def corridor_search(iterations):
+    """A program of this many iterations, for any horizon."""
+
     def step(state, action):
         return uamcts.Transition(state + 1, (state == 3).astype(jnp.float32), jnp.bool_(False))
 
     config = uamcts.SearchConfig(graph=True, iterations=iterations, depth=10)
-    found = uamcts.search(jax.random.key(0), jnp.int32(0), step, None, config, num_actions=1, horizon=horizon)
-    return float(found.values[0])
+
+    def values(horizon):
+        key, start = jax.random.key(0), jnp.int32(0)
+        return uamcts.search(key, start, step, None, config, num_actions=1, horizon=horizon).values
+
+    return jax.jit(values)
+
+
+def compiled_corridor(iterations, horizon):
+    return float(corridor_search(iterations)(horizon)[0])
