@@ -59,7 +59,7 @@ def test_elements_are_named_as_they_are_written():
     found = find_elements(Tables())
     expected = {"grid[0, 0]": 0.0, "grid[1, 3]": 7.0, "streets['X', 0][1]": 2.5, "costs['mud']": 3.0}
     assert expected.items() <= found.items()
-    assert len(found) == 8 + 2 + 2, "short vectors are parameters, and what is too large is left alone"
+    assert len(found) == 8 + 2 + 2 + 2, "what is too large is left alone"
     assert find_parameters(Tables()).keys() == {"short[0]", "short[1]", "num_actions"} - {"num_actions"}
     assert parse_element("streets['X', 0][1]") == ("streets", (("X", 0), 1))
 
@@ -118,8 +118,9 @@ class Ground:
 def test_of_two_elements_that_explain_the_same_none_is_changed_until_one_explains_more():
     once = walk(Ground(b=3.0), (1,), "a")
     assert learned(Ground(), once).backend.corrector.elements == {}
-    again = [*once, *walk(Ground(b=3.0), (2,), "b")]
-    assert learned(Ground(), again).backend.corrector.elements == {"costs['b']": 3.0}
+    agent = learned(Ground(), [*once, *walk(Ground(b=3.0), (2,), "b")])
+    assert agent.backend.corrector.variant("parameters").step("b", 3) == Ground(b=3.0).step("b", 3)
+    assert agent.backend.corrector.variant("parameters").step("a", 3) == Ground().step("a", 3)
 
 
 def test_what_no_element_explains_changes_none():
@@ -190,7 +191,7 @@ class Slots:
 
 
 def test_what_only_a_class_can_hold_is_no_parameter():
-    assert (find_parameters(Slots()), find_elements(Slots())) == ({"cost": 2.0}, {})
+    assert (find_parameters(Slots()), find_elements(Slots())) == ({"cost": 2.0}, {"cost": 2.0})
 
 
 class Streets:
@@ -231,6 +232,6 @@ class Counting:
 
 def test_no_element_is_set_so_high_that_a_step_does_not_end():
     asked = set()
-    agent = learned(Counting(asked), [(0, action, action, 2.5, False) for action in range(8)])  # no count pays that
-    assert agent.backend.corrector.elements == {}
+    agent = learned(Counting(asked), [(0, action, action, 2.5 + 0.1**action, False) for action in range(8)])
+    assert agent.backend.corrector.elements == {}, "no count pays that"
     assert 3 < max(asked) <= 3e5

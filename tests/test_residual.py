@@ -480,7 +480,8 @@ class Spot:
 
 @pytest.mark.parametrize("shape", [tuple, Spot])
 def test_a_shift_before_the_step_is_judged_by_the_simulator(shape, tmp_path):
-    real, agent = WindyLedge(shape), uamcts.Agent(Ledge(shape), iterations=5, rollouts=1, depth=3)
+    settings = {"corrections": ("facts", "residual"), "iterations": 5, "rollouts": 1, "depth": 3}
+    real, agent = WindyLedge(shape), uamcts.Agent(Ledge(shape), **settings)
     rng = np.random.default_rng(0)
 
     def draw():
@@ -494,7 +495,7 @@ def test_a_shift_before_the_step_is_judged_by_the_simulator(shape, tmp_path):
     agent.preload(log(120))
     path = tmp_path / "agent.npz"
     agent.save(path)
-    loaded = uamcts.Agent(Ledge(shape), iterations=5, rollouts=1, depth=3)
+    loaded = uamcts.Agent(Ledge(shape), **settings)
     loaded.load(path)
     seen, ends = log(200), 0
     for corrector in (agent.backend.corrector, loaded.backend.corrector):

@@ -111,7 +111,7 @@ class Leaking(Brittle):
 
 
 def test_a_correction_that_breaks_the_simulator_is_withdrawn():
-    agent = uamcts.Agent(Brittle(), iterations=20, rollouts=2, depth=20)
+    agent = uamcts.Agent(Brittle(), corrections=("facts", "residual"), iterations=20, rollouts=2, depth=20)
     state = live(agent, Leaking(), (4.0,), 36, [0, 1])
     assert agent.backend.corrector.in_use == "residual"
     assert agent.act((0.2,)) in (0, 1)  # planning far ahead, the shifted level falls below 0

@@ -13,7 +13,8 @@ from jaxtyping import Array, Float
 from uamcts.agent.compiled_residual import PackedResidual
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.corrections.links import resolve
-from uamcts.corrections.parameters import LONGEST_VECTOR, MOST, NOT_PARAMETERS, is_number
+from uamcts.corrections.parameters import LONGEST_VECTOR, MOST
+from uamcts.corrections.settings import NOT_PARAMETERS, is_number
 from uamcts.types import PyTree, Transition
 
 MOST_SHIFTED = 64

@@ -14,29 +14,29 @@ from uamcts.agent.corrector_files import CANDIDATES
 from uamcts.agent.element_fits import FITTED_ROWS, ElementFits
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure
+from uamcts.agent.parameter_fits import FIRST_FIT, LATE
 from uamcts.agent.plain_trials import WORST
 from uamcts.agent.residual_rows import find_newly_exact, fit_residuals
 from uamcts.agent.rival_fits import CONFIRMED
 from uamcts.arguments import short_repr
-from uamcts.corrections.parameter_fit import fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import MEMORY, RANDOM_MEMORY, Referee
-from uamcts.corrections.trials import Fit, unless_same
+from uamcts.corrections.trials import Fit
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""
 RESIDUAL_ROWS = 1000
 """How many of the latest transitions residuals are fitted to."""
-EARLY_FIT, FIRST_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 2, 5, 3, 1.25, 1.4, 2.0
-"""Transitions before a search for a parameter that explains all of them exactly, before the first other fit, and at
-least between two fits. Then the factors by which transitions grow until the next fit: of residuals, of parameters and
-drifts, and of the latter where they explain too little."""
+EARLY_FIT, SHORTEST_WAIT, GROWTH, THOROUGH_GROWTH, HOPELESS_GROWTH = 2, 3, 1.25, 1.4, 2.0
+"""Transitions before a search for a parameter that explains all of them exactly, and at least between two fits. Then
+the factors by which transitions grow until the next fit: of residuals, of parameters and drifts, and of the latter
+where they explain too little."""
 LONGEST_WAIT, LIFETIMES = 400, 5
 """At the latest, these are fitted after so many, or a fifth of all that were seen in this world, whichever is more."""
 SURPRISES, SURPRISING = 3, 2.5
 """One comes earlier after so many transitions that were predicted worse than usual, by so many nats."""
-LATE, FEWEST_WRONG, BEFORE = 8, 5, 25
-"""A change is suspected if so many of the latest are wrong, unlike so many before."""
+FEWEST_WRONG, BEFORE = 5, 25
+"""A change is suspected if so many of the `LATE` latest are wrong, unlike so many before."""
 
 
 class Corrector(ElementFits):
@@ -257,19 +257,6 @@ class Corrector(ElementFits):
         if not self._fits and self.planner.deterministic:
             self._fit_residuals(experience)
         self._variants = {}
-
-    def _fit_parameters(self, experience: Experience, measure: Measure, rows: np.ndarray) -> bool:
-        """Fits parameters; returns whether they explain nearly everything, or have done so until a moment ago."""
-        places = rows.tolist()
-        trials = self.planner.trials([experience.raw[row] for row in places], experience, places, measure, self.floor)
-        if trials is None:
-            return False
-        self.fit = unless_same(fit_parameters(trials, self.choice, len(trials.seen), self.fit), self.fit)
-        if self.fit is None or trials.random:
-            return False
-        vector = np.array([list(self.fit.values.values())])
-        wrong = trials.losses(list(self.fit.values), vector, np.arange(len(trials.seen))) > self._exact
-        return bool(wrong.mean() < 0.1 or (self.in_use == "parameters" and wrong.sum() < LATE))  # else see what comes
 
     def _fit_residuals(self, experience: Experience) -> None:
         """Fits what the simulator, and the simulator with its parameters, get wrong in the next state."""

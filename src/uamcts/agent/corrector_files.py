@@ -79,7 +79,7 @@ class CorrectorFiles(Follower):
             "elements": self.elements, "misread": [self._misread, self._fruitless],
             "in_use": self.in_use, "since": self.since, "changes": list(self.changes), "scores": list(self._scores),
             "next": self._next, "thorough": self._thorough, "patient": self._patient, "floor": self.floor,
-            "fits": self._fits,
+            "fits": self._fits, "next_code": self._next_code,
             "residuals": list(self.residuals),
             "names": list(self.feature_names), "suspected": self._suspected, "unexplained": self._unexplained,
             "bearable": self._bearable, "refused": [list(self.refused[0]), self.refused[1]],
@@ -122,6 +122,7 @@ class CorrectorFiles(Follower):
         scores = tuple(real("score", score) for score in words["scores"])
         since, wait, suspected = (whole(name, words[name], 0) for name in ("since", "next", "suspected"))
         thorough, patient = (whole(name, words.get(name, 0), 0) for name in ("thorough", "patient"))
+        coded = whole("next_code", words.get("next_code", 0), 0)
         unexplained, bearable = whole("unexplained", words["unexplained"], 0), whole("bearable", words["bearable"])
         changes = tuple(whole("change", step, 0) for step in words["changes"])
         floor = real("floor", words["floor"], "it must be above 0", lambda level: level > 0)
@@ -129,7 +130,7 @@ class CorrectorFiles(Follower):
         self.elements, (self._misread, self._fruitless) = elements, misread
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
         self._likelihoods, self.rates, self._thorough, self._patient = likely, rates, thorough, patient
-        self._fits = flag("fits", words.get("fits", False))
+        self._fits, self._next_code = flag("fits", words.get("fits", False)), coded
         self.drift, (self.drifts_since, self.now, self._begun, self._inexact) = drift, drifting
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
         (self.choice, self.allowed, self.tables), self.refused = self._full, ((), False)

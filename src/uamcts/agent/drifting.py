@@ -134,12 +134,14 @@ class Follower:
 
     def _propose_drift(self, experience: Experience, measure: Measure) -> None:
         """Looks for a drift that explains the latest transitions better than what is there."""
-        if not self.choice.believed or self.now < self._patient:
+        choice, fitted = self.choice.of_plain(), {} if self.fit is None else self.fit.values
+        if not choice.believed or self.now < self._patient:
             return
         trials, steps = self._latest_trials(experience, measure)
         if trials is None or trials.random or self.in_use == "drift":
             return
-        found = fit_drift(trials, self.choice, steps, self.now + 1, {} if self.fit is None else self.fit.values)
+        start = {name: value for name, value in fitted.items() if name in choice.believed}
+        found = fit_drift(trials, choice, steps, self.now + 1, start)
         if found is None:
             return
         if self.drift is None or self.drift.values.keys() != found.values.keys():
@@ -186,7 +188,7 @@ class Follower:
         trials = self.planner.recent_trials(seen, experience, measure, self.floor)
         if trials is None or getattr(trials, "draws", False):
             return False
-        found = fit_likelihood(trials, self.choice, len(trials.seen))
+        found = fit_likelihood(trials, self.choice.of_plain(), len(trials.seen))
         if found is None:
             return following
         if self.drift is None or self.drift.values.keys() != found.values.keys():

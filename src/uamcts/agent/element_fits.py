@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure
-from uamcts.agent.rival_fits import RivalFits
+from uamcts.agent.parameter_fits import ParameterFits
 from uamcts.corrections.element_fit import MOST_ROWS, fit_elements
+from uamcts.corrections.elements import is_entry
 
 FITTED_ROWS = 160
 """How many of the latest transitions parameters are fitted to."""
@@ -16,12 +17,12 @@ PATIENCE = 4
 on. An attempt is fruitless if it changes no element, or if elements are not in use."""
 
 
-class ElementFits(RivalFits):
+class ElementFits(ParameterFits):
     """The part of a corrector that fits elements of tables, and says what is corrected."""
 
     def _values(self) -> dict[str, float]:
         """All parameters and elements that were fitted."""
-        return {**({} if self.fit is None else self.fit.values), **self.elements}
+        return {**self.elements, **({} if self.fit is None else self.fit.values)}
 
     def _fit_elements(self, experience: Experience, measure: Measure) -> None:
         """Fits elements, once enough transitions were predicted wrongly."""
@@ -33,17 +34,21 @@ class ElementFits(RivalFits):
         if trials is None or not len(trials.seen):
             return
         fixed, most = {} if self.fit is None else self.fit.values, MOST_ROWS if self._fruitless < 2 * PATIENCE else 1
-        found = fit_elements(trials, self.tables, fixed, self.elements, most)
+        tables, known = ({k: v for k, v in one.items() if k not in fixed} for one in (self.tables, self.elements))
+        alone = frozenset(name for name in tables if name in self.choice.believed and not is_entry(name))
+        found = fit_elements(trials, tables, fixed, known, most, alone)
         changed, used = found != self.elements, self.in_use in ("parameters", "both")
         self._fruitless = 0 if changed and used else self._fruitless + 1
         if changed:
             self.elements, self._variants = found, {}
 
     def _describe_elements(self) -> list[str]:
-        some = list(self.elements.items())[-SHOWN:]
-        more = len(self.elements) - len(some)
+        fitted = {} if self.fit is None else self.fit.values
+        elements = {name: value for name, value in self.elements.items() if name not in fitted}
+        some = list(elements.items())[-SHOWN:]
+        more = len(elements) - len(some)
         said = [f"{name} is about {value:.4g}, not {self.tables[name]:g}: corrected" for name, value in some]
-        return said + ([f"{more} more elements of tables are corrected"] if more else [])
+        return said + ([f"{more} more numbers are corrected"] if more else [])
 
     def _describe_fit(self) -> list[str]:
         said: list[str] = []

@@ -171,14 +171,14 @@ class PlainTrials:
     def _models(self, names: Sequence[str], values: np.ndarray) -> Iterator[PythonSimulator]:
         """A simulator for each of the `values`, to be used one after another: they may be one whose values change."""
         first = self._model(names, values[0])
-        twin = getattr(first.call, "__self__", None)
+        twin = getattr(first.call, "__self__", None)  # a function, which consists of its numbers, has none
         for vector in values:
             if twin is None or twin is self.laboratory or callable(getattr(twin, "with_parameters", None)):
                 yield self._model(names, vector)
             else:
                 found = resolve(dict(zip(names, vector.tolist(), strict=True)), self.simulator.parameters)
                 forget(twin, self.simulator.memories)
-                set_values(twin, self.laboratory, found)
+                set_values(twin, self.laboratory, found, self.simulator.entry)
                 yield first
 
     def _predict(self, model: PythonSimulator, sight: Sighting) -> tuple[Outcome, float] | None:

@@ -56,7 +56,7 @@ class PlainVariants(Effects):
 
     def elements(self) -> dict[str, float]:
         """The numbers in tables of the simulator, and their believed values; nothing if they cannot be fitted."""
-        return find_elements(self.simulator.owner) if self.deterministic else {}
+        return find_elements(self.simulator.holder, self.simulator.entry) if self.deterministic else {}
 
     @property
     def deterministic(self) -> bool:
@@ -143,7 +143,7 @@ class PlainVariants(Effects):
 
     def _make_laboratory(self, asked: Sequence[tuple[Any, Any]]) -> None:
         own = self.simulator
-        self._laboratory = laboratory(own.owner)
+        self._laboratory = laboratory(own.holder)
         if own.kind != "step" or own.owner is None or callable(getattr(own.owner, "with_parameters", None)):
             return
 

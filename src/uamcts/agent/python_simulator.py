@@ -24,13 +24,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from uamcts.agent.identity import Identity
-from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, check_kind, not_three
+from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, check_kind, find_holder, not_three
 from uamcts.agent.state_vectors import fingerprint, flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
 from uamcts.corrections.links import WITH, resolve
 from uamcts.corrections.memories import sizes
 from uamcts.corrections.mixture import KINDS, model_kind
-from uamcts.corrections.parameters import find_parameters, with_values
+from uamcts.corrections.parameters import find_code_parameters, find_parameters, with_values
 from uamcts.errors import SimulatorError
 from uamcts.reference.widening import Proposals
 
@@ -70,6 +70,7 @@ class PythonSimulator:
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
         self.owner, self.sizes = owner, sizes(owner)
         self.model, self.call = model, model if owner is None else getattr(owner, self.kind)
+        self.holder, self.entry = find_holder(model) if owner is None else (owner, self.kind)
         if self.kind != "step":
             setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
         self.num_actions: Any = None if self.continuous else action_count(num_actions)
@@ -105,7 +106,8 @@ class PythonSimulator:
     def parameters(self) -> dict[str, float]:
         """The numbers in the simulator that may be off, and their believed values."""
         if self._parameters is None:
-            self._parameters = {} if self.owner is None else find_parameters(self.owner)
+            plain = find_parameters(self.holder) if self.entry else {}
+            self._parameters = plain | find_code_parameters(self.holder, self.entry)
         return self._parameters
 
     def with_parameters(self, values: Mapping[str, float], laboratory: Any = None) -> PythonSimulator:
@@ -114,9 +116,9 @@ class PythonSimulator:
             return self
         if any(WITH in name for name in values):
             values = resolve(values, self.parameters)
-        owner = with_values(self.owner if laboratory is None else laboratory, values, self.memories)
+        holder = with_values(self.holder if laboratory is None else laboratory, values, self.memories, self.entry)
         twin = copy.copy(self)
-        twin.call, twin._normalises = getattr(owner, self.kind), bool(values)
+        twin.call, twin._normalises = getattr(holder, self.entry) if self.entry else holder, bool(values)
         if self.kind != "step":
             setattr(twin, self.kind, {"outcomes": twin._outcomes, "sample": twin._sample}[self.kind])
         return twin

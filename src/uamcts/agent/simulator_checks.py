@@ -8,6 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from uamcts.arguments import short_repr
+from uamcts.corrections.settings import is_settings
+
+
+def find_holder(model: Callable[..., Any]) -> tuple[Any, str]:
+    """What holds the numbers of a simulator that is a function, and the name of its method; "" if it is no method."""
+    if inspect.ismethod(model) and not isinstance(model.__self__, type):
+        return model.__self__, model.__name__
+    if not inspect.isroutine(model) and is_settings(model):
+        return model, "__call__"
+    return model, ""
 
 
 def check_kind(model: object, owner: object | None) -> None:

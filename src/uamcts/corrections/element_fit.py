@@ -19,6 +19,8 @@ MOST_READ, MOST_ROWS, STEPS = 6, 4, 8
 """The most elements that a step may read, transitions that one fit explains, and iterations towards a value."""
 APART = 0.3
 """An element is changed by this share of its size, and at least by this, to see whether it matters."""
+FEWEST_ALONE = 3
+"""Transitions that a number must explain which is no element of a larger table."""
 FARTHEST = 1e5
 """How many times as large as believed, or as 1, an element may be: a step may count up to it."""
 
@@ -29,6 +31,7 @@ def fit_elements(
     fixed: Mapping[str, float],
     known: Mapping[str, float],
     most: int = MOST_ROWS,
+    alone: frozenset[str] = frozenset(),
 ) -> dict[str, float]:
     """The elements that are not as believed, and their values.
 
@@ -38,8 +41,9 @@ def fit_elements(
         fixed: Values of other parameters.
         known: What was found before.
         most: How many transitions that are predicted wrongly are looked at, the latest first.
+        alone: Names of numbers that are no elements of larger tables. Many steps read them, so they must explain more.
     """
-    search = _ElementSearch(trials, tables, fixed)
+    search = _ElementSearch(trials, tables, fixed, alone)
     values, tried = dict(known), 0
     exact = search.exact(values)
     for row in np.flatnonzero(~exact)[::-1].tolist():
@@ -55,8 +59,8 @@ def fit_elements(
 
 
 class _ElementSearch:
-    def __init__(self, trials: Trials, tables: Mapping[str, float], fixed: Mapping[str, float]):
-        self.trials, self.tables, self.fixed = trials, tables, dict(fixed)
+    def __init__(self, trials: Trials, tables: Mapping[str, float], fixed: Mapping[str, float], alone: frozenset[str]):
+        self.trials, self.tables, self.fixed, self.alone = trials, tables, dict(fixed), alone
         self.limit = math.log(10.0 * trials.floor)
 
     def losses(self, values: Mapping[str, float], rows: Sequence[int]) -> np.ndarray:
@@ -81,7 +85,9 @@ class _ElementSearch:
             value = self.solve(row, name, values)
             if value is not None:
                 changed = {**values, name: value}
-                found.append((int(self.exact(changed).sum() - exact.sum()), changed))
+                gain = int(self.exact(changed).sum() - exact.sum())
+                if gain >= FEWEST_ALONE or name not in self.alone:
+                    found.append((gain, changed))
         most = max((gain for gain, _ in found), default=0)
         best = [changed for gain, changed in found if gain == most]
         return best[0] if most > 0 and len(best) == 1 else None

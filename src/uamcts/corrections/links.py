@@ -12,6 +12,8 @@ import itertools
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from uamcts.corrections.elements import is_in_code
+
 WITH = " with "
 """Between the parameter and what changes with it, in the name of a link."""
 
@@ -33,7 +35,7 @@ def find_links(found: Mapping[str, float]) -> dict[str, Link]:
 
 @functools.lru_cache(64)
 def _find_links(found: tuple[tuple[str, float], ...]) -> dict[str, Link]:
-    plain = [(name, value) for name, value in found if "[" not in name]
+    plain = [(name, value) for name, value in found if "[" not in name and not is_in_code(name)]
     sums: dict[str, list[str]] = {name: [] for name, _ in plain}
     products: dict[str, list[str]] = {name: [] for name, _ in plain}
     for place, (name, value) in enumerate(plain):

@@ -2,8 +2,9 @@
 
 A simulator may say itself what its parameters are: `parameters`, a dictionary of names and believed values, and
 `with_parameters(**values)`, which returns a simulator with other values. Any other object has its numeric attributes,
-those of its class included, and each number of a short list, tuple or vector (`wind[0]`). Derived attributes count in
-their own right: whoever keeps `total_mass` beside `mass` has two parameters.
+those of its class included, each number of a short list, tuple or vector (`wind[0]`), and those of a small dictionary
+or object with settings (`config.gravity`). Derived attributes count in their own right: whoever keeps `total_mass`
+beside `mass` has two parameters. Numbers in the code of a simulator come last (`uamcts.corrections.code_numbers`).
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from uamcts.arguments import short_repr
+from uamcts.corrections.code_numbers import code_of
 from uamcts.corrections.elements import (
     MOST_ELEMENTS,
-    TABLES,
     Keys,
     element_name,
+    is_in_code,
+    is_table,
     like_number,
     numbers_in,
     parse_element,
@@ -29,86 +32,76 @@ from uamcts.corrections.elements import (
 )
 from uamcts.corrections.links import find_links
 from uamcts.corrections.memories import forget
+from uamcts.corrections.settings import NOT_PARAMETERS, attributes, is_number, set_attribute
 from uamcts.names import suggestion
 
-LONGEST_VECTOR = 6
-"""Numbers in a vector whose elements count as parameters at most."""
+LONGEST_VECTOR, LARGEST_TABLE = 6, 12
+"""Numbers in a vector, and in a dictionary or an object, that count as parameters at most."""
 MOST = 40
 """Parameters that are looked at at most, in the order in which an object holds them."""
 WIDEST = 100.0
 """How many times as large or as small as believed a parameter may be, unless the user gives bounds."""
-NOT_PARAMETERS = frozenset({
-    "num_actions", "reward_range", "np_random_seed", "_np_random_seed", "seed", "_seed", "render_fps",
-    "screen_width", "screen_height", "screen_dim", "state", "last_u", "s", "lastaction"})  # fmt: skip
 
 Bounds = tuple[float, float]
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value is a finite real number, and not a condition."""
-    if isinstance(value, (bool, np.bool_)):
-        return False
-    if isinstance(value, np.ndarray):
-        return value.ndim == 0 and value.dtype.kind in "iuf" and bool(np.isfinite(value))
-    return isinstance(value, (int, float, np.integer, np.floating)) and abs(float(value)) < 1e15
-
-
-def _attributes(owner: Any) -> Iterator[tuple[str, Any]]:
-    """The attributes of an object, its own first, then those of its classes."""
-    seen = set()
-    held = dict(getattr(owner, "__dict__", {}))
-    for kind in type(owner).__mro__[:-1]:
-        names = list(held) if kind is type(owner) else []
-        slots = kind.__dict__.get("__slots__", ())
-        names += [slots] if isinstance(slots, str) else list(slots)
-        if hasattr(owner, "__dict__"):  # else what the class holds cannot differ between objects
-            names += [name for name, value in vars(kind).items() if _is_plain(value)]
-        for name in names:
-            if name not in seen and not name.startswith("__") and hasattr(owner, name):
-                seen.add(name)
-                yield name, held[name] if name in held else getattr(owner, name)
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, (int, float, np.generic, np.ndarray, list, tuple, dict))
-
-
-def _is_vector(value: Any) -> bool:
+def _short_table(name: str, value: Any) -> dict[str, float]:
+    """The numbers in a small table, by their names; nothing if there are too many."""
+    if not is_table(value):
+        return {}
     plain = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
-    return plain and 0 < len(value) <= LONGEST_VECTOR and all(is_number(one) for one in value)
+    if plain and not all(is_number(one) for one in value):
+        return {}
+    most = LONGEST_VECTOR if isinstance(value, (list, tuple, np.ndarray)) else LARGEST_TABLE
+    found = list(itertools.islice(numbers_in(value), most + 1))
+    return {element_name(name, keys): number for keys, number in found} if len(found) <= most else {}
 
 
 def find_parameters(owner: Any) -> dict[str, float]:
-    """The parameters of a simulator and their believed values."""
+    """The parameters of a simulator and their believed values, those in its code left out."""
     declared = getattr(owner, "parameters", None)
     if callable(getattr(owner, "with_parameters", None)) and isinstance(declared, Mapping):
         return {name: float(value) for name, value in declared.items() if is_number(value)}
     found: dict[str, float] = {}
-    for name, value in _attributes(owner):
-        if name in NOT_PARAMETERS:
-            continue
-        if is_number(value):
-            found[name] = float(value)
-        elif _is_vector(value):
-            found |= {f"{name}[{place}]": float(one) for place, one in enumerate(value)}
+    for name, value in attributes(owner):
+        if name not in NOT_PARAMETERS:
+            found |= {name: float(value)} if is_number(value) else _short_table(name, value)
     return dict(list(found.items())[:MOST])
 
 
-def find_elements(owner: Any) -> dict[str, float]:
-    """The numbers in tables of a simulator that are too large to be parameters, and their believed values."""
+def find_code_parameters(owner: Any, entry: str = "step") -> dict[str, float]:
+    """The numbers in the code of a simulator, those of small tables included, and their believed values.
+
+    Args:
+        owner: The simulator, or a function.
+        entry: The name of the method that it is asked by; "" for a function.
+    """
+    if callable(getattr(owner, "with_parameters", None)):
+        return {}
+    found: dict[str, float] = {}
+    for name, value in code_of(owner, entry).values().items():
+        found |= {name: float(value)} if is_number(value) else _short_table(name, value)
+    return dict(list(found.items())[:MOST])
+
+
+def find_elements(owner: Any, entry: str = "step") -> dict[str, float]:
+    """All numbers of a simulator, those in its tables included, and their believed values."""
     found: dict[str, float] = {}
     if owner is None or callable(getattr(owner, "with_parameters", None)):
         return found
-    for name, value in _attributes(owner):
-        if name in NOT_PARAMETERS or not isinstance(value, TABLES) or _is_vector(value):
+    for name, value in itertools.chain(attributes(owner), code_of(owner, entry).values().items()):
+        if name in NOT_PARAMETERS or not (is_number(value) or is_table(value)):
             continue
-        table = list(itertools.islice(numbers_in(value, is_number), MOST_ELEMENTS + 1))
+        one = is_number(value)
+        table = [((), float(value))] if one else list(itertools.islice(numbers_in(value), MOST_ELEMENTS + 1))
         if len(found) + len(table) <= MOST_ELEMENTS:
             found |= {element_name(name, keys): number for keys, number in table}
     return found
 
 
-def with_values(owner: Any, values: Mapping[str, float], memories: Mapping[str, int] | None = None) -> Any:
+def with_values(
+    owner: Any, values: Mapping[str, float], memories: Mapping[str, int] | None = None, entry: str = "step"
+) -> Any:
     """A copy of a simulator with other values of some of its parameters; the simulator itself does not change.
 
     Without its `memories` (`uamcts.corrections.memories`), which are those of the values before.
@@ -117,39 +110,28 @@ def with_values(owner: Any, values: Mapping[str, float], memories: Mapping[str, 
         return owner
     if callable(getattr(owner, "with_parameters", None)):
         return owner.with_parameters(**values)
+    coded = {name: value for name, value in values.items() if is_in_code(name)}
+    if not entry:
+        return code_of(owner, entry).function_with(coded)
     twin = copy.copy(owner)
     forget(twin, memories or {})
-    set_values(twin, owner, values)
+    set_values(twin, owner, values, entry)
     return twin
 
 
-def set_values(twin: object, owner: object, values: Mapping[str, float]) -> None:
+def set_values(twin: object, owner: object, values: Mapping[str, float], entry: str = "step") -> None:
     """Sets parameters of a copy of a simulator, in the form in which the simulator has them."""
     tables: dict[str, dict[Keys, float]] = {}
+    coded = {name: value for name, value in values.items() if is_in_code(name)}
     for name, value in values.items():
-        if name.endswith("]"):
+        if name not in coded:
             table, keys = parse_element(name)
             tables.setdefault(table, {})[keys] = value
-        else:
-            _set(twin, name, _like(getattr(owner, name), value))
     for table, elements in tables.items():
-        held = getattr(twin, table)
-        if isinstance(held, TABLES):
-            _set(twin, table, with_elements(held, elements))
-
-
-def _like(before: Any, value: float) -> Any:
-    """A number in the form of the one before: an array stays an array."""
-    if isinstance(before, np.ndarray):
-        return np.asarray(value, before.dtype if before.dtype.kind == "f" else float)
-    return like_number(before, value)
-
-
-def _set(owner: Any, name: str, value: Any) -> None:
-    try:
-        setattr(owner, name, value)
-    except AttributeError:  # frozen dataclasses refuse
-        object.__setattr__(owner, name, value)
+        held = getattr(owner if () in elements else twin, table)
+        set_attribute(twin, table, like_number(held, elements[()]) if () in elements else with_elements(held, elements))
+    if coded:
+        code_of(owner, entry).set_on(twin, coded)
 
 
 def laboratory(owner: Any) -> Any:
@@ -198,6 +180,10 @@ class Choice:
         twin, dropped = copy.copy(self), frozenset(names)
         twin.believed = {name: value for name, value in self.believed.items() if name not in dropped}
         return twin
+
+    def of_plain(self) -> Choice:
+        """The same without the numbers in code, unless the user has named them."""
+        return self if self.named else self.without(filter(is_in_code, self.believed))
 
     def of_amounts(self) -> Choice:
         """The same for numbers that are no probabilities, whatever their values."""

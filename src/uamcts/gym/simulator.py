@@ -15,6 +15,7 @@ from uamcts import arguments
 from uamcts.agent.identity import Identity
 from uamcts.agent.simulator_checks import refuse_batch
 from uamcts.arguments import at_least_zero, short_repr, switch, whole
+from uamcts.corrections.elements import parse_element
 from uamcts.corrections.parameters import find_parameters
 from uamcts.errors import SimulatorError
 from uamcts.gym import classic, toy_text
@@ -141,7 +142,7 @@ class Simulator:
         if self._vectors is not None:
             return toy_text.parameters(self._base) if self.kind == "outcomes" else {}
         found = find_parameters(self._base)
-        return {name: value for name, value in found.items() if name.partition("[")[0] not in self._changing}
+        return {name: value for name, value in found.items() if parse_element(name)[0] not in self._changing}
 
     def with_parameters(self, **values: float) -> Simulator:
         """This simulator with other values of `parameters`; your environment and this simulator do not change."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from uamcts.corrections.elements import parse_element
 from uamcts.corrections.parameters import with_values
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions
@@ -229,7 +230,7 @@ class StepFinder:
             wrap = self._with_wrapped_rewards if self.layers.rewards else list
             return toy_text.outcomes_at(base, listed, values[toy_text.RATE], wrap)
         changed = with_values(base, values)
-        roots = {name.partition("[")[0] for name in values}
+        roots = {parse_element(name)[0] for name in values}
         if kind == "step" and self._plain:
             listed = [self._inner_action(action) for action in self.actions]
             plain = classic.plain_step(changed, listed)
