@@ -24,11 +24,11 @@ from uamcts.agent.effects import NoEffects
 from uamcts.agent.feature_names import leaf_names
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure, Outcome
-from uamcts.agent.plain_trials import WORST
 from uamcts.arguments import LARGEST, flag, real, short_repr
 from uamcts.corrections.mixture import Mixture, moments
 from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.residual import Residual
+from uamcts.corrections.trials import WORST
 from uamcts.errors import SimulatorError
 from uamcts.types import PyTree
 

@@ -15,13 +15,12 @@ from uamcts.agent.element_fits import FITTED_ROWS, ElementFits
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure
 from uamcts.agent.parameter_fits import FIRST_FIT, LATE
-from uamcts.agent.plain_trials import WORST
 from uamcts.agent.residual_rows import find_newly_exact, fit_residuals
 from uamcts.agent.rival_fits import CONFIRMED
 from uamcts.arguments import short_repr
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import MEMORY, RANDOM_MEMORY, Referee
-from uamcts.corrections.trials import Fit
+from uamcts.corrections.trials import WORST, Fit
 
 CORRECTIONS = ("facts", "parameters", "residual")
 """What an agent may correct a simulator by."""

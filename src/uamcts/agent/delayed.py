@@ -11,11 +11,11 @@ import numpy as np
 from uamcts.agent.backend import State
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.comparing import Comparing
-from uamcts.agent.plain_trials import WORST
 from uamcts.agent.progress_files import latest_place
 from uamcts.agent.returns import Returns
 from uamcts.agent.searching import Compared
 from uamcts.corrections.delays import Delays, Trial, relabel
+from uamcts.corrections.trials import WORST
 from uamcts.errors import SimulatorError
 
 Action: TypeAlias = Any

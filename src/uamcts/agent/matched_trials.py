@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from uamcts.agent.measure import Outcome, Outcomes
-from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting
+from uamcts.agent.plain_trials import PlainTrials, Sighting
 from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.corrections.trials import WORST
 
 DRAWS, FEW_DRAWS = 32, 2
 """Draws that tell the mean and the spread at the believed values, and those that tell what other values change."""

@@ -17,6 +17,7 @@ from uamcts.corrections.links import resolve
 from uamcts.corrections.memories import forget
 from uamcts.corrections.mixture import model_kind
 from uamcts.corrections.parameters import set_values
+from uamcts.corrections.trials import WORST
 from uamcts.errors import SimulatorError
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ FEWEST_MODELS = 6
 """Values of a grid of which not all are tried everywhere."""
 KEPT = 32
 """Sets of values whose differences are kept during a fit."""
-WORST = 1e4
-"""The squared error of a prediction that could not be made."""
 
 
 class Sighting(NamedTuple):

@@ -14,7 +14,7 @@ from uamcts.agent.experience import Experience
 from uamcts.agent.feature_names import holds_names, number_names
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_residual import EarlyResidualSimulator, ResidualSimulator
-from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting, is_same, surprise
+from uamcts.agent.plain_trials import PlainTrials, Sighting, is_same, surprise
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.corrections.effective_model import Steps
@@ -25,6 +25,7 @@ from uamcts.corrections.outcome_rates import OutcomeRates, RatedSimulator
 from uamcts.corrections.parameters import find_elements, laboratory
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.residual import Residual
+from uamcts.corrections.trials import WORST
 from uamcts.errors import SimulatorError
 from uamcts.types import PyTree
 

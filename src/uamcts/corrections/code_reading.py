@@ -52,27 +52,27 @@ def unwrap(value: Any) -> types.FunctionType | None:
     return value if isinstance(value, types.FunctionType) else None
 
 
-def read_function(function: types.FunctionType, own: str) -> Read:
-    """What a function reads; `own` is the module of the simulator."""
+def read_function(function: types.FunctionType) -> Read:
+    """What a function reads."""
     steps = [one for code in _codes(function.__code__) for one in itertools.pairwise(_instructions(code))]
     space, called, found = function.__globals__, [], []
     members: dict[str, set[str]] = {}
     for this, following in steps:
         value = space.get(this.argval) if this.opname in GLOBALS else None
         if isinstance(value, (types.ModuleType, type)):
-            if following.opname in ATTRIBUTES and _is_open(value, own):
+            if following.opname in ATTRIBUTES and _is_open(value):
                 inner = vars(value).get(following.argval)
-                if (helper := unwrap(inner)) is not None and is_users(helper.__module__ or "", own):
+                if (helper := unwrap(inner)) is not None and is_users(helper.__module__):
                     called.append(helper)
                 elif is_number(inner) or is_table(inner):
                     members.setdefault(this.argval, set()).add(following.argval)
-        elif (helper := unwrap(value)) is not None and is_users(helper.__module__ or "", own):
+        elif (helper := unwrap(value)) is not None and is_users(helper.__module__):
             called.append(helper)
         elif value is not None and (is_number(value) or is_table(value)):
             found.append((space, this.argval))
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     held = {name: _contents(cell) for name, cell in cells.items()}
-    called += [one for value in held.values() if (one := unwrap(value)) and is_users(one.__module__ or "", own)]
+    called += [one for value in held.values() if (one := unwrap(value)) and is_users(one.__module__)]
     numbers = {name: cells[name] for name, value in held.items() if is_number(value) or is_table(value)}
     found += [(space, name) for name in members]
     attributes = list(dict.fromkeys(this.argval for this, _ in steps if this.opname in ATTRIBUTES))
@@ -93,11 +93,11 @@ def _instructions(code: types.CodeType) -> list[dis.Instruction]:
     return [*found, found[-1]]
 
 
-def _is_open(value: types.ModuleType | type, own: str) -> bool:
+def _is_open(value: types.ModuleType | type) -> bool:
     """Whether a module or a class is the user's, so that a copy may hold other numbers."""
     if isinstance(value, types.ModuleType):
-        return is_users(value.__name__, own)
-    return type(value) is type and is_users(value.__module__, own)
+        return is_users(value.__name__)
+    return type(value) is type and is_users(value.__module__)
 
 
 def _contents(cell: types.CellType) -> Any:

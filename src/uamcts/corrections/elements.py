@@ -126,7 +126,8 @@ def with_elements(table: Table, values: Mapping[Keys, float]) -> Table:
         return with_attributes(table, {key: _with_element(getattr(table, key), below[key]) for key in fields})
     if not isinstance(table, TABLES):
         return table
-    parts: Any = list(table) if isinstance(table, tuple) else copy.copy(table)
+    held: Any = table
+    parts: Any = list(held) if isinstance(held, tuple) else copy.copy(held)
     for key, inner in below.items():
         if key in parts if isinstance(table, dict) else type(key) is int and key < len(parts):
             parts[key] = _with_element(parts[key], inner)

@@ -19,8 +19,17 @@ import numpy as np
 
 from uamcts.corrections.likelihood_fit import fit_likelihood
 from uamcts.corrections.parameters import Choice
-from uamcts.corrections.ranking import rank_sets
-from uamcts.corrections.trials import Fit, HopelessError, Patience, Rival, Trials, WithValues, credible, least_gain
+from uamcts.corrections.ranking import rank_sets, slopes_of
+from uamcts.corrections.trials import (
+    Fit,
+    HopelessError,
+    Patience,
+    Rival,
+    Trials,
+    WithValues,
+    credible,
+    least_gain,
+)
 
 MOST_FITTED, REFINED = 3, 4
 """Parameters in a fit at most, and how many sets are fitted in each round."""
@@ -170,7 +179,7 @@ class _Selection:
         base = self.trials.residuals(names, here, self.some)
         usual = np.median(np.sum(base**2, axis=1)) + 1e-12
         weights = 1.0 / np.sqrt(1.0 + np.sum(base**2, axis=1, keepdims=True) / (4.0 * usual))
-        slopes = self._jacobian(names, here, self.some, units, 1e-4, base) * units
+        slopes = slopes_of(self.trials, names, here, self.some, units, 1e-4, base) * units
         jacobian, apart = (slopes * weights[..., None]).reshape(-1, len(names)), (base * weights).ravel()
         home = (np.array(list(believed.values())) - here) / units  # the way back to what is believed
         ranked = rank_sets(jacobian, apart, home, MOST_FITTED)
@@ -188,17 +197,6 @@ class _Selection:
                 values[names[place]] = float(np.clip(change, low, high))
             sets.append(values)
         return sets
-
-    def _jacobian(
-        self, names: list[str], vector: np.ndarray, rows: np.ndarray, units: np.ndarray, step: float, base: np.ndarray
-    ) -> np.ndarray:
-        """Derivatives of the residuals, [rows, parts, names]: the trials' own, or by steps of so many units."""
-        own = getattr(self.trials, "jacobian", None)
-        if own is not None:
-            return np.asarray(own(names, vector, rows, units))
-        moved = vector + np.diag(step * units)
-        columns = [self.trials.residuals(names, one, rows) - base for one in moved]
-        return np.stack(columns, axis=-1) / (step * units)
 
     def _try_single_values(self, most: int) -> None:
         """Fits single parameters from the best of several values: for those that act in jumps, or far away."""
@@ -283,7 +281,7 @@ class _Selection:
         names, vector = list(chosen), np.array(list(chosen.values()))
         base = self.trials.residuals(names, vector, self.rows)
         units = np.maximum(np.abs(vector), 1e-3)
-        jacobian = _flat(self._jacobian(names, vector, self.rows, units, 1e-5, base))
+        jacobian = _flat(slopes_of(self.trials, names, vector, self.rows, units, 1e-5, base))
         usual = 1.4826 * float(np.median(np.abs(base)))
         with np.errstate(all="ignore"):
             covariance = np.linalg.pinv(jacobian.T @ jacobian) * usual**2

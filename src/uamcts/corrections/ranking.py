@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+
+from uamcts.corrections.trials import WORST, Trials
 
 RANKED = 10
 """How many promising parameters sets are made of."""
@@ -46,3 +49,22 @@ def rank_sets(jacobian: np.ndarray, apart: np.ndarray, home: np.ndarray, most: i
             left = math.log(max(total + steps @ slope[places], 1e-12 * total) + 1e-30)
             found.append(Ranked(left + 0.5 * count, chosen, steps + home[places]))
     return sorted(found, key=lambda one: one.score)
+
+
+def slopes_of(
+    trials: Trials, names: Sequence[str], vector: np.ndarray, rows: np.ndarray, units: np.ndarray, step: float,
+    base: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Derivatives of the differences `base`, [rows, parts, names]: the trials' own, or by steps of so many units.
+
+    Where another value lets a simulator fail, as that of a place in a list, it has no slope.
+    """
+    own = getattr(trials, "jacobian", None)
+    if own is not None:
+        return np.asarray(own(names, vector, rows, units))
+    columns = []
+    for moved in vector + np.diag(step * units):
+        found = trials.residuals(names, moved, rows)
+        failed = np.sum(found.reshape(len(found), -1) ** 2, axis=1) >= 0.99 * WORST
+        columns.append(np.where(failed.reshape(-1, *[1] * (found.ndim - 1)), 0.0, found - base))
+    return np.stack(columns, axis=-1) / (step * units)

@@ -44,16 +44,14 @@ def _installed() -> tuple[str, ...]:
 
 
 @functools.lru_cache(512)
-def is_users(module: str, own: str = "") -> bool:
-    """Whether a module is the user's own: of the package `own`, or neither installed nor part of Python."""
-    top = module.partition(".")[0]
-    if own and top == own.partition(".")[0]:
-        return True
+def is_users(module: str | None) -> bool:
+    """Whether a module is the user's own: neither installed nor part of Python."""
+    top = (module or "builtins").partition(".")[0]
     if top in sys.stdlib_module_names:
         return top == "__main__"
     if top in ("builtins", "uamcts"):
         return False
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    file = getattr(sys.modules.get(module or ""), "__file__", None) or ""
     return not file.startswith(_installed())
 
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from uamcts.corrections.parameters import Choice
 
+WORST = 1e4
+"""The squared error of a prediction that could not be made."""
 PRIOR = 4.0
 """Transitions that the believed value of a probability is worth."""
 

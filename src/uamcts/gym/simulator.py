@@ -16,7 +16,7 @@ from uamcts.agent.identity import Identity
 from uamcts.agent.simulator_checks import refuse_batch
 from uamcts.arguments import at_least_zero, short_repr, switch, whole
 from uamcts.corrections.elements import parse_element
-from uamcts.corrections.parameters import find_parameters
+from uamcts.corrections.parameters import find_code_parameters, find_parameters
 from uamcts.errors import SimulatorError
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions, action_space, env_actions, name_actions
@@ -138,10 +138,10 @@ class Simulator:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The environment's numeric attributes that no step changes, and their values; a table's `success_rate`."""
+        """The environment's numbers that no step changes, and their values; a table's `success_rate`."""
         if self._vectors is not None:
             return toy_text.parameters(self._base) if self.kind == "outcomes" else {}
-        found = find_parameters(self._base)
+        found = find_parameters(self._base) | find_code_parameters(self._base)
         return {name: value for name, value in found.items() if parse_element(name)[0] not in self._changing}
 
     def with_parameters(self, **values: float) -> Simulator:

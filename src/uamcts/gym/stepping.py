@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from uamcts.corrections.elements import parse_element
+from uamcts.corrections.elements import is_in_code, parse_element
 from uamcts.corrections.parameters import with_values
 from uamcts.gym import classic, toy_text
 from uamcts.gym.actions import ContinuousActions
@@ -229,8 +229,8 @@ class StepFinder:
             listed = [self._inner_action(action) for action in self.actions]
             wrap = self._with_wrapped_rewards if self.layers.rewards else list
             return toy_text.outcomes_at(base, listed, values[toy_text.RATE], wrap)
-        changed = with_values(base, values)
-        roots = {parse_element(name)[0] for name in values}
+        changed, own = with_values(base, values), type(base)
+        roots = {parse_element(name)[0] for name in values if not is_in_code(name)}
         if kind == "step" and self._plain:
             listed = [self._inner_action(action) for action in self.actions]
             plain = classic.plain_step(changed, listed)
@@ -240,16 +240,14 @@ class StepFinder:
 
         def tuned_call(*arguments: object) -> Any:
             held = {name: base.__dict__[name] for name in roots if name in base.__dict__}
-            self.overrides = new
+            self.overrides, base.__class__ = new, type(changed)  # a class of its own if numbers in code differ
             try:
                 return call(*arguments)
             finally:
-                self.overrides = {}
+                self.overrides, base.__class__ = {}, own
                 for name in roots:
-                    if name in held:
-                        base.__dict__[name] = held[name]
-                    else:
-                        base.__dict__.pop(name, None)
+                    base.__dict__.pop(name, None)
+                base.__dict__.update(held)
 
         return tuned_call
 

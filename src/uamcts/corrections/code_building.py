@@ -1,0 +1,104 @@
+"""Builds functions and classes like those of a user, with other numbers in them."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from uamcts.corrections.code_reading import unwrap
+
+
+def defaults_of(function: types.FunctionType) -> dict[str, Any]:
+    """The default arguments of a function."""
+    code, plain = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(plain) : code.co_argcount]
+    return {**dict(zip(names, plain, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+def constant_key(value: Any) -> tuple[type, str]:
+    """What tells a constant from others: 1 and 1.0 are equal, and so are 0.0 and -0.0."""
+    return type(value), repr(value)
+
+
+def build(
+    functions: list[types.FunctionType],
+    constants: Mapping[int, dict[Any, Any]],
+    defaults: Mapping[int, dict[str, Any]],
+    cells: dict[int, types.CellType],
+    modules: Mapping[int, dict[str, Any]],
+) -> dict[int, types.FunctionType]:
+    """Functions with other constants, defaults, closures and modules, which call each other."""
+    built: dict[int, types.FunctionType] = {}
+    inner = {id(one) for one in functions}
+    for function in functions:
+        for cell in function.__closure__ or ():
+            if id(cell) not in cells and is_filled(cell) and id(unwrap(cell.cell_contents)) in inner:
+                cells[id(cell)] = types.CellType()
+    for function in functions:
+        code = _with_constants(function.__code__, constants.get(id(function), {}))
+        closure = tuple(cells.get(id(cell), cell) for cell in function.__closure__ or ())
+        new = types.FunctionType(code, modules[id(function.__globals__)], function.__name__, None, closure or None)
+        given = {**defaults_of(function), **defaults.get(id(function), {})}
+        keywords = function.__kwdefaults__ or {}
+        new.__defaults__ = tuple(value for name, value in given.items() if name not in keywords) or None
+        new.__kwdefaults__ = {name: given[name] for name in keywords} or None
+        new.__dict__.update(function.__dict__)
+        new.__qualname__, new.__doc__, new.__module__ = function.__qualname__, function.__doc__, function.__module__
+        built[id(function)] = new
+    for function in functions:
+        for cell in function.__closure__ or ():
+            own = unwrap(cell.cell_contents) if is_filled(cell) else None
+            if id(own) in built and cells.get(id(cell)) is not None:
+                cells[id(cell)].cell_contents = built[id(own)]
+        space = modules[id(function.__globals__)]
+        for name in function.__code__.co_names:
+            own = unwrap(space.get(name))
+            if id(own) in built:
+                space[name] = built[id(own)]
+    return built
+
+
+def is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # it is filled later
+        return False
+
+
+def _with_constants(code: types.CodeType, new: Mapping[Any, Any]) -> types.CodeType:
+    """Code with other constants, also in what is defined inside it."""
+    if not new:
+        return code
+    constants = tuple(
+        _with_constants(one, new) if isinstance(one, types.CodeType) else new.get(constant_key(one), one)
+        for one in code.co_consts
+    )
+    return code.replace(co_consts=constants)
+
+
+def shadow(kind: type, built: Mapping[int, types.FunctionType]) -> Any:
+    """A class like `kind` whose methods are the new ones, also those that `super()` reaches; None if it has none."""
+    own = {name: new for name, value in vars(kind).items() if (new := _wrapped_anew(value, built)) is not None}
+    parents = [one for base in kind.__bases__ if (one := shadow(base, built)) is not None]
+    if not own and not parents:
+        return None
+    space = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__, **own}
+    return type(kind)(kind.__name__, (kind, *parents), space)
+
+
+def _wrapped_anew(value: Any, built: Mapping[int, types.FunctionType]) -> Any:
+    """The new function in place of one before, in the same wrapping; None if it is none of them."""
+    if isinstance(value, property):
+        parts = [value.fget, value.fset, value.fdel]
+        new: list[Any] = [built.get(id(one), one) for one in parts]
+        return property(*new) if any(one is not two for one, two in zip(parts, new, strict=True)) else None
+    found = built.get(id(unwrap(value)))
+    if found is None:
+        return None
+    if isinstance(value, (staticmethod, classmethod)):
+        return type(value)(found)
+    if isinstance(value, functools.cached_property):
+        return property(found)
+    return found
