@@ -44,7 +44,7 @@ def log(steps):
 
 def test_a_jax_simulator_and_a_python_one_learn_the_same_rates(tmp_path):
     simulator = uamcts.JaxSimulator(None, num_actions=2, example=jnp.int32(0), outcomes=outcomes)
-    python, compiled = uamcts.Agent(Walk(), iterations=5), uamcts.Agent(simulator, iterations=5)
+    python, compiled = uamcts.Agent(Walk(), parameters=(), iterations=5), uamcts.Agent(simulator, iterations=5)
     seen = list(log(80))
     python.preload(seen)
     compiled.preload([(jnp.int32(place), action, jnp.int32(after), *rest) for place, action, after, *rest in seen])

@@ -33,8 +33,11 @@ class Field:
 
 
 def live(world, steps, seed=0, agent=None):
-    """An agent that has seen a random walk in a world: a function of state, action and a generator."""
-    agent, rng, state = agent or uamcts.Agent(Field(), **SETTINGS), np.random.default_rng(seed), (0, 0)
+    """An agent that has seen a random walk in a world: a function of state, action and a generator.
+
+    `MOVES` are numbers in the code, which would explain a swapped pair as well.
+    """
+    agent, rng, state = agent or uamcts.Agent(Field(), parameters=(), **SETTINGS), np.random.default_rng(seed), (0, 0)
     for _ in range(steps):
         action = int(rng.integers(4))
         after, reward, over = world(state, action, rng)

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from uamcts.agent.identity import Identity
-from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, check_kind, find_holder, not_three
+from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, check_kind, find_call, not_three
 from uamcts.agent.state_vectors import fingerprint, flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
 from uamcts.corrections.links import WITH, resolve
@@ -68,9 +68,8 @@ class PythonSimulator:
             check_continuous(owner, self.continuous)
         self.kind = "step" if owner is None else model_kind(owner)
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
-        self.owner, self.sizes = owner, sizes(owner)
-        self.model, self.call = model, model if owner is None else getattr(owner, self.kind)
-        self.holder, self.entry = find_holder(model) if owner is None else (owner, self.kind)
+        self.owner, self.sizes, self.model = owner, sizes(owner), model
+        self.call, (self.holder, self.entry) = find_call(model, owner, self.kind)
         if self.kind != "step":
             setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
         self.num_actions: Any = None if self.continuous else action_count(num_actions)

@@ -11,13 +11,15 @@ from uamcts.arguments import short_repr
 from uamcts.corrections.settings import is_settings
 
 
-def find_holder(model: Callable[..., Any]) -> tuple[Any, str]:
-    """What holds the numbers of a simulator that is a function, and the name of its method; "" if it is no method."""
+def find_call(model: Any, owner: object | None, kind: str) -> tuple[Callable[..., Any], tuple[Any, str]]:
+    """The function that a simulator is asked by, what holds its numbers, and the name of its method, if it is one."""
+    if owner is not None:
+        return getattr(owner, kind), (owner, kind)
     if inspect.ismethod(model) and not isinstance(model.__self__, type):
-        return model.__self__, model.__name__
+        return model, (model.__self__, model.__name__)
     if not inspect.isroutine(model) and is_settings(model):
-        return model, "__call__"
-    return model, ""
+        return model, (model, "__call__")
+    return model, (model, "")
 
 
 def check_kind(model: object, owner: object | None) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from uamcts.corrections.code_reading import unwrap
+from uamcts.corrections.settings import Value
 
 
 def defaults_of(function: types.FunctionType) -> dict[str, Any]:
@@ -17,7 +18,7 @@ def defaults_of(function: types.FunctionType) -> dict[str, Any]:
     return {**dict(zip(names, plain, strict=True)), **(function.__kwdefaults__ or {})}
 
 
-def constant_key(value: Any) -> tuple[type, str]:
+def constant_key(value: Value) -> tuple[type, str]:
     """What tells a constant from others: 1 and 1.0 are equal, and so are 0.0 and -0.0."""
     return type(value), repr(value)
 
@@ -88,7 +89,7 @@ def shadow(kind: type, built: Mapping[int, types.FunctionType]) -> Any:
     return type(kind)(kind.__name__, (kind, *parents), space)
 
 
-def _wrapped_anew(value: Any, built: Mapping[int, types.FunctionType]) -> Any:
+def _wrapped_anew(value: Value, built: Mapping[int, types.FunctionType]) -> Any:
     """The new function in place of one before, in the same wrapping; None if it is none of them."""
     if isinstance(value, property):
         parts = [value.fget, value.fset, value.fdel]

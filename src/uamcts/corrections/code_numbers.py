@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from uamcts.corrections.code_building import build, constant_key, defaults_of, is_filled, shadow
 from uamcts.corrections.code_reading import Read, read_function, unwrap
 from uamcts.corrections.elements import Keys, is_in_code, is_table, like_number, parse_element, with_elements
-from uamcts.corrections.settings import is_number, is_users
+from uamcts.corrections.settings import Simulator, Value, is_number, is_users
 
 MOST_FUNCTIONS = 60
 """Functions that are read at most, those first that a step calls itself."""
@@ -160,7 +160,7 @@ def _value(place: Place) -> Any:
     return place.key
 
 
-def _changed(before: Any, inner: Mapping[Keys, float]) -> Any:
+def _changed(before: Value, inner: Mapping[Keys, float]) -> Any:
     """A number, a table, a module or a class in which some numbers are others."""
     if not isinstance(before, (types.ModuleType, type)):
         return like_number(before, inner[()]) if () in inner else with_elements(before, inner)
@@ -186,7 +186,7 @@ def _can_be_shadowed(kind: type) -> bool:
 
 
 @functools.lru_cache(256)
-def _code_of_class(kind: Any, entry: str, held: tuple[tuple[str, types.FunctionType], ...]) -> Code:
+def _code_of_class(kind: Value, entry: str, held: tuple[tuple[str, types.FunctionType], ...]) -> Code:
     if not _can_be_shadowed(kind):
         return Code(kind, None)
     spaces = [dict(held), *map(vars, kind.__mro__)]
@@ -198,10 +198,11 @@ def _code_of_function(function: types.FunctionType) -> Code:
     return Code(None, function)
 
 
-def code_of(owner: Any, entry: str) -> Code:
+def code_of(owner: Simulator, entry: str) -> Code:
     """The code of a simulator, which is asked by its method `entry`, or of a function, where `entry` is empty."""
     if entry:
         inner = getattr(owner, "__dict__", {}).items()
         held = tuple((name, value) for name, value in inner if isinstance(value, types.FunctionType))
-        return _code_of_class(type(owner), entry, held)
+        kind: Any = type(owner)
+        return _code_of_class(kind, entry, held)
     return _code_of_function(owner) if isinstance(owner, types.FunctionType) else Code(None, None)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from uamcts.corrections.elements import is_table
-from uamcts.corrections.settings import is_number, is_users
+from uamcts.corrections.settings import Value, is_number, is_users
 
 LEAST = 1e-5
 """Literals closer to 0 than that guard against divisions by 0; they say nothing about the world."""
@@ -39,7 +39,7 @@ class Read(NamedTuple):
     """Literal numbers, and tuples of them."""
 
 
-def unwrap(value: Any) -> types.FunctionType | None:
+def unwrap(value: Value) -> types.FunctionType | None:
     """The function in a method, a property or a cache; None if there is none."""
     if isinstance(value, (staticmethod, classmethod)):
         value = value.__func__
@@ -128,7 +128,7 @@ def _constants(steps: list[tuple[dis.Instruction, dis.Instruction]]) -> list[Any
     return [value for key, value in found.items() if key not in places]
 
 
-def _is_amount(value: Any) -> bool:
+def _is_amount(value: Value) -> bool:
     if isinstance(value, tuple):
         flat = [one for part in value for one in (part if isinstance(part, tuple) else (part,))]
         return 0 < len(flat) <= LONGEST and all(is_number(one) for one in flat)

@@ -21,6 +21,8 @@ APART = 0.3
 """An element is changed by this share of its size, and at least by this, to see whether it matters."""
 FEWEST_ALONE = 3
 """Transitions that a number must explain which is no element of a larger table."""
+LOST = 2
+"""How many transitions must be explained for each that no longer is: otherwise it is chance that explains them."""
 FARTHEST = 1e5
 """How many times as large as believed, or as 1, an element may be: a step may count up to it."""
 
@@ -85,9 +87,11 @@ class _ElementSearch:
             value = self.solve(row, name, values)
             if value is not None:
                 changed = {**values, name: value}
-                gain = int(self.exact(changed).sum() - exact.sum())
-                if gain >= FEWEST_ALONE or name not in self.alone:
-                    found.append((gain, changed))
+                now = self.exact(changed)
+                won, lost = int((now & ~exact).sum()), int((exact & ~now).sum())
+                price = 1 if value == self.tables[name] else LOST  # what is believed is a reason by itself
+                if won >= price * lost + (FEWEST_ALONE if name in self.alone else 1):
+                    found.append((won - lost, changed))
         most = max((gain for gain, _ in found), default=0)
         best = [changed for gain, changed in found if gain == most]
         return best[0] if most > 0 and len(best) == 1 else None

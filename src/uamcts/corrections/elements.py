@@ -17,6 +17,7 @@ import numpy as np
 from uamcts.corrections.settings import (
     NOT_PARAMETERS,
     Field,
+    Value,
     attributes,
     is_named,
     is_number,
@@ -135,7 +136,7 @@ def with_elements(table: Table, values: Mapping[Keys, float]) -> Table:
     return tuple.__new__(type(table), parts) if isinstance(table, tuple) else parts
 
 
-def _with_element(before: Any, inner: Mapping[Keys, float]) -> Any:
+def _with_element(before: Value, inner: Mapping[Keys, float]) -> Any:
     """What is in the place of an element, or of a table of which some elements have other values."""
     if () in inner:
         return like_number(before, inner[()]) if is_number(before) else before

@@ -32,7 +32,7 @@ from uamcts.corrections.elements import (
 )
 from uamcts.corrections.links import find_links
 from uamcts.corrections.memories import forget
-from uamcts.corrections.settings import NOT_PARAMETERS, attributes, is_number, set_attribute
+from uamcts.corrections.settings import NOT_PARAMETERS, Simulator, Value, attributes, is_number, set_attribute
 from uamcts.names import suggestion
 
 LONGEST_VECTOR, LARGEST_TABLE = 6, 12
@@ -45,7 +45,7 @@ WIDEST = 100.0
 Bounds = tuple[float, float]
 
 
-def _short_table(name: str, value: Any) -> dict[str, float]:
+def _short_table(name: str, value: Value) -> dict[str, float]:
     """The numbers in a small table, by their names; nothing if there are too many."""
     if not is_table(value):
         return {}
@@ -57,7 +57,7 @@ def _short_table(name: str, value: Any) -> dict[str, float]:
     return {element_name(name, keys): number for keys, number in found} if len(found) <= most else {}
 
 
-def find_parameters(owner: Any) -> dict[str, float]:
+def find_parameters(owner: Simulator) -> dict[str, float]:
     """The parameters of a simulator and their believed values, those in its code left out."""
     declared = getattr(owner, "parameters", None)
     if callable(getattr(owner, "with_parameters", None)) and isinstance(declared, Mapping):
@@ -69,7 +69,7 @@ def find_parameters(owner: Any) -> dict[str, float]:
     return dict(list(found.items())[:MOST])
 
 
-def find_code_parameters(owner: Any, entry: str = "step") -> dict[str, float]:
+def find_code_parameters(owner: Simulator, entry: str = "step") -> dict[str, float]:
     """The numbers in the code of a simulator, those of small tables included, and their believed values.
 
     Args:
@@ -84,7 +84,7 @@ def find_code_parameters(owner: Any, entry: str = "step") -> dict[str, float]:
     return dict(list(found.items())[:MOST])
 
 
-def find_elements(owner: Any, entry: str = "step") -> dict[str, float]:
+def find_elements(owner: Simulator, entry: str = "step") -> dict[str, float]:
     """All numbers of a simulator, those in its tables included, and their believed values."""
     found: dict[str, float] = {}
     if owner is None or callable(getattr(owner, "with_parameters", None)):
@@ -100,7 +100,7 @@ def find_elements(owner: Any, entry: str = "step") -> dict[str, float]:
 
 
 def with_values(
-    owner: Any, values: Mapping[str, float], memories: Mapping[str, int] | None = None, entry: str = "step"
+    owner: Simulator, values: Mapping[str, float], memories: Mapping[str, int] | None = None, entry: str = "step"
 ) -> Any:
     """A copy of a simulator with other values of some of its parameters; the simulator itself does not change.
 
@@ -134,7 +134,7 @@ def set_values(twin: object, owner: object, values: Mapping[str, float], entry: 
         code_of(owner, entry).set_on(twin, coded)
 
 
-def laboratory(owner: Any) -> Any:
+def laboratory(owner: Simulator) -> Any:
     """A copy of a simulator for trials: what its steps remember does not reach the simulator itself."""
     if callable(getattr(owner, "with_parameters", None)):
         return owner
@@ -246,7 +246,7 @@ def _check_bounds(name: str, bounds: Any, value: float) -> Bounds:
     return low, high
 
 
-def _is_real(value: Any) -> bool:
+def _is_real(value: Value) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and not math.isnan(value)
 
 

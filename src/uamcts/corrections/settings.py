@@ -13,7 +13,7 @@ import sys
 import sysconfig
 import types
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,12 +23,17 @@ NOT_PARAMETERS = frozenset({
 """Attributes that say nothing about what happens in a step."""
 PLAIN = (int, float, np.generic, np.ndarray, list, tuple, dict)
 
+Value: TypeAlias = Any
+"""What an attribute, a table or a place in code holds."""
+Simulator: TypeAlias = Any
+"""The user's own simulator: any object or function."""
+
 
 class Field(str):
     """The name of an attribute, where the key of a table may stand."""
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Value) -> bool:
     """Whether a value is a finite real number, and not a condition or a member of an enumeration."""
     if isinstance(value, (bool, np.bool_, enum.Enum)):
         return False
@@ -70,7 +75,7 @@ def is_named(value: object) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def attributes(owner: Any) -> Iterator[tuple[str, Any]]:
+def attributes(owner: Simulator) -> Iterator[tuple[str, Any]]:
     """The attributes of an object, its own first, then those of its classes."""
     if is_named(owner):
         yield from zip(owner._fields, owner, strict=True)
@@ -89,7 +94,7 @@ def attributes(owner: Any) -> Iterator[tuple[str, Any]]:
                 yield name, held[name] if name in held else getattr(owner, name)
 
 
-def set_attribute(owner: object, name: str, value: Any) -> None:
+def set_attribute(owner: object, name: str, value: Value) -> None:
     """Sets an attribute, also of a frozen dataclass."""
     try:
         setattr(owner, name, value)
@@ -97,7 +102,7 @@ def set_attribute(owner: object, name: str, value: Any) -> None:
         object.__setattr__(owner, name, value)
 
 
-def with_attributes(owner: Any, values: Mapping[str, Any]) -> Any:
+def with_attributes(owner: Simulator, values: Mapping[str, Any]) -> Any:
     """A copy of an object with other values of some attributes."""
     if is_named(owner):
         parts = [values.get(name, part) for name, part in zip(owner._fields, owner, strict=True)]
