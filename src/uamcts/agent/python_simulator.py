@@ -33,6 +33,7 @@ from uamcts.corrections.mixture import KINDS, model_kind
 from uamcts.corrections.parameters import find_parameters, with_values
 from uamcts.errors import SimulatorError
 from uamcts.reference.widening import Proposals
+from uamcts.runtime.watch import PASSED_ON
 
 State: TypeAlias = Any
 """A state of the user's own simulator: any object."""
@@ -70,8 +71,7 @@ class PythonSimulator:
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
         self.owner, self.sizes = owner, sizes(owner)
         self.model, self.call = model, model if owner is None else getattr(owner, self.kind)
-        if self.kind != "step":
-            setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
+        self.bind()
         self.num_actions: Any = None if self.continuous else action_count(num_actions)
         name = getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
         self.name = name if isinstance(name, str) else type(model).__name__
@@ -117,9 +117,13 @@ class PythonSimulator:
         owner = with_values(self.owner if laboratory is None else laboratory, values, self.memories)
         twin = copy.copy(self)
         twin.call, twin._normalises = getattr(owner, self.kind), bool(values)
+        return twin.bind()
+
+    def bind(self) -> PythonSimulator:
+        """Has a copy answer by what it calls itself; returns it."""
         if self.kind != "step":
-            setattr(twin, self.kind, {"outcomes": twin._outcomes, "sample": twin._sample}[self.kind])
-        return twin
+            setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
+        return self
 
     @property
     def own_keys(self) -> bool:
@@ -167,7 +171,7 @@ class PythonSimulator:
         try:
             paid = float(own_reward(state, action, following)) if callable(own_reward) else reward
             return paid, bool(own_end(following)) if callable(own_end) else over
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise SimulatorError(f"{self.name}: judging {short_repr(following)} raised {error!r}") from error
 
     def rebuild(self, state: State, vector: np.ndarray) -> State:
@@ -210,14 +214,14 @@ class PythonSimulator:
     def _ask(self, state: State, action: int, *rng: np.random.Generator) -> Any:
         try:
             return self.call(state, action, *rng)
-        except Exception as error:
+        except PASSED_ON:
+            raise
+        except BaseException as error:
+            numbers = "" if self.continuous else f", a number from 0 to {self.num_actions - 1}"
             raise SimulatorError(
                 f"{self.name}: {self.kind} raised {type(error).__name__}: {error} (state {short_repr(state)}, action "
-                f"{action}); it must answer for every state it has led to and every action{self._numbers()}"
+                f"{action}); it must answer for every state it has led to and every action{numbers}"
             ) from error
-
-    def _numbers(self) -> str:
-        return "" if self.continuous else f", a number from 0 to {self.num_actions - 1}"
 
     def _three(self, outcome: Any) -> Outcome:
         if type(outcome) is not tuple or len(outcome) != 3:
@@ -246,12 +250,11 @@ class PythonSimulator:
     def key(self, state: State) -> Hashable:
         """What tells a state from others: the simulator's `identity`, or the whole state."""
         if self._identity is None and is_vector(state) and (total := sum(state)) == total:  # it holds no NaN
-            key: Hashable = state
-            return key
+            return state  # type: ignore[no-any-return]
         try:
             found = state if self._identity is None else self._identity(state)
             return found if type(found) is int else self.whole(found)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise SimulatorError(
                 f"{self.name}: state {short_repr(state)} cannot be told from others ({type(error).__name__}: {error}); "
                 "pass identity=, a function that gives numbers, strings or tuples of them for a state"
@@ -268,9 +271,9 @@ class PythonSimulator:
     def _vector(self, function: Callable[[Any], Any], state: State, what: str) -> np.ndarray:
         try:
             vector = np.asarray(function(state), np.float64).reshape(-1)
-        except SimulatorError:
-            raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            if isinstance(error, SimulatorError):
+                raise
             raise SimulatorError(
                 f"{self.name}: the {what} of state {short_repr(state)} are not numbers ({type(error).__name__}: "
                 f"{error}); pass features=, a function that gives a vector for a state"
@@ -285,7 +288,7 @@ class PythonSimulator:
     def _legal(self, legal: Callable[[Any], Any], state: State) -> list[int]:
         try:
             return legal_actions(legal(state), self.num_actions)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             what = error if isinstance(error, ValueError) else f"legal_actions raised {type(error).__name__}: {error}"
             raise SimulatorError(f"{self.name}: {what} (in state {short_repr(state)})") from error
 
