@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from uamcts.corrections.memories import find_memories
 from uamcts.corrections.mixture import predicted_outcomes
 from uamcts.corrections.parameters import laboratory
 from uamcts.errors import SimulatorError
-from uamcts.runtime.watch import PASSED_ON
+from uamcts.runtime.watch import PASSED_ON, Guarded
 
 COMPARED = 4
 """Steps that tell whether a simulator answers alike without what it remembers."""
@@ -49,18 +50,30 @@ class Laboratory:
 
     def corrected(self, values: dict[str, float], shifted: bool) -> PythonSimulator:
         """The simulator with other values; a step that never ends with these, or from `shifted` states, is ended."""
+        own, pace = self.simulator, self.pace
         if not (values or shifted):
-            return self.simulator
-        try:
-            found = self.simulator.with_parameters(values)
-        except PASSED_ON:
-            raise
-        except BaseException as error:
-            said = f"{self.simulator.name}: with other parameters, {values}, it raised {type(error).__name__}: {error}"
-            raise SimulatorError(said) from error
-        found = copy.copy(found)
-        found.call = self.pace.watch.guard(found.call)
+            return own
+        call: Any = _Impossible(f"steps take too long with other parameters: {values}")
+        if pace.allows(values):
+            try:
+                call = Guarded(pace.watch, own.with_parameters(values).call, functools.partial(pace.refuse, values))
+            except PASSED_ON:
+                raise
+            except BaseException as error:
+                call = _Impossible(f"other parameters, {values}, raised {type(error).__name__}: {error}")
+        found = copy.copy(own)
+        found.call, found.normalises = call, bool(values)
         return found.bind()
+
+
+class _Impossible:
+    """In place of a step with values that a simulator cannot have."""
+
+    def __init__(self, why: str):
+        self.why = why
+
+    def __call__(self, *given: Any) -> Any:
+        raise SimulatorError(self.why)
 
 
 def _said(own: PythonSimulator, model: Any, asked: Sequence[tuple[Any, Any]], key: Callable[[Any], Hashable]) -> Any:

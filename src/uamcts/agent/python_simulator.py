@@ -94,7 +94,7 @@ class PythonSimulator:
         offered = {"features": self._features, "inputs": self._inputs, "identity": self._identity}
         for argument, given in {**offered, "accept": self._accept}.items():
             function(argument, given, "of a state")
-        self.whole, self._normalises = Identity(), False
+        self.whole, self.normalises = Identity(), False
         legal = getattr(owner, "legal_actions", None)
         function("legal_actions", legal, "of a state")
         if legal is not None:
@@ -116,7 +116,7 @@ class PythonSimulator:
             values = resolve(values, self.parameters)
         owner = with_values(self.owner if laboratory is None else laboratory, values, self.memories)
         twin = copy.copy(self)
-        twin.call, twin._normalises = getattr(owner, self.kind), bool(values)
+        twin.call, twin.normalises = getattr(owner, self.kind), bool(values)
         return twin.bind()
 
     def bind(self) -> PythonSimulator:
@@ -198,7 +198,7 @@ class PythonSimulator:
             )
         for _, outcome in found:
             self._three(outcome)
-        return self._normalise(found) if self._normalises else found
+        return self._normalise(found) if self.normalises else found
 
     def _normalise(self, found: Any) -> Any:
         """Outcomes with probabilities that sum to 1: with another value of one of them, the others no longer fit."""

@@ -73,8 +73,7 @@ class Pace:
                     return found
         except OvertimeError:
             self._refuse_beyond(changed)
-        self._impossible.add(frozenset(changed.items()))
-        self._counts.update(map(_number, changed))
+        self._add(changed)
         return None
 
     def run_together(self, steps: int, trial: Callable[[], Any]) -> Any:
@@ -85,6 +84,18 @@ class Pace:
             return self.watch.call(SLACK + FACTOR * self.usual * steps, trial)
         except OvertimeError:
             return None
+
+    def allows(self, values: Mapping[str, float]) -> bool:
+        """Whether these values are not known to take too long."""
+        return not self._is_impossible(self._changed(values))
+
+    def refuse(self, values: Mapping[str, float]) -> None:
+        """Takes note of values with which a step took too long."""
+        self._add(self._changed(values))
+
+    def _add(self, changed: dict[str, float]) -> None:
+        self._impossible.add(frozenset(changed.items()))
+        self._counts.update(map(_number, changed))
 
     def _changed(self, values: Mapping[str, float]) -> dict[str, float]:
         believed = self._simulator.parameters

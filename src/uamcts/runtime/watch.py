@@ -82,32 +82,31 @@ class Watch:
         self.attend()
         self._present = limit
         try:
-            return self.guard(function)()
+            return Guarded(self, function)()
         finally:
             self._present = None
-
-    def guard(self, function: Callable[..., Any]) -> Guarded:
-        """A function that raises an `OvertimeError` if a call takes too long."""
-        return Guarded(self, function)
 
     def _wake(self) -> None:
         self._awake, self._threads = True, self._threads + 1
         threading.Thread(target=self._stand_by, args=(self._threads,), name="uamcts-watch", daemon=True).start()
 
     def _settle(self) -> None:
-        """Waits until nothing is on its way any more; an `OvertimeError` if the call was ended, whatever it gave."""
+        """Raises an `Interrupt` if the call that is over was ended, whatever it has returned or raised."""
+        self._clear()
+        if self._fired:
+            raise Interrupt
+
+    def _clear(self) -> None:
+        """Waits until nothing is on its way any more."""
         for _ in range(SETTLED):
             try:
                 self._since = NEVER
                 while self._looks:
                     time.sleep(1e-4)
                 _raise_in(self._caller, None)
-                break
+                return
             except Interrupt:
                 self._fired = True
-        if self._fired:
-            self._fired = False
-            raise self._overtime()
 
     def _overtime(self) -> OvertimeError:
         limit = self.limit if self._present is None else self._present
@@ -151,12 +150,18 @@ class Watch:
 
 
 class Guarded:
-    """A function whose calls are ended if they take too long."""
+    """A function whose calls are ended if they take too long. After one that was ended, it is not called again.
 
-    __slots__ = ("function", "watch")
+    Args:
+        watch: What looks at the calls.
+        function: The function.
+        ended: Is called when a call was ended.
+    """
 
-    def __init__(self, watch: Watch, function: Callable[..., Any]):
-        self.watch, self.function = watch, function
+    __slots__ = ("ended", "function", "watch")
+
+    def __init__(self, watch: Watch, function: Callable[..., Any], ended: Callable[[], None] | None = None):
+        self.watch, self.function, self.ended = watch, function, ended
 
     def __call__(self, *given: Any) -> Any:
         watch = self.watch
@@ -173,8 +178,14 @@ class Guarded:
                 if watch._looks or watch._fired:
                     watch._settle()
         except Interrupt:
-            watch._settle()
-            raise watch._overtime() from None
+            watch._clear()
+        self.function = self._refuse
+        if self.ended is not None:
+            self.ended()
+        raise watch._overtime()
+
+    def _refuse(self, *given: Any) -> Any:
+        raise self.watch._overtime()
 
 
 def attempt(function: Callable[..., Any], *given: Any, otherwise: Any = None) -> Any:
