@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.agent.quiet import Quiet
 from uamcts.agent.trial_pace import Pace
 from uamcts.corrections.memories import find_memories
 from uamcts.corrections.mixture import predicted_outcomes
@@ -30,12 +31,14 @@ class Laboratory:
         self.simulator = simulator
         self.pace = Pace(simulator)
         """How long its steps take."""
+        self.quiet = Quiet()
         self.owner: Any = None
         """A copy of the user's object, for trials; None before the first one."""
         self.ready = False
 
     def prepare(self, asked: Sequence[tuple[Any, Any]], key: Callable[[Any], Hashable]) -> None:
         """Makes the copy for trials, and finds out what its steps remember, with these states and actions."""
+        self.quiet.begin()
         if self.ready:
             return
         self.ready, own = True, self.simulator

@@ -17,6 +17,7 @@ from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_residual import EarlyResidualSimulator, ResidualSimulator
 from uamcts.agent.plain_trials import WORST, PlainTrials, Sighting
 from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.agent.quiet import Quiet
 from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.agent.surprise import is_same, surprise
 from uamcts.corrections.journal import Journal
@@ -55,6 +56,11 @@ class PlainVariants(Effects):
     def elements(self) -> dict[str, float]:
         """The numbers in tables of the simulator, and their believed values; nothing if they cannot be fitted."""
         return find_elements(self.simulator.owner) if self.deterministic else {}
+
+    @property
+    def quiet(self) -> Quiet:
+        """Within it, trials leave no traces."""
+        return self.laboratory.quiet
 
     @property
     def deterministic(self) -> bool:

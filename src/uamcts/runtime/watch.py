@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 
 from uamcts.errors import SimulatorError
 
+THREAD = "uamcts-watch"
+"""The name of the threads that look."""
 INTERVAL, IDLE = 0.04, 1.0
 """Seconds between two looks, and those without a call after which the thread ends."""
 SETTLED = 4
@@ -88,7 +90,7 @@ class Watch:
 
     def _wake(self) -> None:
         self._awake, self._threads = True, self._threads + 1
-        threading.Thread(target=self._stand_by, args=(self._threads,), name="uamcts-watch", daemon=True).start()
+        threading.Thread(target=self._stand_by, args=(self._threads,), name=THREAD, daemon=True).start()
 
     def _settle(self) -> None:
         """Raises an `Interrupt` if the call that is over was ended, whatever it has returned or raised."""
@@ -183,6 +185,11 @@ class Guarded:
         if self.ended is not None:
             self.ended()
         raise watch._overtime()
+
+    @property
+    def __self__(self) -> Any:
+        """What the function belongs to, as that of any method."""
+        return self.function.__self__  # type: ignore[attr-defined]
 
     def _refuse(self, *given: Any) -> Any:
         raise self.watch._overtime()
