@@ -49,7 +49,7 @@ class Laboratory:
         def same(one: Any, other: Any) -> bool:
             return _said(own, one, asked, key) == _said(own, other, asked, key)
 
-        own.memories = find_memories(self.owner, own.sizes, same)
+        own.memories = find_memories(self.owner, own.before, same)
 
     def corrected(self, values: dict[str, float], shifted: bool) -> PythonSimulator:
         """The simulator with other values; a step that never ends with these, or from `shifted` states, is ended."""

@@ -199,7 +199,7 @@ class PlainTrials:
                 yield self._model(names, vector)
             else:
                 found = resolve(dict(zip(names, vector.tolist(), strict=True)), self.simulator.parameters)
-                forget(twin, self.simulator.memories)
+                forget(twin, self.laboratory, self.simulator.memories)
                 yield first if attempt(_has_values, twin, self.laboratory, found) else None
 
     def _predict_rows(

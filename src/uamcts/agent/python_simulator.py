@@ -28,7 +28,7 @@ from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, 
 from uamcts.agent.state_vectors import fingerprint, flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
 from uamcts.corrections.links import WITH, resolve
-from uamcts.corrections.memories import sizes
+from uamcts.corrections.memories import Memory, before_steps
 from uamcts.corrections.mixture import KINDS, model_kind
 from uamcts.corrections.parameters import find_parameters, with_values
 from uamcts.errors import SimulatorError
@@ -46,7 +46,7 @@ class PythonSimulator:
 
     policy: Callable[..., Any] | None = None
     """What proposes continuous actions, if the user brings it."""
-    memories: Mapping[str, int] = {}  # replaced, never changed
+    memories: Mapping[str, Memory] = {}  # replaced, never changed
     """What its steps remember (`uamcts.corrections.memories`), once that was found out."""
     _parameters: dict[str, float] | None = None
     """The numbers that may be off, once they were asked for."""
@@ -69,7 +69,7 @@ class PythonSimulator:
             check_continuous(owner, self.continuous)
         self.kind = "step" if owner is None else model_kind(owner)
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
-        self.owner, self.sizes = owner, sizes(owner)
+        self.owner, self.before = owner, before_steps(owner)
         self.model, self.call = model, model if owner is None else getattr(owner, self.kind)
         self.bind()
         self.num_actions: Any = None if self.continuous else action_count(num_actions)

@@ -5,6 +5,7 @@ A loop such as `while t < 1: t += self.dt` never ends if `dt` is 0, and takes 10
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections import Counter, deque
@@ -21,8 +22,9 @@ SLOW, LEAST_SLOW = 50.0, 0.05
 """A value that makes steps so many times as slow is impossible too, if trial steps take at least so many seconds."""
 LONGEST_STEP, LONGEST = 1.0, 100.0
 """Seconds after which a step of the corrected simulator is ended, and how many times as many as usual."""
-FORGIVEN = 12
+FORGIVEN = 6
 """After so many values of a number that took too long, no other value of it is tried."""
+EVERYWHERE = (-math.inf, math.inf)
 REMEMBERED = 15
 """Measurements of which the median is the usual time of a step."""
 
@@ -40,6 +42,8 @@ class Pace:
         self._first, self._measured = 0.0, deque([0.0], REMEMBERED)
         self._ends: dict[str, tuple[float, float]] = {}
         """The values nearest to the believed one, below and above, that took too long."""
+        self._turned: set[str] = set()
+        """Numbers of which a value of the other sign than believed took too long."""
         self._impossible: set[frozenset[tuple[str, float]]] = set()
         self._counts: Counter[str] = Counter()
         self.start(0.0)
@@ -105,7 +109,7 @@ class Pace:
         if not self._impossible:
             return False
         for name, value in changed.items():
-            low, high = self._ends.get(name, (-float("inf"), float("inf")))
+            low, high = self._ends.get(name, EVERYWHERE)
             if not low < value < high or self._counts[_number(name)] >= FORGIVEN:
                 return True
         return frozenset(changed.items()) in self._impossible
@@ -116,9 +120,13 @@ class Pace:
             return
         ((name, value),) = changed.items()
         believed = self._simulator.parameters.get(name.partition(WITH)[0])
-        if believed is not None:
-            low, high = self._ends.get(name, (-float("inf"), float("inf")))
-            self._ends[name] = (max(low, value), high) if value < believed else (low, min(high, value))
+        if believed is None:
+            return
+        if value * believed < 0.0:  # a second one of the other sign: none of this sign ends
+            value = 0.0 if name in self._turned else value
+            self._turned.add(name)
+        low, high = self._ends.get(name, EVERYWHERE)
+        self._ends[name] = (max(low, value), high) if value < believed else (low, min(high, value))
 
 
 def _number(name: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from uamcts.arguments import short_repr
+from uamcts.corrections.back_references import refer_back, refers_back
 from uamcts.corrections.elements import (
     MOST_ELEMENTS,
     TABLES,
@@ -28,7 +29,7 @@ from uamcts.corrections.elements import (
     with_elements,
 )
 from uamcts.corrections.links import find_links
-from uamcts.corrections.memories import forget
+from uamcts.corrections.memories import Memory, forget
 from uamcts.names import suggestion
 
 LONGEST_VECTOR = 6
@@ -108,7 +109,7 @@ def find_elements(owner: Any) -> dict[str, float]:
     return found
 
 
-def with_values(owner: Any, values: Mapping[str, float], memories: Mapping[str, int] | None = None) -> Any:
+def with_values(owner: Any, values: Mapping[str, float], memories: Mapping[str, Memory] | None = None) -> Any:
     """A copy of a simulator with other values of some of its parameters; the simulator itself does not change.
 
     Without its `memories` (`uamcts.corrections.memories`), which are those of the values before.
@@ -118,7 +119,7 @@ def with_values(owner: Any, values: Mapping[str, float], memories: Mapping[str, 
     if callable(getattr(owner, "with_parameters", None)):
         return owner.with_parameters(**values)
     twin = copy.copy(owner)
-    forget(twin, memories or {})
+    forget(twin, owner, memories or {})
     set_values(twin, owner, values)
     return twin
 
@@ -157,9 +158,13 @@ def laboratory(owner: Any) -> Any:
     if callable(getattr(owner, "with_parameters", None)):
         return owner
     try:
-        return copy.deepcopy(owner)
+        twin = copy.deepcopy(owner)
     except Exception:  # files, locks, handles: whatever cannot be copied is shared
-        return copy.copy(owner)
+        twin = copy.copy(owner)
+    for name, part in list(getattr(twin, "__dict__", {}).items()):
+        if refers_back(part, owner):
+            twin.__dict__[name] = refer_back(part, owner, twin)
+    return twin
 
 
 class Choice:
