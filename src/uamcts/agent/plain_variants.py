@@ -86,7 +86,7 @@ class PlainVariants(Effects):
         if values and not self.laboratory.ready and self.patched is not None:  # after an agent was loaded
             facts = list(self.patched.facts.items())[-COMPARED:]
             self.laboratory.prepare([(fact.state, place[1]) for place, fact in facts], self.key)
-        simulator = self.laboratory.corrected(values, shifted=isinstance(residual, Residual))
+        simulator = self.laboratory.corrected(values, shifted=getattr(residual, "early", False))
         if isinstance(residual, OutcomeRates):
             return RatedSimulator(simulator, residual)
         if residual is None:
