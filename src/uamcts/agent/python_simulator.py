@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from uamcts.agent import simulator_checks as checks
 from uamcts.agent.identity import Identity
-from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, check_kind, not_three
 from uamcts.agent.state_vectors import fingerprint, flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
 from uamcts.corrections.links import WITH, resolve
@@ -60,13 +60,13 @@ class PythonSimulator:
         identity: Callable[[Any], Any] | None = None,
     ):
         owner = model if any(callable(getattr(model, name, None)) for name in KINDS) else None
-        check_kind(model, owner)
+        checks.check_kind(model, owner)
         if num_actions is None:
             num_actions = getattr(owner, "num_actions", None)
         self.continuous = num_actions is None and any(hasattr(owner, name) for name in ("action_space", "actions"))
         """Whether actions are continuous: numbers or arrays within `action_space`, or those that `actions` proposes."""
         if num_actions is None:
-            check_continuous(owner, self.continuous)
+            checks.check_continuous(owner, self.continuous)
         self.kind = "step" if owner is None else model_kind(owner)
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
         self.owner, self.before = owner, before_steps(owner)
@@ -75,7 +75,7 @@ class PythonSimulator:
         self.num_actions: Any = None if self.continuous else action_count(num_actions)
         name = getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
         self.name = name if isinstance(name, str) else type(model).__name__
-        check_arguments_of(self.name, self.kind, self.call)
+        checks.check_arguments_of(self.name, self.kind, self.call)
         self.action_names: tuple[str, ...] = ()
         if self.continuous:
             if action_names is not None:
@@ -106,6 +106,7 @@ class PythonSimulator:
         """The numbers in the simulator that may be off, and their believed values."""
         if self._parameters is None:
             self._parameters = {} if self.owner is None else find_parameters(self.owner)
+            checks.check_with_parameters(self.name, self.kind, self.owner, self._parameters)
         return self._parameters
 
     def with_parameters(self, values: Mapping[str, float], laboratory: Any = None) -> PythonSimulator:
@@ -225,7 +226,7 @@ class PythonSimulator:
 
     def _three(self, outcome: Any) -> Outcome:
         if type(outcome) is not tuple or len(outcome) != 3:
-            raise SimulatorError(not_three(self.name, self.kind, outcome))
+            raise SimulatorError(checks.not_three(self.name, self.kind, outcome))
         return outcome
 
     def features(self, state: State) -> np.ndarray:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uamcts.corrections.back_references import refer_back, refers_back
+from uamcts.corrections.copies import shallow_copy
 
 KINDS = (dict, collections.OrderedDict, collections.defaultdict)
 DEEPEST, MOST_PARTS, LARGEST = 3, 200, 2_000
@@ -119,7 +120,7 @@ def find_memories(
 
 def _answers_without(owner: object, found: Mapping[str, Memory], same: Callable[[Any, Any], bool]) -> bool:
     try:
-        twin = copy.copy(owner)
+        twin = shallow_copy(owner)
         forget(twin, owner, found)
         return same(owner, twin)
     except Exception:  # whatever a step lacks that has lost its memory
@@ -165,7 +166,7 @@ def forget(twin: object, owner: object, memories: Mapping[str, Memory]) -> None:
         for one in holders:
             theirs = theirs.__dict__[one]
             if mine.__dict__.get(one) is theirs:
-                mine.__dict__[one] = copy.copy(theirs)
+                mine.__dict__[one] = shallow_copy(theirs)
             mine = mine.__dict__[one]
         _forget(mine, theirs, name, how, twin, owner)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from uamcts.arguments import short_repr
 from uamcts.corrections.back_references import refer_back, refers_back
+from uamcts.corrections.copies import full_copy, shallow_copy
 from uamcts.corrections.elements import (
     MOST_ELEMENTS,
     TABLES,
@@ -118,7 +119,7 @@ def with_values(owner: Any, values: Mapping[str, float], memories: Mapping[str, 
         return owner
     if callable(getattr(owner, "with_parameters", None)):
         return owner.with_parameters(**values)
-    twin = copy.copy(owner)
+    twin = shallow_copy(owner)
     forget(twin, owner, memories or {})
     set_values(twin, owner, values)
     return twin
@@ -157,10 +158,7 @@ def laboratory(owner: Any) -> Any:
     """A copy of a simulator for trials: what its steps remember does not reach the simulator itself."""
     if callable(getattr(owner, "with_parameters", None)):
         return owner
-    try:
-        twin = copy.deepcopy(owner)
-    except Exception:  # files, locks, handles: whatever cannot be copied is shared
-        twin = copy.copy(owner)
+    twin = full_copy(owner)
     for name, part in list(getattr(twin, "__dict__", {}).items()):
         if refers_back(part, owner):
             twin.__dict__[name] = refer_back(part, owner, twin)
