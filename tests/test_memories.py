@@ -55,7 +55,8 @@ class Numbers:
 
 def walked(kind, start, steps=25):
     """An agent of a simulator that is wrong about the scale, and the simulator."""
-    simulator, world, rng = kind(), kind(-0.5), np.random.default_rng(0)
+    world = Remembers(-0.5) if kind in KEPT else kind(-0.5)
+    simulator, rng = kind(), np.random.default_rng(0)
     agent, state = uamcts.Agent(simulator, iterations=5, rollouts=1, depth=3), start
     for _ in range(steps):
         action = int(rng.integers(5))
@@ -88,3 +89,126 @@ def test_the_simulator_remembers_no_answers_of_other_values(tmp_path):
     for one in (simulator, loaded):
         assert one.answers
         assert all(answer == Remembers().answer(*asked) for asked, answer in one.answers.items())
+
+
+class Engine:
+    """A part that remembers what the simulator answers."""
+
+    def __init__(self):
+        self.answers = {}
+
+    def run(self, simulator, state, action):
+        if (state, action) not in self.answers:
+            self.answers[state, action] = simulator.answer(state, action)
+        return self.answers[state, action]
+
+
+class HasEngine(Remembers):
+    def __init__(self, scale=1.0):
+        self.scale, self.engine = scale, Engine()
+
+    def step(self, state, action):
+        return self.engine.run(self, state, action)
+
+
+class Dispatches(Remembers):
+    """It keeps its methods in a table, and one of them under another name."""
+
+    def __init__(self, scale=1.0):
+        self.scale, self.go = scale, self.look_up
+        self.moves = {action: functools.partial(self.answer, action=action) for action in range(5)}
+
+    def look_up(self, state, action):
+        return self.moves[action](state)
+
+    def step(self, state, action):
+        return self.go(state, action)
+
+
+class HasRooms(Remembers):
+    """Its parts know what they are parts of."""
+
+    class Room:
+        def __init__(self, world, action):
+            self.world, self.action = world, action
+
+    def __init__(self, scale=1.0):
+        self.scale, self.rooms = scale, [HasRooms.Room(self, action) for action in range(5)]
+
+    def step(self, state, action):
+        room = self.rooms[action]
+        return room.world.answer(state, room.action)
+
+
+class Caches(Remembers):
+    """All of its objects are equal, and share a cache."""
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def __eq__(self, other):
+        return type(other) is type(self)
+
+    def __hash__(self):
+        return 7
+
+    @functools.cache  # noqa: B019
+    def step(self, state, action):
+        return self.answer(state, action)
+
+
+class CachesItself(Remembers):
+    def __init__(self, scale=1.0):
+        self.scale, self.quick = scale, functools.lru_cache(None)(self.answer)
+
+    def step(self, state, action):
+        return self.quick(state, action)
+
+
+class Closes(Remembers):
+    """Its step is made of a function that was written when it was made."""
+
+    def __init__(self, scale=1.0):
+        def go(state, action):
+            return self.answer(state, action)
+
+        self.scale, self.go = scale, go
+
+    def step(self, state, action):
+        return self.go(state, action)
+
+
+class RemembersTheLast(Remembers):
+    def __init__(self, scale=1.0):
+        self.scale, self.asked, self.said = scale, None, None
+
+    def step(self, state, action):
+        if self.asked != (state, action):
+            self.asked, self.said = (state, action), self.answer(state, action)
+        return self.said
+
+
+class FillsTables(Remembers):
+    """It fills a list and an array as it goes along."""
+
+    def __init__(self, scale=1.0):
+        self.scale, self.paid, self.extra = scale, [None] * 5, np.full(5, np.nan)
+
+    def step(self, state, action):
+        place, time = state
+        if self.paid[action] is None:
+            self.paid[action], self.extra[action] = self.scale * (3 * action % 7), 0.0
+        return (place + action - 2, time + 1), self.paid[action] + float(self.extra[action]) - 0.4 * abs(place), False
+
+
+KEPT = [HasEngine, Dispatches, HasRooms, Caches, CachesItself, Closes, RemembersTheLast, FillsTables]
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_a_number_is_fitted_whatever_parts_remember_or_refer_back(kind):
+    agent, simulator = walked(kind, (0, 0))
+    assert agent.backend.corrector.fit.values == {"scale": pytest.approx(-0.5)}
+    assert agent.backend.corrector.in_use == "parameters"
+    fresh = Remembers()
+    asked = [((place, time), action) for place in range(-3, 4) for time in (3, 24, 60) for action in range(5)]
+    assert all(simulator.step(*one) == fresh.step(*one) for one in asked)

@@ -21,11 +21,11 @@ from uamcts.agent.compiled_form import Form
 from uamcts.agent.compiled_parameters import ParameterTree, Shift, Variant, shifted_step
 from uamcts.agent.compiled_rates import rated_outcomes
 from uamcts.agent.compiled_words import Fetched
-from uamcts.agent.plain_trials import DRAWS as SURPRISE_DRAWS
-from uamcts.agent.plain_trials import IMPOSSIBLE, LARGEST_OF_REWARD
 from uamcts.agent.plain_uncertainty import Fitted
 from uamcts.agent.simulator_probe import TRIES
 from uamcts.agent.state_vectors import flatten_jax
+from uamcts.agent.surprise import DRAWS as SURPRISE_DRAWS
+from uamcts.agent.surprise import IMPOSSIBLE, LARGEST_OF_REWARD
 from uamcts.corrections.fact_patch import identity_of, patch_model, patch_uncertainty
 from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.mixture import DRAWS

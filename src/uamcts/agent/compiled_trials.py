@@ -12,7 +12,7 @@ from uamcts.agent.compiled_facts import stack
 from uamcts.agent.compiled_parameters import ParameterTree, Variant
 from uamcts.agent.compiled_programs import Programs, Seen
 from uamcts.agent.measure import Measure, Outcome, Outcomes, Scales
-from uamcts.agent.plain_trials import IMPOSSIBLE
+from uamcts.agent.surprise import IMPOSSIBLE
 from uamcts.corrections.trials import WORST
 from uamcts.types import PyTree
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -51,6 +52,11 @@ class CorrectedPlanner(Protocol):
     @property
     def judges_rewards(self) -> bool:
         """Whether the simulator says itself what a corrected next state pays."""
+        ...
+
+    @property
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Within it, trials leave no traces."""
         ...
 
     def parameters(self) -> dict[str, float]:

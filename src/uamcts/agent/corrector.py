@@ -143,6 +143,10 @@ class Corrector(ElementFits):
         """Fits where that is due, and decides what to use. Returns whether the corrected model is another one now."""
         if not self.active:
             return False
+        with self.planner.quiet:
+            return self._update(experience, measure)
+
+    def _update(self, experience: Experience, measure: Measure) -> bool:
         step, before, since = experience.steps, self._model(), self.since
         self.now = step
         self._variants.pop("drift", None)

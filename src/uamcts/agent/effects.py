@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,12 @@ from uamcts.types import PyTree
 
 
 class NoEffects:
-    """A planner that learns neither effective actions nor elements of tables."""
+    """A planner that learns neither effective actions nor elements of tables, and whose trials leave no traces."""
+
+    @property
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Within it, trials leave no traces."""
+        return nullcontext()
 
     def elements(self) -> dict[str, float]:
         """The numbers in tables of the simulator, and their believed values; nothing if they cannot be fitted."""

@@ -22,6 +22,7 @@ from uamcts.agent.measure import Outcome, Outcomes
 from uamcts.agent.plain_trials import PlainTrials, Sighting
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.corrections.trials import WORST
+from uamcts.runtime.watch import attempt
 
 DRAWS, FEW_DRAWS = 32, 2
 """Draws that tell the mean and the spread at the believed values, and those that tell what other values change."""
@@ -101,13 +102,13 @@ class MatchedTrials:
         return WORST * self.floor if self.continuum else WORST
 
     def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        model = self.trials._model(names, values)
+        model, rows = self.trials._model(names, values), np.asarray(rows)
         if self.continuum:
-            return self._from_means(model, np.asarray(rows))
-        found = Outcomes.of([self._match(model, int(row)) for row in rows], self.size)
+            return self._from_means(self._draw_all(names, values, model, rows, FEW_DRAWS), rows)
+        found = Outcomes.of(self._match_all(names, values, model, rows), self.size)
         own = np.where(np.isinf(found.rewards), np.nan, 0.0)  # states are the same
         measure, scales = self.trials.measure, self.trials.scales
-        return measure.many_differences(self.whole.take(np.asarray(rows)), found, scales, WORST, own)
+        return measure.many_differences(self.whole.take(rows), found, scales, WORST, own)
 
     def paths(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The same where every row has its own values."""
@@ -115,31 +116,58 @@ class MatchedTrials:
             [self.residuals(names, vector, rows[[place]]) for place, vector in enumerate(values)], axis=0
         )
 
-    def _from_means(self, model: PythonSimulator, rows: np.ndarray) -> np.ndarray:
+    def _draw_all(
+        self, names: Sequence[str], values: np.ndarray, model: PythonSimulator | None, rows: np.ndarray, count: int
+    ) -> list[list[tuple[Any, float, bool]]]:
+        """Draws for some rows by a simulator with these values; none where it has no answer, or takes too long."""
+        none: list[list[tuple[Any, float, bool]]] = [[]] * len(rows)
+        if model is None:
+            return none
+        said = self.trials.run(
+            names, values, count * len(rows), lambda: [self._draw(model, self.seen[row], count) for row in rows]
+        )
+        return none if said is None else list(said)
+
+    def _list_all(
+        self, names: Sequence[str], values: np.ndarray, model: PythonSimulator | None, rows: np.ndarray
+    ) -> list[list[tuple[Any, float, bool]] | None]:
+        """The same for listed outcomes."""
+        if model is None:
+            return [None] * len(rows)
+        said = self.trials.run(
+            names, values, len(rows), lambda: [self._list(model, self.seen[row]) for row in rows]
+        )  # fmt: skip
+        return [None] * len(rows) if said is None else list(said)
+
+    def _from_means(self, drawn: Sequence[list[tuple[Any, float, bool]]], rows: np.ndarray) -> np.ndarray:
         """The differences to the means of the draws, in units of their spread."""
         spreads, real = self.spreads[rows], self.real[rows].copy()
         means = self.centres[rows].copy()
-        for place, row in enumerate(rows.tolist()):
-            drawn = self._draw(model, self.seen[row], FEW_DRAWS)
-            means[place] += self._points(drawn).mean(axis=0) if drawn else np.nan
+        for place, one in enumerate(drawn):
+            points = attempt(self._points, one) if one else None
+            means[place] += np.nan if points is None else points.mean(axis=0)
         unpaid = np.isnan(real[:, -1])
         real[unpaid, -1] = means[unpaid, -1]
         most = math.sqrt(self._worst / spreads.shape[1])
         return np.asarray(np.clip(np.nan_to_num((real - means) / spreads, nan=most), -most, most))
 
-    def _match(self, model: PythonSimulator, row: int) -> Outcome | None:
+    def _match_all(
+        self, names: Sequence[str], values: np.ndarray, model: PythonSimulator | None, rows: np.ndarray
+    ) -> list[Outcome | None]:
+        """What matches what happened, by a simulator with these values."""
+        if self.trials.draws:
+            found: Sequence[Any] = self._draw_all(names, values, model, rows, MATCHED_DRAWS)
+        else:
+            found = self._list_all(names, values, model, rows)
+        pairs = zip(found, rows.tolist(), strict=True)
+        return [None if one is None else attempt(self._match, one, row) for one, row in pairs]
+
+    def _match(self, found: Sequence[tuple[Any, float, bool]], row: int) -> Outcome | None:
         """The outcome that leads to the state that was reached, the one that pays most nearly what was paid.
 
         That something is not drawn says nothing about what it would pay: it counts as before.
         """
         sight, real = self.seen[row], self.outcomes[row]
-        if self.trials.draws:
-            found = self._draw(model, sight, MATCHED_DRAWS)
-        else:
-            try:
-                found = [one for chance, one in model.call(sight.state, sight.action) if chance > 0.0]
-            except Exception:  # other values than believed may break anything
-                return None
         key = self.trials.simulator.key
         place = key(sight.following)
         same = [one for one in found if key(one[0]) == place]
@@ -156,7 +184,14 @@ class MatchedTrials:
     def _draw(self, model: PythonSimulator, sight: Sighting, count: int) -> list[tuple[Any, float, bool]]:
         """Draws with random numbers that depend on the state alone; none where the simulator fails."""
         rng = np.random.default_rng(zlib.crc32(self.features(sight.state).tobytes()))
-        try:
-            return [model.call(sight.state, sight.action, rng) for _ in range(count)]
-        except Exception:  # other values than believed may break anything
-            return []
+        found: list[tuple[Any, float, bool]] = attempt(
+            lambda: [model.call(sight.state, sight.action, rng) for _ in range(count)], otherwise=[]
+        )
+        return found
+
+    def _list(self, model: PythonSimulator, sight: Sighting) -> list[tuple[Any, float, bool]] | None:
+        """The outcomes that are possible; None where the simulator fails."""
+        found: list[tuple[Any, float, bool]] | None = attempt(
+            lambda: [one for chance, one in model.call(sight.state, sight.action) if chance > 0.0]
+        )
+        return found

@@ -100,10 +100,12 @@ class PlainPlanner(PlainVariants):
 
     def probe(self, state: State, config: SearchConfig) -> None:
         """Checks the simulator before it is used for the first time."""
+        self.laboratory.pace.watch.attend()
         if not self._probed:
             steps = config.iterations * ((self.num_actions or 1) + config.rollouts * config.depth)
             found = self._probe.run(state, config.depth, steps, self.budget_seconds)
             self.state_recurrence = self._saved_recurrence or found
+            self.laboratory.pace.start(self._probe.seconds)
             self._probed, self._sizes = True, self._sizes_of(state)
             self._shifts = self.simulator.rebuild(state, self.simulator.features(state)) is not None
             self._learn_effects()
@@ -154,9 +156,8 @@ class PlainPlanner(PlainVariants):
 
     def facts(self) -> dict[str, np.ndarray]:
         """The facts, to be saved."""
-        if self.patched is None:
+        if (patched := self.patched) is None:
             return pack({"rows": [], "clock": [0] * (3 + len(Weigher().scores)), "effects": None})
-        patched = self.patched
         clock = [patched.clock, patched.repeats, patched.contradictions, *(-score for score in patched.weigher.scores)]
         clock += [] if patched.arrivals is None else patched.arrivals.tested
         effects = None if patched.effective is None else patched.effective.as_json()
@@ -175,11 +176,8 @@ class PlainPlanner(PlainVariants):
         clock = found["clock"]
         numbers = 3 + len(Weigher().scores)
         lengths = (numbers, numbers + 2 * SORTS)
-        if (
-            not isinstance(clock, list)
-            or len(clock) not in lengths
-            or not all(real("clock", one) >= 0 for one in clock)
-        ):
+        known = isinstance(clock, list) and len(clock) in lengths
+        if not known or not all(real("clock", one) >= 0 for one in clock):
             raise ValueError(f"the clock of the facts is {short_repr(clock)}")
         self.patched = self._no_facts(self.simulator)
         self.patched.weigher = Weigher(tuple(-float(score) for score in clock[3:numbers]))

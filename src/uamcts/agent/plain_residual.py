@@ -9,6 +9,7 @@ from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.state_forms import Form, form_of
 from uamcts.agent.state_vectors import FLOATS, numbers_of, refill
 from uamcts.corrections.residual import Residual
+from uamcts.runtime.watch import PASSED_ON, OvertimeError
 from uamcts.types import PyTree
 
 
@@ -31,7 +32,9 @@ class ResidualSimulator:
         """One step: what the simulator predicts, shifted."""
         try:
             following, reward, over = self._call(state, action)
-        except Exception:  # the simulator says what is wrong
+        except (OvertimeError, *PASSED_ON):
+            raise
+        except BaseException:  # the simulator says what is wrong
             following, reward, over = self.simulator.step(state, action)
         kind = type(following)
         form = self._forms[kind] if kind in self._forms else self._find_form(following)
@@ -83,6 +86,8 @@ class EarlyResidualSimulator(ResidualSimulator):
             moved = state if shift is None else self._move(state, shift)
         try:
             following, reward, over = self._call(moved, action)
-        except Exception:  # the simulator says what is wrong
+        except (OvertimeError, *PASSED_ON):
+            raise
+        except BaseException:  # the simulator says what is wrong
             following, reward, over = self.simulator.step(moved, action)
         return following, reward + (shift[-1] if self._pays and shift is not None else 0.0), over

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import zlib
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,22 +11,17 @@ from uamcts.agent.chance import RealOutcome
 from uamcts.agent.measure import Measure, Outcome, Outcomes, Scales
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.simulator_probe import place_of
+from uamcts.agent.surprise import DRAWS, NO_ANSWER, surprise
+from uamcts.agent.trial_pace import Pace
 from uamcts.corrections.links import resolve
 from uamcts.corrections.memories import forget
-from uamcts.corrections.mixture import model_kind
 from uamcts.corrections.parameters import set_values
 from uamcts.corrections.trials import WORST
-from uamcts.errors import SimulatorError
+from uamcts.runtime.watch import PASSED_ON, attempt
 
 if TYPE_CHECKING:
     from uamcts.agent.matched_trials import MatchedTrials
 
-DRAWS = 32
-"""Draws that stand for the distribution of a simulator that can only `sample`."""
-IMPOSSIBLE = 1e-3
-"""The least probability of an outcome: a simulator may be wrong about what is possible."""
-LARGEST_OF_REWARD = 9.0
-"""The squared deviation of a reward, in units of its spread, that counts at most: rewards jump where states do not."""
 MOST_SURPRISES = 5000
 """Rows of surprises that are kept, some 2.5 MB."""
 FEWEST_MODELS = 6
@@ -59,6 +52,7 @@ class PlainTrials:
         scales: In which units.
         floor: An error up to this is as good as none.
         surprises: What random simulators have said about transitions before. Fits ask for much the same again.
+        pace: What is known about how long steps take.
     """
 
     small_step = 1e-5
@@ -72,14 +66,16 @@ class PlainTrials:
         scales: Scales,
         floor: float,
         surprises: dict[Hashable, np.ndarray] | None = None,
+        pace: Pace | None = None,
     ):
+        self.pace = Pace(simulator) if pace is None else pace
         self.surprises: dict[Hashable, np.ndarray] = {} if surprises is None else surprises
         self.simulator, self.laboratory, self.seen = simulator, laboratory, seen
         self.measure, self.scales, self.floor = measure, scales, floor
         self.random, self.draws = simulator.kind != "step", simulator.kind == "sample"
         self.times = np.array([sight.times for sight in seen], float)
         self.real = Outcomes.of([one.real for one in seen], seen[0].real.features.size if seen else 0)
-        self._known: dict[Hashable, tuple[dict[int, np.ndarray], PythonSimulator]] = {}
+        self._known: dict[Hashable, tuple[dict[int, np.ndarray], PythonSimulator | None]] = {}
         """Differences for the latest sets of values, by rows, and the simulators with these values."""
         self._walked: dict[Hashable, np.ndarray] = {}
         """The same where every row has its own values."""
@@ -105,30 +101,37 @@ class PlainTrials:
         if len(self.surprises) > MOST_SURPRISES:
             self.surprises.clear()
         key, asked = self.simulator.key, (tuple(names), values.tobytes())
-        models: list[PythonSimulator] = []
+        models: list[PythonSimulator | None] = []
         columns = []
         for sight in (self.seen[row] for row in rows):
             place = asked, key(sight.state), place_of(sight.action), key(sight.following), *sight.real[1:]
             column = self.surprises.get(place)
             if column is None:
                 models = models or [self._model(names, vector) for vector in values]
-                column = self._surprises_of(models, sight)
+                column = self._surprises_of(names, values, models, sight)
                 self.surprises[place] = column
             columns.append(sight.times * column)
         return np.stack(columns, axis=1)
 
-    def _surprises_of(self, models: Sequence[PythonSimulator], sight: Sighting) -> np.ndarray:
+    def _surprises_of(
+        self, names: Sequence[str], values: np.ndarray, models: Sequence[PythonSimulator | None], sight: Sighting
+    ) -> np.ndarray:
         """What each of some models says of a transition.
 
         Draws take time. Where the first, the middle and the last value of a grid say the same, the number does not
         matter to this transition, and the others are not asked.
         """
-        if not self.draws or len(models) < FEWEST_MODELS:
-            return np.array([self._surprise(model, sight) for model in models])
-        some = {place: self._surprise(models[place], sight) for place in (0, len(models) // 2, len(models) - 1)}
+
+        def nats(place: int) -> float:
+            return self._surprise(names, values[place], models[place], sight)
+
+        count = len(models)
+        if not self.draws or count < FEWEST_MODELS:
+            return np.array([nats(place) for place in range(count)])
+        some = {place: nats(place) for place in (0, count // 2, count - 1)}
         if len(set(some.values())) == 1:
-            return np.full(len(models), some[0])
-        return np.array([some[n] if n in some else self._surprise(model, sight) for n, model in enumerate(models)])
+            return np.full(count, some[0])
+        return np.array([some[place] if place in some else nats(place) for place in range(count)])
 
     def residuals(self, names: Sequence[str], values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Differences for one set of values, [rows, parts]. A fit asks for much the same again: it is looked up."""
@@ -142,7 +145,7 @@ class PlainTrials:
         found, model = known
         missing = [row for row in np.asarray(rows).tolist() if row not in found]
         if missing:
-            parts = self._differences([self._predict(model, self.seen[row]) for row in missing], np.array(missing))
+            parts = self._differences(self._predict_rows(names, values, model, missing), np.array(missing))
             found.update(zip(missing, parts, strict=True))
         return np.array([found[row] for row in rows])
 
@@ -151,34 +154,62 @@ class PlainTrials:
         place = tuple(names), values.tobytes(), rows.tobytes()
         found = self._walked.get(place)
         if found is None:
-            pairs = zip(self._models(names, values), rows, strict=True)
-            found = self._differences([self._predict(model, self.seen[row]) for model, row in pairs], rows)
+            found = self._differences(self._predict_path(names, values, rows.tolist()), rows)
             if len(self._walked) >= KEPT:
                 self._walked.pop(next(iter(self._walked)))
             self._walked[place] = found
         return found
+
+    def _predict_path(
+        self, names: Sequence[str], values: np.ndarray, rows: Sequence[int]
+    ) -> Sequence[tuple[Outcome, float] | None]:
+        def together() -> list[tuple[Outcome, float] | None]:
+            pairs = zip(self._models(names, values), rows, strict=True)
+            return [None if model is None else self._predict(model, self.seen[row]) for model, row in pairs]
+
+        said = self.pace.run_together(len(rows), together)
+        if said is not None:
+            found: list[tuple[Outcome, float] | None] = said
+            return found
+        each = zip(values, rows, strict=True)  # some of the values take too long
+        return [self._predict_rows(names, vector, self._model(names, vector), [row])[0] for vector, row in each]
 
     def _differences(self, predicted: Sequence[tuple[Outcome, float] | None], rows: np.ndarray) -> np.ndarray:
         found = Outcomes.of([None if one is None else one[0] for one in predicted], self.real.features.shape[1])
         own = np.array([np.nan if one is None else one[1] for one in predicted])
         return self.measure.many_differences(self.real.take(rows), found, self.scales, WORST, own)
 
-    def _model(self, names: Sequence[str], vector: np.ndarray) -> PythonSimulator:
+    def _model(self, names: Sequence[str], vector: np.ndarray) -> PythonSimulator | None:
+        """The simulator with other values; None if it cannot have them."""
         values = dict(zip(names, np.asarray(vector, float).tolist(), strict=True))
-        return self.simulator.with_parameters(values, self.laboratory)
+        found: PythonSimulator | None = attempt(self.simulator.with_parameters, values, self.laboratory)
+        return found
 
-    def _models(self, names: Sequence[str], values: np.ndarray) -> Iterator[PythonSimulator]:
+    def run(self, names: Sequence[str], vector: np.ndarray, steps: int, trial: Callable[[], Any]) -> Any:
+        """What a trial with these values returns, which takes so many steps; None if it takes too long."""
+        return self.pace.run(dict(zip(names, np.asarray(vector, float).tolist(), strict=True)), steps, trial)
+
+    def _models(self, names: Sequence[str], values: np.ndarray) -> Iterator[PythonSimulator | None]:
         """A simulator for each of the `values`, to be used one after another: they may be one whose values change."""
         first = self._model(names, values[0])
-        twin = getattr(first.call, "__self__", None)  # a function, which consists of its numbers, has none
+        twin = None if first is None else getattr(first.call, "__self__", None)  # functions consist of their numbers
         for vector in values:
             if twin is None or twin is self.laboratory or callable(getattr(twin, "with_parameters", None)):
                 yield self._model(names, vector)
             else:
                 found = resolve(dict(zip(names, vector.tolist(), strict=True)), self.simulator.parameters)
-                forget(twin, self.simulator.memories)
-                set_values(twin, self.laboratory, found, self.simulator.entry)
-                yield first
+                forget(twin, self.laboratory, self.simulator.memories)
+                yield first if attempt(_has_values, twin, self.laboratory, found, self.simulator.entry) else None
+
+    def _predict_rows(
+        self, names: Sequence[str], vector: np.ndarray, model: PythonSimulator | None, rows: Sequence[int]
+    ) -> Sequence[tuple[Outcome, float] | None]:
+        """What a simulator with these values predicts for some rows; None where it cannot, or takes too long."""
+        none = [None] * len(rows)
+        if model is None:
+            return none
+        said = self.run(names, vector, len(rows), lambda: [self._predict(model, self.seen[row]) for row in rows])
+        return none if said is None else said
 
     def _predict(self, model: PythonSimulator, sight: Sighting) -> tuple[Outcome, float] | None:
         """What a simulator predicts, and the user's own measure of its error; None if it cannot."""
@@ -186,60 +217,23 @@ class PlainTrials:
             following, reward, over = model.call(sight.state, sight.action)
             own = np.nan if self.measure.own is None else float(self.measure.own(sight.following, following))
             return Outcome(self.simulator.quick_features(following), float(reward), bool(over)), own
-        except Exception:  # other values than believed may break anything
+        except PASSED_ON:
+            raise
+        except BaseException:  # other values than believed may break anything, and some programs then exit
             return None
 
-    def _surprise(self, model: PythonSimulator, sight: Sighting) -> float:
+    def _surprise(
+        self, names: Sequence[str], vector: np.ndarray, model: PythonSimulator | None, sight: Sighting
+    ) -> float:
         real = RealOutcome(sight.following, sight.real.reward, sight.real.terminal)
-        return surprise(model, sight.state, sight.action, real, self.simulator.key, self.simulator.features)
+        asked = sight.state, sight.action, real, self.simulator.key, self.simulator.features
+        found = None
+        if model is not None:
+            found = self.run(names, vector, DRAWS if self.draws else 1, lambda: surprise(model, *asked))
+        return NO_ANSWER if found is None else float(found)
 
 
-def is_same(real: RealOutcome, key: Callable[[Any], Any]) -> Callable[[tuple[Any, float, bool]], bool]:
-    """Tells whether an outcome is what happened, as far as that is known."""
-    place = key(real.following)
-
-    def same(outcome: tuple[Any, float, bool]) -> bool:
-        return pays_and_ends(real, *outcome[1:]) and bool(key(outcome[0]) == place)
-
-    return same
-
-
-def pays_and_ends(real: RealOutcome, reward: float, over: bool) -> bool:
-    """Whether a reward and an end are those that were seen, as far as that is known."""
-    paid = real.reward is None or abs(real.reward - reward) <= 1e-6 * max(1.0, abs(reward))
-    return bool(paid and (real.terminal is None or real.terminal == bool(over)))
-
-
-def surprise(
-    model: Any,
-    state: Any,
-    action: Any,
-    real: RealOutcome,
-    key: Callable[[Any], Any],
-    features: Callable[[Any], np.ndarray],
-) -> float:
-    """-log of the probability that a random simulator gives to what happened; of the density, for a continuum."""
-    try:
-        if model_kind(model) == "outcomes":
-            same = is_same(real, key)
-            share = sum(chance for chance, outcome in model.outcomes(state, action) if same(outcome))
-            return -math.log(max(float(share), IMPOSSIBLE))
-        # The same draws everywhere would be off in the same direction everywhere; so many say little about a spread.
-        rng = np.random.default_rng(zlib.crc32(features(state).tobytes()))
-        drawn = [model.sample(state, action, rng) for _ in range(DRAWS)]
-    except (SimulatorError, ValueError, TypeError, ArithmeticError):
-        return -math.log(IMPOSSIBLE) + 1.0
-    keys, place = [key(after) for after, _, _ in drawn], key(real.following)
-    if len(set(keys)) < DRAWS // 2:
-        hits = sum(one == place and pays_and_ends(real, *rest) for one, (_, *rest) in zip(keys, drawn, strict=True))
-        return -math.log(max(hits / DRAWS, 0.5 / DRAWS))
-    points = np.array([[*features(after), reward] for after, reward, _ in drawn], float)
-    paid = points[:, -1].mean() if real.reward is None else real.reward
-    point = np.array([*features(real.following), paid], float)
-    spread = points.std(axis=0)
-    moved = spread > 1e-12
-    if not np.allclose(point[~moved], points[0][~moved], rtol=1e-6, atol=1e-9):
-        return -math.log(IMPOSSIBLE)
-    squares = ((point - points.mean(axis=0)) / np.where(moved, spread, 1.0)) ** 2
-    squares[-1] = min(squares[-1], LARGEST_OF_REWARD)
-    return float(np.mean(0.5 * np.minimum(squares[moved], 50.0) + np.log(spread[moved]))) if moved.any() else 0.0
+def _has_values(twin: object, owner: object, values: Mapping[str, float], entry: str) -> bool:
+    """Sets values of a copy of a simulator, which may refuse them by an error."""
+    set_values(twin, owner, values, entry)
+    return True

@@ -12,17 +12,18 @@ from uamcts.agent.chance import RealOutcome, matching_outcome, nearest_outcome
 from uamcts.agent.effects import Effects
 from uamcts.agent.experience import Experience
 from uamcts.agent.feature_names import holds_names, number_names
+from uamcts.agent.laboratory import COMPARED, Laboratory
 from uamcts.agent.measure import Measure, Outcome
 from uamcts.agent.plain_residual import EarlyResidualSimulator, ResidualSimulator
-from uamcts.agent.plain_trials import PlainTrials, Sighting, is_same, surprise
+from uamcts.agent.plain_trials import PlainTrials, Sighting
 from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.agent.quiet import Quiet
 from uamcts.agent.simulator_probe import Probe, place_of
-from uamcts.corrections.effective_model import Steps
+from uamcts.agent.surprise import is_same, surprise
 from uamcts.corrections.journal import Journal
-from uamcts.corrections.memories import find_memories
 from uamcts.corrections.mixture import Mixture, moments, predicted_outcomes
 from uamcts.corrections.outcome_rates import OutcomeRates, RatedSimulator
-from uamcts.corrections.parameters import find_elements, laboratory
+from uamcts.corrections.parameters import find_elements
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.residual import Residual
 from uamcts.corrections.trials import WORST
@@ -31,8 +32,6 @@ from uamcts.types import PyTree
 
 MOST_ANSWERS = 20_000
 """Answers of the simulator that are kept, to notice one that does not repeat itself."""
-COMPARED = 4
-"""Steps that tell whether a simulator answers alike without what it remembers."""
 COUNTED, DRAWN = 200, 48
 """Facts, the latest ones, that parameters of a random simulator are fitted to; fewer, if every one takes many draws."""
 
@@ -47,7 +46,7 @@ class PlainVariants(Effects):
         self._answers: dict[tuple[Hashable, Hashable], tuple[Any, float, bool]] = {}
         self._variant: Any = simulator
         """The simulator with the corrections in use."""
-        self._laboratory: Any = None
+        self.laboratory = Laboratory(simulator)
         self._surprises: dict[Hashable, np.ndarray] = {}
         self._shifts = False
 
@@ -58,6 +57,11 @@ class PlainVariants(Effects):
     def elements(self) -> dict[str, float]:
         """The numbers in tables of the simulator, and their believed values; nothing if they cannot be fitted."""
         return find_elements(self.simulator.holder, self.simulator.entry) if self.deterministic else {}
+
+    @property
+    def quiet(self) -> Quiet:
+        """Within it, trials leave no traces."""
+        return self.laboratory.quiet
 
     @property
     def deterministic(self) -> bool:
@@ -80,10 +84,10 @@ class PlainVariants(Effects):
 
     def variant(self, values: dict[str, float], residual: Residual | OutcomeRates | None) -> Any:
         """The simulator with other parameters and a residual."""
-        if values and self._laboratory is None and self.patched is not None:  # after an agent was loaded
+        if values and not self.laboratory.ready and self.patched is not None:  # after an agent was loaded
             facts = list(self.patched.facts.items())[-COMPARED:]
-            self._make_laboratory([(fact.state, place[1]) for place, fact in facts])
-        simulator = self.simulator.with_parameters(values)
+            self.laboratory.prepare([(fact.state, place[1]) for place, fact in facts], self.key)
+        simulator = self.laboratory.corrected(values, shifted=getattr(residual, "early", False))
         if isinstance(residual, OutcomeRates):
             return RatedSimulator(simulator, residual)
         if residual is None:
@@ -136,23 +140,11 @@ class PlainVariants(Effects):
     def _trials_of(
         self, seen: Sequence[Sighting], experience: Experience, measure: Measure, floor: float
     ) -> PlainTrials:
-        if self._laboratory is None:
-            self._make_laboratory([(one.state, one.action) for one in seen[-COMPARED:]])
+        place = self.laboratory
+        place.prepare([(one.state, one.action) for one in seen[-COMPARED:]], self.key)
         return PlainTrials(
-            self.simulator, self._laboratory, seen, measure, experience.scales, floor, self._surprises
-        )  # fmt: skip
-
-    def _make_laboratory(self, asked: Sequence[tuple[Any, Any]]) -> None:
-        own = self.simulator
-        self._laboratory = laboratory(own.holder)
-        if own.kind != "step" or own.owner is None or callable(getattr(own.owner, "with_parameters", None)):
-            return
-
-        def same(one: Steps, other: Steps) -> bool:
-            answers = [[model.step(*pair) for pair in asked] for model in (one, other)]
-            return all(a[1:] == b[1:] and self.key(a[0]) == self.key(b[0]) for a, b in zip(*answers, strict=True))
-
-        own.memories = find_memories(self._laboratory, own.sizes, same)
+            self.simulator, place.owner, seen, measure, experience.scales, floor, self._surprises, place.pace
+        )
 
     def recent_trials(
         self, seen: Sequence[tuple[Any, Any, RealOutcome]], experience: Experience, measure: Measure, floor: float

@@ -23,16 +23,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from uamcts.agent import simulator_checks as checks
 from uamcts.agent.identity import Identity
-from uamcts.agent.simulator_checks import check_arguments_of, check_continuous, check_kind, find_call, not_three
 from uamcts.agent.state_vectors import fingerprint, flatten, is_vector, unflatten
 from uamcts.arguments import LARGEST, action_count, function, legal_actions, names, short_repr
 from uamcts.corrections.links import WITH, resolve
-from uamcts.corrections.memories import sizes
+from uamcts.corrections.memories import Memory, before_steps
 from uamcts.corrections.mixture import KINDS, model_kind
 from uamcts.corrections.parameters import find_code_parameters, find_parameters, with_values
 from uamcts.errors import SimulatorError
 from uamcts.reference.widening import Proposals
+from uamcts.runtime.watch import PASSED_ON
 
 State: TypeAlias = Any
 """A state of the user's own simulator: any object."""
@@ -45,7 +46,7 @@ class PythonSimulator:
 
     policy: Callable[..., Any] | None = None
     """What proposes continuous actions, if the user brings it."""
-    memories: Mapping[str, int] = {}  # replaced, never changed
+    memories: Mapping[str, Memory] = {}  # replaced, never changed
     """What its steps remember (`uamcts.corrections.memories`), once that was found out."""
     _parameters: dict[str, float] | None = None
     """The numbers that may be off, once they were asked for."""
@@ -59,23 +60,22 @@ class PythonSimulator:
         identity: Callable[[Any], Any] | None = None,
     ):
         owner = model if any(callable(getattr(model, name, None)) for name in KINDS) else None
-        check_kind(model, owner)
+        checks.check_kind(model, owner)
         if num_actions is None:
             num_actions = getattr(owner, "num_actions", None)
         self.continuous = num_actions is None and any(hasattr(owner, name) for name in ("action_space", "actions"))
         """Whether actions are continuous: numbers or arrays within `action_space`, or those that `actions` proposes."""
         if num_actions is None:
-            check_continuous(owner, self.continuous)
+            checks.check_continuous(owner, self.continuous)
         self.kind = "step" if owner is None else model_kind(owner)
         """Which of `outcomes`, `sample` and `step` it is planned in by."""
-        self.owner, self.sizes, self.model = owner, sizes(owner), model
-        self.call, (self.holder, self.entry) = find_call(model, owner, self.kind)
-        if self.kind != "step":
-            setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
+        self.owner, self.before, self.model = owner, before_steps(owner), model
+        self.call, (self.holder, self.entry) = checks.find_call(model, owner, self.kind)
+        self.bind()
         self.num_actions: Any = None if self.continuous else action_count(num_actions)
         name = getattr(owner, "name", None) or getattr(model, "__name__", None) or type(model).__name__
         self.name = name if isinstance(name, str) else type(model).__name__
-        check_arguments_of(self.name, self.kind, self.call)
+        checks.check_arguments_of(self.name, self.kind, self.call)
         self.action_names: tuple[str, ...] = ()
         if self.continuous:
             if action_names is not None:
@@ -94,7 +94,7 @@ class PythonSimulator:
         offered = {"features": self._features, "inputs": self._inputs, "identity": self._identity}
         for argument, given in {**offered, "accept": self._accept}.items():
             function(argument, given, "of a state")
-        self.whole, self._normalises = Identity(), False
+        self.whole, self.normalises = Identity(), False
         legal = getattr(owner, "legal_actions", None)
         function("legal_actions", legal, "of a state")
         if legal is not None:
@@ -106,6 +106,7 @@ class PythonSimulator:
         """The numbers in the simulator that may be off, and their believed values."""
         if self._parameters is None:
             plain = find_parameters(self.holder) if self.entry else {}
+            checks.check_with_parameters(self.name, self.kind, self.owner, plain)
             self._parameters = plain | find_code_parameters(self.holder, self.entry)
         return self._parameters
 
@@ -117,10 +118,14 @@ class PythonSimulator:
             values = resolve(values, self.parameters)
         holder = with_values(self.holder if laboratory is None else laboratory, values, self.memories, self.entry)
         twin = copy.copy(self)
-        twin.call, twin._normalises = getattr(holder, self.entry) if self.entry else holder, bool(values)
+        twin.call, twin.normalises = getattr(holder, self.entry) if self.entry else holder, bool(values)
+        return twin.bind()
+
+    def bind(self) -> PythonSimulator:
+        """Has a copy answer by what it calls itself; returns it."""
         if self.kind != "step":
-            setattr(twin, self.kind, {"outcomes": twin._outcomes, "sample": twin._sample}[self.kind])
-        return twin
+            setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
+        return self
 
     @property
     def own_keys(self) -> bool:
@@ -168,7 +173,7 @@ class PythonSimulator:
         try:
             paid = float(own_reward(state, action, following)) if callable(own_reward) else reward
             return paid, bool(own_end(following)) if callable(own_end) else over
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise SimulatorError(f"{self.name}: judging {short_repr(following)} raised {error!r}") from error
 
     def rebuild(self, state: State, vector: np.ndarray) -> State:
@@ -195,7 +200,7 @@ class PythonSimulator:
             )
         for _, outcome in found:
             self._three(outcome)
-        return self._normalise(found) if self._normalises else found
+        return self._normalise(found) if self.normalises else found
 
     def _normalise(self, found: Any) -> Any:
         """Outcomes with probabilities that sum to 1: with another value of one of them, the others no longer fit."""
@@ -211,18 +216,18 @@ class PythonSimulator:
     def _ask(self, state: State, action: int, *rng: np.random.Generator) -> Any:
         try:
             return self.call(state, action, *rng)
-        except Exception as error:
+        except PASSED_ON:
+            raise
+        except BaseException as error:
+            numbers = "" if self.continuous else f", a number from 0 to {self.num_actions - 1}"
             raise SimulatorError(
                 f"{self.name}: {self.kind} raised {type(error).__name__}: {error} (state {short_repr(state)}, action "
-                f"{action}); it must answer for every state it has led to and every action{self._numbers()}"
+                f"{action}); it must answer for every state it has led to and every action{numbers}"
             ) from error
-
-    def _numbers(self) -> str:
-        return "" if self.continuous else f", a number from 0 to {self.num_actions - 1}"
 
     def _three(self, outcome: Any) -> Outcome:
         if type(outcome) is not tuple or len(outcome) != 3:
-            raise SimulatorError(not_three(self.name, self.kind, outcome))
+            raise SimulatorError(checks.not_three(self.name, self.kind, outcome))
         return outcome
 
     def features(self, state: State) -> np.ndarray:
@@ -247,12 +252,11 @@ class PythonSimulator:
     def key(self, state: State) -> Hashable:
         """What tells a state from others: the simulator's `identity`, or the whole state."""
         if self._identity is None and is_vector(state) and (total := sum(state)) == total:  # it holds no NaN
-            key: Hashable = state
-            return key
+            return state  # type: ignore[no-any-return]
         try:
             found = state if self._identity is None else self._identity(state)
             return found if type(found) is int else self.whole(found)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise SimulatorError(
                 f"{self.name}: state {short_repr(state)} cannot be told from others ({type(error).__name__}: {error}); "
                 "pass identity=, a function that gives numbers, strings or tuples of them for a state"
@@ -269,9 +273,9 @@ class PythonSimulator:
     def _vector(self, function: Callable[[Any], Any], state: State, what: str) -> np.ndarray:
         try:
             vector = np.asarray(function(state), np.float64).reshape(-1)
-        except SimulatorError:
-            raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            if isinstance(error, SimulatorError):
+                raise
             raise SimulatorError(
                 f"{self.name}: the {what} of state {short_repr(state)} are not numbers ({type(error).__name__}: "
                 f"{error}); pass features=, a function that gives a vector for a state"
@@ -286,7 +290,7 @@ class PythonSimulator:
     def _legal(self, legal: Callable[[Any], Any], state: State) -> list[int]:
         try:
             return legal_actions(legal(state), self.num_actions)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             what = error if isinstance(error, ValueError) else f"legal_actions raised {type(error).__name__}: {error}"
             raise SimulatorError(f"{self.name}: {what} (in state {short_repr(state)})") from error
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from uamcts.arguments import short_repr
@@ -68,6 +69,34 @@ def not_three(name: str, kind: str, outcome: object) -> str:
         hint = " (a Gymnasium environment returns five: if this is one, derive it from gymnasium.Env and pass it)"
     what = "the outcomes that it lists must be tuples" if kind == "outcomes" else "it must return a tuple"
     return f"{name}: {kind} returned {short_repr(outcome)}{hint}; {what} (state, reward, terminal)"
+
+
+def check_with_parameters(name: str, kind: str, owner: Any, found: Mapping[str, float]) -> None:
+    """Refuses a `with_parameters` that does not return another simulator."""
+    build = getattr(owner, "with_parameters", None)
+    if not callable(build) or not found:
+        return
+    first, value = next(iter(found.items()))
+    asked = f"{name}: with_parameters({first}={value:g})"
+    try:
+        made = build(**{first: value})
+    except Exception as error:
+        raise TypeError(
+            f"{asked} raised {type(error).__name__}: {error}; it must take any of the names in parameters, by keyword"
+        ) from error
+    if not callable(getattr(made, kind, None)):
+        raise TypeError(f"{asked} returned {short_repr(made)}; it must return a new simulator with these values")
+    if made is owner and _changes_itself(owner, first, value):
+        raise TypeError(f"{asked} returned the simulator itself; it must return a new one, and leave the old one alone")
+
+
+def _changes_itself(owner: Any, name: str, value: float) -> bool:
+    """Whether a simulator returns itself also for another value, which is tried on a copy."""
+    try:
+        twin = copy.deepcopy(owner)
+        return twin is not owner and twin.with_parameters(**{name: 1.01 * value + 0.01}) is twin
+    except Exception:  # it may refuse this value
+        return False
 
 
 def _takes(call: Callable[..., Any], *arguments: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 import time
 import warnings
 from collections.abc import Hashable
@@ -84,6 +85,8 @@ class Probe:
 
     def __init__(self, simulator: Any):
         self.simulator, self.name, self.kind = simulator, simulator.name, simulator.kind
+        self.seconds = 0.0
+        """The usual time of a step that was never asked for before."""
 
     def run(self, state: Any, depth: int, steps_a_move: int, budget_seconds: float | None) -> Recurrence:
         """Raises an error for what cannot be planned with, and warns of slowness. Returns how states recur."""
@@ -92,11 +95,12 @@ class Probe:
             raise SimulatorError(
                 f"{self.name}: there is no legal action in state {short_repr(state)}; an agent needs one"
             )
-        begin, counter = time.perf_counter(), StateCounter(self.simulator.key(state))
+        begin, counter, times = time.perf_counter(), StateCounter(self.simulator.key(state)), []
         for action in actions:
             start = time.perf_counter()
             first = self.repeat(state, action, 1)
-            seconds = time.perf_counter() - start
+            times.append(seconds := time.perf_counter() - start)
+            self.seconds = statistics.median(times)
             if seconds > SLOW:
                 self._warn(seconds, steps_a_move, budget_seconds)
                 return counter.found
@@ -108,13 +112,15 @@ class Probe:
                 break
             choices, over, following = self.simulator.choices(here), True, state
             if choices:
-                action = rng.choice(choices)
+                action, start = rng.choice(choices), time.perf_counter()
                 found = self.repeat(here, action, 2, number)
+                times.append(time.perf_counter() - start)
                 self._count(counter, here, action, found)
                 weights = [probability for probability, _ in found]
                 following, _, over = found[0][1] if len(found) == 1 else rng.choices(found, weights)[0][1]
             walked += 1
             here, walked = (state, 0) if over or walked >= depth else (following, walked)
+        self.seconds = statistics.median(times)
         return counter.found
 
     def _count(self, counter: StateCounter, state: Any, action: int, found: Predicted) -> None:

@@ -2,57 +2,187 @@
 
 A copy with other values must neither read what the simulator remembers nor write to it. Else nothing that was asked
 before would depend on any value, and the user's own simulator would give the answers of another one.
+
+It is a memory if it has changed since before any step, and the simulator answers alike without it. Parts of the
+simulator that refer back to it, such as bound methods in a table, have to refer to the copy instead.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Mapping
-from typing import Any
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-KINDS = (dict, collections.OrderedDict)
-WHOLE = -1
-"""In place of a size: an attribute that is gone until it is read again."""
+import numpy as np
+
+from uamcts.corrections.back_references import refer_back, refers_back
+from uamcts.corrections.copies import shallow_copy
+
+KINDS = (dict, collections.OrderedDict, collections.defaultdict)
+DEEPEST, MOST_PARTS, LARGEST = 3, 200, 2_000
+"""How deep parts are looked into, how many of them, and the numbers of one that are compared at most."""
+WHOLE, OWN, BACK = "whole", "own", "back"
+"""An attribute that is gone until it is read again, a method that gets a cache of its own, and a part that refers back
+to the simulator."""
 
 
-def sizes(owner: object) -> dict[str, int]:
-    """How many entries the dictionaries of an object have."""
-    held = getattr(owner, "__dict__", {})
-    return {name: len(value) for name, value in held.items() if type(value) in KINDS}
+class First(NamedTuple):
+    """What an attribute was before any step."""
+
+    value: Any
 
 
-def find_memories(owner: object, before: Mapping[str, int], same: Callable[[Any, Any], bool]) -> dict[str, int]:
-    """The dictionaries in which steps remember answers, and how many entries of each are none.
+Memory = int | str | First
+"""How to forget: the entries of a dictionary that are none, one of the words above, or what an attribute was first."""
+
+
+def _parts(owner: object) -> dict[str, Any]:
+    """The attributes of an object and of those that it holds, by their paths: `engine.cache`."""
+    found: dict[str, Any] = {}
+    waiting, known = collections.deque([("", owner, DEEPEST)]), {id(owner)}
+    while waiting:
+        path, holder, deep = waiting.popleft()
+        for name, value in list(getattr(holder, "__dict__", {}).items()):
+            if "." in name or len(found) >= MOST_PARTS:
+                continue
+            found[path + name] = value
+            shut = isinstance(value, (type, types.ModuleType)) or callable(value) or id(value) in known
+            if deep > 1 and not shut and type(getattr(value, "__dict__", None)) is dict:
+                known.add(id(value))
+                waiting.append((f"{path}{name}.", value, deep - 1))
+    return found
+
+
+def before_steps(owner: object) -> dict[str, Memory]:
+    """What attributes are, so that one sees later what steps have changed."""
+    found: dict[str, Memory] = {}
+    for path, value in _parts(owner).items():
+        if type(value) in KINDS:
+            found[path] = len(value)
+        elif _is_data(value):
+            found[path] = First(copy.deepcopy(value))
+    return found
+
+
+def _is_data(value: Any) -> bool:
+    """Whether a value consists of numbers and words alone, not too many, so that it may be compared and kept."""
+    waiting, count = [value], 0
+    while waiting:
+        one = waiting.pop()
+        count += one.size if isinstance(one, np.ndarray) else 1
+        if count > LARGEST:
+            return False
+        if type(one) in (list, tuple):
+            if len(one) > LARGEST:
+                return False
+            waiting += one
+        elif isinstance(one, np.ndarray):
+            if one.dtype.kind not in "biufcSU":
+                return False
+        elif not isinstance(one, (int, float, complex, str, bytes, np.generic, type(None))):
+            return False
+    return True
+
+
+def find_memories(
+    owner: object, before: Mapping[str, Memory], same: Callable[[Any, Any], bool]
+) -> Mapping[str, Memory]:
+    """What a copy of a simulator has to forget, by the paths of attributes, and how.
 
     Args:
         owner: The simulator.
-        before: Its `sizes` before any step.
+        before: What it was `before_steps`.
         same: Whether two copies answer alike. What a simulator needs in order to answer is no memory.
     """
+    first = before_steps(owner)
     try:
         same(owner, owner)  # a simulator that was just loaded has not been asked yet
     except Exception:
         return {}
-    found = {name: before[name] for name, size in sizes(owner).items() if before.get(name, size) < size}
-    for name in getattr(owner, "__dict__", {}):
-        if isinstance(getattr(type(owner), name, None), functools.cached_property):
-            found[name] = WHOLE
-    if not found:
-        return {}
-    twin = copy.copy(owner)
-    forget(twin, found)
+    bound = {name: BACK for name, value in getattr(owner, "__dict__", {}).items() if refers_back(value, owner)}
+    bound |= dict.fromkeys(_cached_methods(owner), OWN)
+    now = {path: First(value) for path, value in _parts(owner).items()} | before_steps(owner)
+    changed: dict[str, Memory] = {
+        path: then for path, then in before.items()
+        if path in now and (_differs(now[path], then) or _differs(now[path], first.get(path, now[path])))
+    }  # fmt: skip
+    changed |= dict.fromkeys(_computed(owner), WHOLE)
+    for found in ({**bound, **changed}, bound):
+        if found and _answers_without(owner, found, same):
+            return found
+    return {}
+
+
+def _answers_without(owner: object, found: Mapping[str, Memory], same: Callable[[Any, Any], bool]) -> bool:
     try:
-        return found if same(owner, twin) else {}
+        twin = shallow_copy(owner)
+        forget(twin, owner, found)
+        return same(owner, twin)
     except Exception:  # whatever a step lacks that has lost its memory
-        return {}
+        return False
 
 
-def forget(twin: object, memories: Mapping[str, int]) -> None:
+def _differs(now: Memory, then: Memory) -> bool:
+    if not isinstance(now, First) or not isinstance(then, First):
+        return now != then
+    one, other = now.value, then.value
+    if type(one) is not type(other):
+        return True
+    if isinstance(one, np.ndarray):
+        return not (one.shape == other.shape and one.tobytes() == other.tobytes())
+    with contextlib.suppress(Exception):  # whatever comparing elements means
+        return bool(one != other)
+    return False
+
+
+def _computed(owner: object) -> Iterator[str]:
+    """The attributes that are computed when they are first read."""
+    for path, holder in [("", owner), *((f"{path}.", value) for path, value in _parts(owner).items())]:
+        for name in list(getattr(holder, "__dict__", {})):
+            if isinstance(getattr(type(holder), name, None), functools.cached_property):
+                yield path + name
+
+
+def _cached_methods(owner: object) -> Iterator[str]:
+    """Methods of the class that remember answers of all objects: `functools.lru_cache`."""
+    if not hasattr(owner, "__dict__"):
+        return
+    for kind in type(owner).__mro__:
+        for name, value in vars(kind).items():
+            if hasattr(value, "cache_parameters") and getattr(type(owner), name, None) is value:
+                yield name
+
+
+def forget(twin: object, owner: object, memories: Mapping[str, Memory]) -> None:
     """Gives a copy of a simulator memories of its own, as they were before any step."""
-    for name, size in memories.items():
-        held = twin.__dict__.pop(name, None)
-        if size != WHOLE and type(held) in KINDS:
-            twin.__dict__[name] = type(held)(itertools.islice(held.items(), size))
+    for path, how in memories.items():
+        *holders, name = path.split(".")
+        mine, theirs = twin, owner
+        for one in holders:
+            theirs = theirs.__dict__[one]
+            if mine.__dict__.get(one) is theirs:
+                mine.__dict__[one] = shallow_copy(theirs)
+            mine = mine.__dict__[one]
+        _forget(mine, theirs, name, how, twin, owner)
+
+
+def _forget(mine: Any, theirs: Any, name: str, how: Memory, twin: object, owner: object) -> None:
+    if how == OWN:
+        cached = getattr(type(mine), name)
+        method = cached.__wrapped__.__get__(mine, type(mine))
+        mine.__dict__[name] = functools.lru_cache(**cached.cache_parameters())(method)
+    elif how == BACK:
+        mine.__dict__[name] = refer_back(theirs.__dict__[name], owner, twin)
+    elif isinstance(how, First):
+        mine.__dict__[name] = copy.deepcopy(how.value)
+    elif how == WHOLE:
+        mine.__dict__.pop(name, None)
+    elif type(held := mine.__dict__.get(name)) in KINDS:
+        kept = itertools.islice(held.items(), how)
+        made = getattr(held, "default_factory", None)
+        mine.__dict__[name] = type(held)(kept) if made is None else collections.defaultdict(made, kept)

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from uamcts.arguments import short_repr
+from uamcts.corrections.back_references import refer_back, refers_back
 from uamcts.corrections.code_numbers import code_of
+from uamcts.corrections.copies import full_copy, shallow_copy
 from uamcts.corrections.elements import (
     MOST_ELEMENTS,
     Keys,
@@ -31,7 +33,7 @@ from uamcts.corrections.elements import (
     with_elements,
 )
 from uamcts.corrections.links import find_links
-from uamcts.corrections.memories import forget
+from uamcts.corrections.memories import Memory, forget
 from uamcts.corrections.settings import NOT_PARAMETERS, Simulator, Value, attributes, is_number, set_attribute
 from uamcts.names import suggestion
 
@@ -100,7 +102,7 @@ def find_elements(owner: Simulator, entry: str = "step") -> dict[str, float]:
 
 
 def with_values(
-    owner: Simulator, values: Mapping[str, float], memories: Mapping[str, int] | None = None, entry: str = "step"
+    owner: Simulator, values: Mapping[str, float], memories: Mapping[str, Memory] | None = None, entry: str = "step"
 ) -> Any:
     """A copy of a simulator with other values of some of its parameters; the simulator itself does not change.
 
@@ -110,11 +112,10 @@ def with_values(
         return owner
     if callable(getattr(owner, "with_parameters", None)):
         return owner.with_parameters(**values)
-    coded = {name: value for name, value in values.items() if is_in_code(name)}
     if not entry:
-        return code_of(owner, entry).function_with(coded)
-    twin = copy.copy(owner)
-    forget(twin, memories or {})
+        return code_of(owner, entry).function_with(values)
+    twin = shallow_copy(owner)
+    forget(twin, owner, memories or {})
     set_values(twin, owner, values, entry)
     return twin
 
@@ -138,10 +139,11 @@ def laboratory(owner: Simulator) -> Any:
     """A copy of a simulator for trials: what its steps remember does not reach the simulator itself."""
     if callable(getattr(owner, "with_parameters", None)):
         return owner
-    try:
-        return copy.deepcopy(owner)
-    except Exception:  # files, locks, handles: whatever cannot be copied is shared
-        return copy.copy(owner)
+    twin = full_copy(owner)
+    for name, part in list(getattr(twin, "__dict__", {}).items()):
+        if refers_back(part, owner):
+            twin.__dict__[name] = refer_back(part, owner, twin)
+    return twin
 
 
 class Choice:

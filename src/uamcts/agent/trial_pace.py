@@ -1,0 +1,134 @@
+"""How long steps take, so that values with which a simulator goes on for ever are neither tried nor planned with.
+
+A loop such as `while t < 1: t += self.dt` never ends if `dt` is 0, and takes 100 times as long if it is a hundredth.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.corrections.links import WITH
+from uamcts.runtime.watch import OvertimeError, Watch
+
+SLACK, FACTOR = 0.5, 20.0
+"""Trial steps are ended after so many seconds, and so many times as many as the simulator itself needs for them."""
+SLOW, LEAST_SLOW = 50.0, 0.05
+"""A value that makes steps so many times as slow is impossible too, if trial steps take at least so many seconds."""
+LONGEST_STEP, LONGEST = 1.0, 100.0
+"""Seconds after which a step of the corrected simulator is ended, and how many times as many as usual."""
+FORGIVEN = 6
+"""After so many values of a number that took too long, no other value of it is tried."""
+EVERYWHERE = (-math.inf, math.inf)
+REMEMBERED = 15
+"""Measurements of which the median is the usual time of a step."""
+
+
+class Pace:
+    """Which values make steps of a simulator take too long.
+
+    Args:
+        simulator: The simulator.
+    """
+
+    def __init__(self, simulator: PythonSimulator):
+        self._simulator = simulator
+        self.watch = Watch()
+        self._first, self._measured = 0.0, deque([0.0], REMEMBERED)
+        self._ends: dict[str, tuple[float, float]] = {}
+        """The values nearest to the believed one, below and above, that took too long."""
+        self._turned: set[str] = set()
+        """Numbers of which a value of the other sign than believed took too long."""
+        self._impossible: set[frozenset[tuple[str, float]]] = set()
+        self._counts: Counter[str] = Counter()
+        self.start(0.0)
+
+    def start(self, seconds: float) -> None:
+        """Takes note of how long steps took that the simulator was asked for the first time."""
+        self._first = seconds
+        self.watch.limit = LONGEST_STEP + LONGEST * self.usual
+
+    @property
+    def usual(self) -> float:
+        """The usual time of a step, in seconds."""
+        return max(self._first, statistics.median(self._measured))
+
+    def run(self, values: Mapping[str, float], steps: int, trial: Callable[[], Any]) -> Any:
+        """What a trial with these values returns, which takes so many steps; None if it takes too long."""
+        changed = self._changed(values)
+        if not changed:
+            start = time.thread_time()
+            found = trial()
+            self._measured.append((time.thread_time() - start) / max(steps, 1))
+            return found
+        if self._is_impossible(changed):
+            return None
+        usual, tries = self.usual * steps, 2
+        try:
+            for _ in range(tries):  # once more, because something may have been compiled, or garbage collected
+                start = time.thread_time()
+                found = self.watch.call(SLACK + FACTOR * usual, trial)
+                if time.thread_time() - start <= max(LEAST_SLOW, SLOW * usual):
+                    return found
+        except OvertimeError:
+            self._refuse_beyond(changed)
+        self._add(changed)
+        return None
+
+    def run_together(self, steps: int, trial: Callable[[], Any]) -> Any:
+        """What a trial with several values returns; None if one of them takes too long, or has done so before."""
+        if self._impossible:
+            return None
+        try:
+            return self.watch.call(SLACK + FACTOR * self.usual * steps, trial)
+        except OvertimeError:
+            return None
+
+    def allows(self, values: Mapping[str, float]) -> bool:
+        """Whether these values are not known to take too long."""
+        return not self._is_impossible(self._changed(values))
+
+    def refuse(self, values: Mapping[str, float]) -> None:
+        """Takes note of values with which a step took too long."""
+        self._add(self._changed(values))
+
+    def _add(self, changed: dict[str, float]) -> None:
+        self._impossible.add(frozenset(changed.items()))
+        self._counts.update(map(_number, changed))
+
+    def _changed(self, values: Mapping[str, float]) -> dict[str, float]:
+        believed = self._simulator.parameters
+        return {name: value for name, value in values.items() if value != believed.get(name.partition(WITH)[0])}
+
+    def _is_impossible(self, changed: dict[str, float]) -> bool:
+        if not self._impossible:
+            return False
+        for name, value in changed.items():
+            low, high = self._ends.get(name, EVERYWHERE)
+            if not low < value < high or self._counts[_number(name)] >= FORGIVEN:
+                return True
+        return frozenset(changed.items()) in self._impossible
+
+    def _refuse_beyond(self, changed: dict[str, float]) -> None:
+        """Refuses all values of a single number that are farther from the believed one than one that took too long."""
+        if len(changed) > 1:
+            return
+        ((name, value),) = changed.items()
+        believed = self._simulator.parameters.get(name.partition(WITH)[0])
+        if believed is None:
+            return
+        if value * believed < 0.0:  # a second one of the other sign: none of this sign ends
+            value = 0.0 if name in self._turned else value
+            self._turned.add(name)
+        low, high = self._ends.get(name, EVERYWHERE)
+        self._ends[name] = (max(low, value), high) if value < believed else (low, min(high, value))
+
+
+def _number(name: str) -> str:
+    """What a number is counted as: the elements of a table together."""
+    return name.partition("[")[0].partition(WITH)[0]
