@@ -9,6 +9,8 @@ import types
 from typing import NamedTuple
 
 import gymnasium
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -364,3 +366,37 @@ def test_the_price_in_the_code_of_a_random_simulator():
         agent.preload([(stock, action, after, reward, over)])
         stock = after % 20
     assert "4.0 in <lambda>() is about 6, not 4: corrected" in str(agent.report(0))
+
+
+def make_roll(slope, parts=2):
+    def roll(state, action, damping=0.5):
+        x, v = state
+        for _ in range(parts):  # a number that is needed while the function is traced
+            v = v + TAU * (FORCE * (action - 1) + slope - damping * v) / parts
+        return uamcts.Transition(jnp.stack([x + v, v]), -jnp.abs(x), jnp.abs(x) > 50.0)
+
+    return roll
+
+
+def test_numbers_in_the_code_of_a_jax_simulator_are_params():
+    roll = make_roll(0.0)
+    simulator = uamcts.JaxSimulator(roll, 3, jnp.zeros(2))
+    assert simulator.params == {
+        "global FORCE": 2.0, "global TAU": 0.1, "slope in roll()": 0.0, "damping in roll()": 0.5
+    }  # fmt: skip
+    state = jnp.array([1.0, 2.0])
+    assert jnp.allclose(simulator.step(state, 2).state, roll(state, 2).state)
+    other = simulator.step(state, 2, {**simulator.params, "slope in roll()": 0.75})
+    assert jnp.allclose(other.state, make_roll(0.75)(state, 2).state)
+    assert uamcts.JaxSimulator(lambda state, action, p: roll(state, action * p), 3, jnp.zeros(2), params=2).params == 2
+
+
+def test_a_constant_of_a_jax_simulator_is_corrected():
+    agent = uamcts.Agent(uamcts.JaxSimulator(make_roll(0.0), 3, jnp.zeros(2)), **BUDGET)
+    real, state, rng = jax.jit(make_roll(0.75)), jnp.zeros(2), random.Random(0)
+    for _ in range(12):
+        action = rng.randrange(3)
+        after, reward, over = real(state, action)
+        agent.preload([(state, action, after, float(reward), bool(over))])
+        state = after
+    assert "slope in roll() is about 0.75, not 0: corrected" in str(agent.report(0))

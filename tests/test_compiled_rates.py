@@ -44,7 +44,10 @@ def log(steps):
 
 def test_a_jax_simulator_and_a_python_one_learn_the_same_rates(tmp_path):
     simulator = uamcts.JaxSimulator(None, num_actions=2, example=jnp.int32(0), outcomes=outcomes)
-    python, compiled = uamcts.Agent(Walk(), parameters=(), iterations=5), uamcts.Agent(simulator, iterations=5)
+    python, compiled = (
+        uamcts.Agent(Walk(), parameters=(), iterations=5),
+        uamcts.Agent(simulator, parameters=(), iterations=5),
+    )
     seen = list(log(80))
     python.preload(seen)
     compiled.preload([(jnp.int32(place), action, jnp.int32(after), *rest) for place, action, after, *rest in seen])
@@ -54,7 +57,7 @@ def test_a_jax_simulator_and_a_python_one_learn_the_same_rates(tmp_path):
     assert sentence.startswith("probabilities of outcomes are corrected: ")
     assert float(sentence.split()[5].rstrip(",")) == pytest.approx(share, abs=0.1)
     compiled.save(tmp_path / "agent.uamcts")
-    again = uamcts.Agent(simulator, iterations=5)
+    again = uamcts.Agent(simulator, parameters=(), iterations=5)
     again.load(tmp_path / "agent.uamcts")
     assert again.report(0).corrections == (sentence,)
     assert again.act(jnp.int32(3)) == compiled.act(jnp.int32(3))

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from uamcts.agent.jax_code import find_code_params
 from uamcts.arguments import action_count, function, names, short_repr
 from uamcts.types import Legal, Model, PyTree, Transition
 
@@ -42,7 +43,8 @@ class JaxSimulator:
         params: The parameters of the simulator, a pytree of numbers. If given, `step`, `outcomes` and `sample` take it
             as their last argument, and so do `terminal` and `reward`: `step(state, action, params)`. An agent corrects
             its numbers and the elements of its short vectors ("gravity", "wind[0]", "arm.length"). A call without
-            params uses these.
+            params uses these. If they are not given, real numbers that the functions take from their module, a closure
+            or default arguments become params (`global GRAVITY`).
         terminal: A function `next_state -> bool`: whether the episode is over there. An agent that shifts next states
             by what it has learned then judges the end anew.
         reward: A function `(state, action, next_state) -> number`; likewise for the reward.
@@ -113,12 +115,29 @@ class JaxSimulator:
             if not isinstance(leaf, (bool, int, float, np.ndarray, np.generic, jax.Array)) or not _numeric(leaf):
                 raise TypeError(f"params is {short_repr(self.params)}; give a pytree of numbers and arrays of numbers")
         if self.params is None:
+            self._bind_code()
             return
         for name, arguments in ARGUMENTS.items():
             call = getattr(self, name)
             if call is not None:
                 call = call.call if isinstance(call, Parametric) else call
                 object.__setattr__(self, name, Parametric(call, self.params, arguments))
+
+    def _bind_code(self) -> None:
+        """Makes numbers in the code of the functions params, if there are any."""
+        own = {name: call for name in ARGUMENTS if (call := getattr(self, name)) is not None}
+        state = jax.tree.map(jnp.asarray, self.example)
+        given: dict[str, tuple[PyTree, ...]] = dict.fromkeys(own, (state, jnp.int32(0)))
+        given |= {"sample": (state, jnp.int32(0), jax.random.key(0)), "terminal": (state,)}
+        given["reward"] = state, jnp.int32(0), state
+        try:
+            params, coded = find_code_params(own, given)
+        except Exception:  # a function that cannot be traced is refused below
+            return
+        if params:
+            object.__setattr__(self, "params", params)
+            for name, call in coded.items():
+                object.__setattr__(self, name, Parametric(call, params, ARGUMENTS[name]))
 
     def call(self, name: str, params: PyTree) -> Callable[..., Any]:
         """One of its functions with other params. A transition may be returned as a plain tuple."""

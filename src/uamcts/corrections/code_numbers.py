@@ -97,6 +97,11 @@ class Code:
                 found[name] = value
         return found
 
+    def is_literal(self, name: str) -> bool:
+        """Whether a place is a literal."""
+        place = self.places.get(name)
+        return place is not None and place.kind == "constant"
+
     def _read_of(self, place: Place) -> frozenset[str]:
         """The names that steps read of a module or a class."""
         return frozenset().union(*(_members(function, place.key) for function in self.functions))

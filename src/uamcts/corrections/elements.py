@@ -157,7 +157,12 @@ def _with_numbers(table: np.ndarray, values: Mapping[Keys, float]) -> np.ndarray
 
 
 def like_number(before: object, value: float) -> Any:
-    """A number in the form of the one before: a whole number that is still whole stays one, and an array an array."""
+    """A number in the form of the one before: a whole number that is still whole stays one, and an array an array.
+
+    What is no number of Python, because it is traced by JAX, stays what it is.
+    """
+    if not isinstance(value, (int, float)):
+        return value
     if isinstance(before, np.ndarray):
         return np.asarray(value, before.dtype if before.dtype.kind == "f" else float)
     return int(value) if isinstance(before, (int, np.integer)) and float(value).is_integer() else float(value)
