@@ -16,6 +16,7 @@ import pytest
 
 import uamcts
 import uamcts.gym
+from uamcts.agent.compiled_form import Form
 from uamcts.corrections.code_numbers import code_of
 from uamcts.corrections.parameters import find_code_parameters, find_parameters, with_values
 
@@ -388,6 +389,12 @@ def test_numbers_in_the_code_of_a_jax_simulator_are_params():
     assert jnp.allclose(simulator.step(state, 2).state, roll(state, 2).state)
     other = simulator.step(state, 2, {**simulator.params, "slope in roll()": 0.75})
     assert jnp.allclose(other.state, make_roll(0.75)(state, 2).state)
+    replaced = dataclasses.replace(simulator, step=make_roll(0.5))
+    assert replaced.params["slope in roll()"] == 0.5
+    assert jnp.allclose(replaced.step(state, 2).state, make_roll(0.5)(state, 2).state)
+    faster = dataclasses.replace(simulator, params={**simulator.params, "global FORCE": 4.0})
+    assert faster.step(state, 2).state[1] > simulator.step(state, 2).state[1]
+    assert Form(faster) == Form(simulator) == Form(uamcts.JaxSimulator(roll, 3, jnp.zeros(2))) != Form(replaced)
     assert uamcts.JaxSimulator(lambda state, action, p: roll(state, action * p), 3, jnp.zeros(2), params=2).params == 2
 
 

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from uamcts.agent.compiled_parameters import ParameterTree
+from uamcts.agent.jax_code import Coded
 from uamcts.agent.jax_simulator import JaxSimulator, Parametric
 
 FUNCTIONS = ("step", "outcomes", "sample", "terminal", "reward", "features", "inputs", "legal", "identity")
@@ -40,6 +41,8 @@ class Form:
 def _identity(function: object) -> tuple[int, ...]:
     """What tells a function from others. A bound method is a new object whenever it is looked up."""
     function = function.call if isinstance(function, Parametric) else function
+    if isinstance(function, Coded):
+        return function.identity
     if isinstance(function, MethodType):
         return id(function.__func__), id(function.__self__)
     return (id(function),)

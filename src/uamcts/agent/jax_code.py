@@ -24,12 +24,19 @@ MOST = 40
 class Coded:
     """A function of a simulator that takes the numbers in its code as its last argument."""
 
-    def __init__(self, function: types.FunctionType, names: frozenset[str]):
-        self.code, self.names = code_of(function, ""), names & _numbers_of(code_of(function, "")).keys()
+    def __init__(self, function: Callable[..., Any], names: frozenset[str]):
+        self.function, self.code = function, code_of(function, "")
+        self.names = names & _numbers_of(self.code).keys()
 
     def __call__(self, *given: PyTree) -> Any:
         *rest, params = given
-        return self.code.function_with({name: params[name] for name in self.names})(*rest)
+        values = {name: params[name] for name in self.names}
+        return (self.code.function_with(values) if values else self.function)(*rest)
+
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """What tells it from others."""
+        return id(self.function), hash(self.names)
 
 
 def _numbers_of(code: Code) -> dict[str, float]:
@@ -64,8 +71,7 @@ def find_code_params(
     for name, value in list(numbers.items())[:MOST]:
         if all(_can_vary(one, name, value, given[key], forms[key]) for key, one in plain.items()):
             params[name] = value
-    names = frozenset(params)
-    return params, {name: coded for name, one in plain.items() if (coded := Coded(one, names)).names}
+    return params, {name: Coded(one, frozenset(params)) for name, one in functions.items()}
 
 
 def _can_vary(function: types.FunctionType, name: str, value: float, given: tuple[PyTree, ...], form: PyTree) -> bool:

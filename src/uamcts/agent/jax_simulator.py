@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from uamcts.agent.jax_code import find_code_params
+from uamcts.agent.jax_code import Coded, find_code_params
 from uamcts.arguments import action_count, function, names, short_repr
 from uamcts.types import Legal, Model, PyTree, Transition
 
@@ -114,7 +114,7 @@ class JaxSimulator:
         for leaf in jax.tree.leaves(self.params):
             if not isinstance(leaf, (bool, int, float, np.ndarray, np.generic, jax.Array)) or not _numeric(leaf):
                 raise TypeError(f"params is {short_repr(self.params)}; give a pytree of numbers and arrays of numbers")
-        if self.params is None:
+        if self.params is None or self._has_new_code():
             self._bind_code()
             return
         for name, arguments in ARGUMENTS.items():
@@ -123,8 +123,19 @@ class JaxSimulator:
                 call = call.call if isinstance(call, Parametric) else call
                 object.__setattr__(self, name, Parametric(call, self.params, arguments))
 
+    def _has_new_code(self) -> bool:
+        """Whether params stand for numbers in code, and a function was replaced by another one."""
+        own = [call for name in ARGUMENTS if (call := getattr(self, name)) is not None]
+        coded = [isinstance(call, Parametric) and isinstance(call.call, Coded) for call in own]
+        return any(coded) and not all(coded)
+
     def _bind_code(self) -> None:
         """Makes numbers in the code of the functions params, if there are any."""
+        for name in ARGUMENTS:
+            call = getattr(self, name)
+            if isinstance(call, Parametric) and isinstance(call.call, Coded):
+                object.__setattr__(self, name, call.call.function)
+        object.__setattr__(self, "params", None)
         own = {name: call for name in ARGUMENTS if (call := getattr(self, name)) is not None}
         state = jax.tree.map(jnp.asarray, self.example)
         given: dict[str, tuple[PyTree, ...]] = dict.fromkeys(own, (state, jnp.int32(0)))
