@@ -26,7 +26,7 @@ class Coded:
 
     def __init__(self, function: Callable[..., Any], names: frozenset[str]):
         self.function, self.code = function, code_of(function, "")
-        self.names = names & _numbers_of(self.code).keys()
+        self.names = frozenset(names & _numbers_of(self.code).keys())
 
     def __call__(self, *given: PyTree) -> Any:
         *rest, params = given
