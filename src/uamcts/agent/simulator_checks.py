@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from uamcts.arguments import short_repr
+from uamcts.errors import SimulatorError
 
 
 def check_kind(model: object, owner: object | None) -> None:
@@ -113,3 +114,11 @@ def check_arguments_of(name: str, kind: str, call: Callable[..., Any]) -> None:
             "the next state: a search asks about many states, so the state cannot be kept in the simulator. If this is "
             "an environment with reset and step(action), derive it from gymnasium.Env and pass it as it is"
         )
+
+
+def normalise(name: str, found: Any) -> Any:
+    """Outcomes with probabilities that sum to 1: with another value of one of them, the others no longer fit."""
+    total = sum(chance for chance, _ in found)
+    if not (total > 0 and all(chance >= 0 for chance, _ in found)):
+        raise SimulatorError(f"{name}: with other parameters, the probabilities of outcomes are not positive")
+    return found if abs(total - 1.0) < 1e-9 else [(chance / total, outcome) for chance, outcome in found]
