@@ -17,7 +17,7 @@ from uamcts.agent import trial_pace
 from uamcts.agent.measure import Measure, Outcome, Scales
 from uamcts.agent.plain_trials import PlainTrials, Sighting
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.runtime.watch import Guarded, OvertimeError, Watch
+from uamcts.runtime.watch import Guarded, Watch
 
 LONG = 5.0
 """Seconds of processor time that nothing here takes by far: without a guard, these tests would never end."""
@@ -48,7 +48,7 @@ def ends(call):
     """Whether a call was ended."""
     try:
         call()
-    except OvertimeError:
+    except TimeoutError:
         return True
     return False
 

@@ -234,7 +234,7 @@ class PlainTrials:
         return NO_ANSWER if found is None else float(found)
 
 
-def _has_values(twin: Any, owner: Any, values: Mapping[str, float]) -> bool:
+def _has_values(twin: object, owner: object, values: Mapping[str, float]) -> bool:
     """Sets values of a copy of a simulator, which may refuse them by an error."""
     set_values(twin, owner, values)
     return True

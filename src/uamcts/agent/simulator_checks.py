@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from uamcts.arguments import short_repr
 from uamcts.errors import SimulatorError
+
+Outcomes: TypeAlias = Sequence[tuple[float, Any]]
+"""The outcomes of a step with their probabilities."""
 
 
 def check_kind(model: object, owner: object | None) -> None:
@@ -60,7 +63,7 @@ def not_three(name: str, kind: str, outcome: object) -> str:
     return f"{name}: {kind} returned {short_repr(outcome)}{hint}; {what} (state, reward, terminal)"
 
 
-def check_with_parameters(name: str, kind: str, owner: Any, found: Mapping[str, float]) -> None:
+def check_with_parameters(name: str, kind: str, owner: object, found: Mapping[str, float]) -> None:
     """Refuses a `with_parameters` that does not return another simulator."""
     build = getattr(owner, "with_parameters", None)
     if not callable(build) or not found:
@@ -79,10 +82,10 @@ def check_with_parameters(name: str, kind: str, owner: Any, found: Mapping[str, 
         raise TypeError(f"{asked} returned the simulator itself; it must return a new one, and leave the old one alone")
 
 
-def _changes_itself(owner: Any, name: str, value: float) -> bool:
+def _changes_itself(owner: object, name: str, value: float) -> bool:
     """Whether a simulator returns itself also for another value, which is tried on a copy."""
     try:
-        twin = copy.deepcopy(owner)
+        twin: Any = copy.deepcopy(owner)
         return twin is not owner and twin.with_parameters(**{name: 1.01 * value + 0.01}) is twin
     except Exception:  # it may refuse this value
         return False
@@ -116,7 +119,7 @@ def check_arguments_of(name: str, kind: str, call: Callable[..., Any]) -> None:
         )
 
 
-def normalise(name: str, found: Any) -> Any:
+def normalise(name: str, found: Outcomes) -> Outcomes:
     """Outcomes with probabilities that sum to 1: with another value of one of them, the others no longer fit."""
     total = sum(chance for chance, _ in found)
     if not (total > 0 and all(chance >= 0 for chance, _ in found)):

@@ -14,7 +14,8 @@ from typing import Any
 
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.corrections.links import WITH
-from uamcts.runtime.watch import OvertimeError, Watch
+from uamcts.errors import SimulatorError
+from uamcts.runtime.watch import Watch
 
 SLACK, FACTOR = 0.5, 20.0
 """Trial steps are ended after so many seconds, and so many times as many as the simulator itself needs for them."""
@@ -29,6 +30,10 @@ REMEMBERED = 15
 """Measurements of which the median is the usual time of a step."""
 
 
+class OvertimeError(SimulatorError):
+    """A step took too long."""
+
+
 class Pace:
     """Which values make steps of a simulator take too long.
 
@@ -38,7 +43,7 @@ class Pace:
 
     def __init__(self, simulator: PythonSimulator):
         self._simulator = simulator
-        self.watch = Watch()
+        self.watch = Watch(error=OvertimeError)
         self._first, self._measured = 0.0, deque([0.0], REMEMBERED)
         self._ends: dict[str, tuple[float, float]] = {}
         """The values nearest to the believed one, below and above, that took too long."""
