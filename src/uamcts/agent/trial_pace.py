@@ -24,7 +24,7 @@ SLOW, LEAST_SLOW = 50.0, 0.05
 LONGEST_STEP, LONGEST = 1.0, 100.0
 """Seconds after which a step of the corrected simulator is ended, and how many times as many as usual."""
 FORGIVEN = 6
-"""After so many values of a number that took too long, no other value of it is tried."""
+"""After so many values of a number, or of several together, that took too long, no other values of these are tried."""
 EVERYWHERE = (-math.inf, math.inf)
 REMEMBERED = 15
 """Measurements of which the median is the usual time of a step."""
@@ -50,7 +50,8 @@ class Pace:
         self._turned: set[str] = set()
         """Numbers of which a value of the other sign than believed took too long."""
         self._impossible: set[frozenset[tuple[str, float]]] = set()
-        self._counts: Counter[str] = Counter()
+        self._counts: Counter[frozenset[str]] = Counter()
+        """How many values of a number, or of several together, took too long."""
         self.start(0.0)
 
     def start(self, seconds: float) -> None:
@@ -104,7 +105,7 @@ class Pace:
 
     def _add(self, changed: dict[str, float]) -> None:
         self._impossible.add(frozenset(changed.items()))
-        self._counts.update(map(_number, changed))
+        self._counts[_numbers(changed)] += 1
 
     def _changed(self, values: Mapping[str, float]) -> dict[str, float]:
         believed = self._simulator.parameters
@@ -115,9 +116,9 @@ class Pace:
             return False
         for name, value in changed.items():
             low, high = self._ends.get(name, EVERYWHERE)
-            if not low < value < high or self._counts[_number(name)] >= FORGIVEN:
+            if not low < value < high:
                 return True
-        return frozenset(changed.items()) in self._impossible
+        return self._counts[_numbers(changed)] >= FORGIVEN or frozenset(changed.items()) in self._impossible
 
     def _refuse_beyond(self, changed: dict[str, float]) -> None:
         """Refuses all values of a single number that are farther from the believed one than one that took too long."""
@@ -134,6 +135,6 @@ class Pace:
         self._ends[name] = (max(low, value), high) if value < believed else (low, min(high, value))
 
 
-def _number(name: str) -> str:
-    """What a number is counted as: the elements of a table together."""
-    return name.partition("[")[0].partition(WITH)[0]
+def _numbers(changed: Mapping[str, float]) -> frozenset[str]:
+    """What numbers are counted as: the elements of a table together."""
+    return frozenset(name.partition("[")[0].partition(WITH)[0] for name in changed)

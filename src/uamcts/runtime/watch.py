@@ -22,6 +22,8 @@ THREAD = "uamcts-watch"
 """The name of the threads that look."""
 INTERVAL, IDLE = 0.04, 1.0
 """Seconds between two looks, and those without a call after which the thread ends."""
+WAITS = 5.0
+"""How many times its limit a call may take in all, if it sleeps or the machine has other work."""
 SETTLED = 4
 """Exceptions that may still be on their way after a call: one, and as many as it takes to be sure."""
 
@@ -127,7 +129,7 @@ class Watch:
                 look = _Look(since, self._used())
             elif since != NEVER:
                 limit = self.limit if self._present is None else self._present
-                if self._used() - look.used > limit:
+                if self._used() - look.used > limit or _now() - since > WAITS * limit:
                     self._end(since)
 
     def _end(self, since: float) -> None:
