@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 
 Part: TypeAlias = Any
 """What an attribute of a simulator may be."""
+LARGEST = 2_000
+"""The objects of which a part that is copied for every value may consist."""
 PLAIN = (int, float, complex, str, bytes, type(None), type)
 
 
@@ -30,7 +32,7 @@ class _Memo(dict[int, Any]):
 
 
 def refers_back(part: Part, owner: object) -> bool:
-    """Whether a part of an object refers to the object."""
+    """Whether a part of an object refers to the object, and is not so large that copies of it would take long."""
     if isinstance(part, PLAIN):
         return False
     if _bound_anew(part, owner, owner) is not None:
@@ -40,7 +42,7 @@ def refers_back(part: Part, owner: object) -> bool:
         copy.deepcopy(part, memo)
     except Exception:  # files, locks, handles: whatever cannot be copied is shared
         return False
-    return memo.asked
+    return memo.asked and len(memo) <= LARGEST
 
 
 def refer_back(part: Part, owner: object, twin: object) -> Any:

@@ -112,6 +112,7 @@ def find_memories(
         if path in now and (_differs(now[path], then) or _differs(now[path], first.get(path, now[path])))
     }  # fmt: skip
     changed |= dict.fromkeys(_computed(owner), WHOLE)
+    # All or none: a part that is needed may seem not to be, if it is left out alone.
     for found in ({**bound, **changed}, bound):
         if found and _answers_without(owner, found, same):
             return found

@@ -10,6 +10,7 @@ ended. Without CPython no call is.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import os
@@ -87,7 +88,8 @@ class Watch:
 
     def _wake(self) -> None:
         self._awake, self._threads = True, self._threads + 1
-        threading.Thread(target=self._stand_by, args=(self._threads,), name=THREAD, daemon=True).start()
+        with contextlib.suppress(RuntimeError):  # where there are no threads, as in a browser, nothing is ended
+            threading.Thread(target=self._stand_by, args=(self._threads,), name=THREAD, daemon=True).start()
 
     def _settle(self) -> None:
         """Raises an `Interrupt` if the call that is over was ended, whatever it has returned or raised."""
