@@ -44,7 +44,7 @@ class Pace:
     def __init__(self, simulator: PythonSimulator):
         self._simulator = simulator
         self.watch = Watch(error=OvertimeError)
-        self._first, self._measured = 0.0, deque([0.0], REMEMBERED)
+        self._first, self._measured = 0.0, deque[float]([], REMEMBERED)
         self._ends: dict[str, tuple[float, float]] = {}
         """The values nearest to the believed one, below and above, that took too long."""
         self._turned: set[str] = set()
@@ -57,12 +57,14 @@ class Pace:
     def start(self, seconds: float) -> None:
         """Takes note of how long steps took that the simulator was asked for the first time."""
         self._first = seconds
-        self.watch.limit = LONGEST_STEP + LONGEST * self.usual
+        self._measure(0.0)
 
-    @property
-    def usual(self) -> float:
+    def _measure(self, seconds: float) -> None:
+        """Takes note of how long a step of the simulator took."""
+        self._measured.append(seconds)
+        self.usual = max(self._first, statistics.median(self._measured))
         """The usual time of a step, in seconds."""
-        return max(self._first, statistics.median(self._measured))
+        self.watch.limit = LONGEST_STEP + LONGEST * self.usual
 
     def run(self, values: Mapping[str, float], steps: int, trial: Callable[[], Any]) -> Any:
         """What a trial with these values returns, which takes so many steps; None if it takes too long."""
@@ -70,17 +72,21 @@ class Pace:
         if not changed:
             start = time.thread_time()
             found = trial()
-            self._measured.append((time.thread_time() - start) / max(steps, 1))
+            self._measure((time.thread_time() - start) / max(steps, 1))
             return found
         if self._is_impossible(changed):
             return None
-        usual, tries = self.usual * steps, 2
+        usual = self.usual * steps
+        limit, slow = SLACK + FACTOR * usual, max(LEAST_SLOW, SLOW * usual)
         try:
-            for _ in range(tries):  # once more, because something may have been compiled, or garbage collected
-                start = time.thread_time()
-                found = self.watch.call(SLACK + FACTOR * usual, trial)
-                if time.thread_time() - start <= max(LEAST_SLOW, SLOW * usual):
-                    return found
+            start = time.perf_counter()
+            found = self.watch.call(limit, trial)
+            if time.perf_counter() - start <= slow:
+                return found
+            start = time.thread_time()  # once more: something was compiled, or the machine had other work
+            found = self.watch.call(limit, trial)
+            if time.thread_time() - start <= slow:
+                return found
         except OvertimeError:
             self._refuse_beyond(changed)
         self._add(changed)
@@ -90,10 +96,12 @@ class Pace:
         """What a trial with several values returns; None if one of them takes too long, or has done so before."""
         if self._impossible:
             return None
+        usual, start = self.usual * steps, time.perf_counter()
         try:
-            return self.watch.call(SLACK + FACTOR * self.usual * steps, trial)
+            found = self.watch.call(SLACK + FACTOR * usual, trial)
         except OvertimeError:
             return None
+        return found if time.perf_counter() - start <= max(LEAST_SLOW, SLOW * usual) else None
 
     def allows(self, values: Mapping[str, float]) -> bool:
         """Whether these values are not known to take too long."""

@@ -79,7 +79,8 @@ class Watch:
 
     def call(self, limit: float, function: Callable[[], Any]) -> Any:
         """What a function returns; an error if it takes more than so many seconds."""
-        self.attend()
+        if self._caller != threading.get_ident():
+            self.attend()
         self._present = limit
         try:
             return Guarded(self, function)()
