@@ -31,8 +31,9 @@ REVERSED = (-2.0, -1.0, -0.5)
 """How many times as large as believed a parameter with the other sign is tried."""
 PATIENCE = 5
 """Steps of a fit after which it is given up if it explains next to nothing."""
-EXACT = 6.0
-"""Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain."""
+EXACT, JUMP = 6.0, 0.4
+"""Nats below the unfitted simulator at which a fit counts as exact: there is nothing more to explain. By more than the
+second number, a difference changes in jumps alone if a parameter is changed by next to nothing."""
 
 
 def fit_parameters(trials: Trials, choice: Choice, count: int, start: Fit | None = None) -> Fit | None:
@@ -61,9 +62,8 @@ def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -
     if found is None:
         return fit_likelihood(trials, choice, count, start)
     before = {} if start is None else {name: one for name, one in start.values.items() if name not in found.values}
-    rest = fit_likelihood(
-        WithValues(trials, found.values), choice.without(found.values), count, Fit(before, {}) if before else None
-    )
+    first = Fit(before, {}) if before else None
+    rest = fit_likelihood(WithValues(trials, found.values), choice.without(found.values), count, first)
     return found if rest is None else Fit(found.values | rest.values, found.ranges | rest.ranges)
 
 
@@ -197,8 +197,8 @@ class _Selection:
         if own is not None:
             return np.asarray(own(names, vector, rows, units))
         moved = vector + np.diag(step * units)
-        columns = [self.trials.residuals(names, one, rows) - base for one in moved]
-        return np.stack(columns, axis=-1) / (step * units)
+        changes = np.stack([self.trials.residuals(names, one, rows) - base for one in moved], axis=-1)
+        return np.where(np.abs(changes) > JUMP, 0.0, changes) / (step * units)  # an end that comes or goes is no slope
 
     def _try_single_values(self, most: int) -> None:
         """Fits single parameters from the best of several values: for those that act in jumps, or far away."""
@@ -233,8 +233,8 @@ class _Selection:
         ends, least = np.unique(np.append(grid, self.choice.believed[name])), math.inf
         for _ in range(passes):
             place = int(np.searchsorted(ends, value))
-            near = np.linspace(ends[max(place - 1, 0)], ends[min(place + 1, len(ends) - 1)], 11)
-            near = np.unique(np.append(near, value))  # half of what is believed may be exactly right
+            left, right = ends[max(place - 1, 0)], ends[min(place + 1, len(ends) - 1)]
+            near = np.unique([*np.linspace(left, right, 11), value])  # half of what is believed may be exactly right
             losses = self.trials.losses([name], near[:, None], rows).mean(axis=1)
             least = float(losses.min())
             best = np.flatnonzero(losses <= least + 1e-12)
