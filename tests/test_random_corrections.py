@@ -320,3 +320,39 @@ def test_an_agent_goes_on_alike_after_it_was_saved(tmp_path):
     assert loaded.backend.planner.patched.weigher == agent.backend.planner.patched.weigher
     assert corrector.rates == agent.backend.corrector.rates
     assert corrector.in_use == "residual"
+
+
+class Cards:
+    """Action 1 draws a card; action 0 stops, and then the bank draws. The highest card is believed to be a 10."""
+
+    num_actions = 2
+
+    def __init__(self, highest=10):
+        self.highest = highest
+
+    def draw(self, rng):
+        return int(rng.integers(1, int(self.highest) + 1))
+
+    def sample(self, state, action, rng):
+        if action == 1:
+            after = state + self.draw(rng)
+            return after, -float(after > 21), after > 21
+        bank = 0
+        while bank < 17:
+            bank += self.draw(rng)
+        return state, float(bank > 21 or state > bank) - float(bank <= 21 and state < bank), True
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_with_which_no_two_draws_are_equal_do_not_seem_likely_for_that(seed):
+    """These are compared by densities, and others by how often each is drawn: both must mean the same."""
+    agent, world, rng = uamcts.Agent(Cards(), iterations=5, rollouts=1, depth=3), Cards(6), np.random.default_rng(seed)
+    for _ in range(24):
+        state, over = 8, False
+        while not over:
+            action = int(rng.random() < 0.7)
+            after, reward, over = world.sample(state, action, rng)
+            agent.observe(state, action, after, reward, over)
+            state = after
+    assert agent.backend.corrector.in_use == "parameters"
+    assert 6.0 <= agent.backend.corrector.fit.values["highest"] < 7.0

@@ -17,7 +17,7 @@ from uamcts.agent import trial_pace
 from uamcts.agent.measure import Measure, Outcome, Scales
 from uamcts.agent.plain_trials import PlainTrials, Sighting
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.runtime.watch import Guarded, OvertimeError, Watch
+from uamcts.runtime.watch import Guarded, Watch
 
 LONG = 5.0
 """Seconds of processor time that nothing here takes by far: without a guard, these tests would never end."""
@@ -48,7 +48,7 @@ def ends(call):
     """Whether a call was ended."""
     try:
         call()
-    except OvertimeError:
+    except TimeoutError:
         return True
     return False
 
@@ -90,11 +90,11 @@ def test_a_guarded_function_is_not_asked_again_after_it_was_ended():
 def test_nothing_is_raised_after_a_call():
     """Calls that end at about their limit: whatever is on its way is taken back before the caller goes on."""
     watch, ended = Watch(), 0
-    for place in range(30):
-        until = time.thread_time() + 0.003 * place
+    for place in range(20):
+        until = time.thread_time() + 0.01 * place
         ended += ends(lambda until=until: watch.call(0.03, lambda: spin(until)))
         spin(time.thread_time() + 0.001)
-    assert 0 < ended < 30
+    assert 0 < ended < 20
 
 
 def spin(until):
@@ -290,3 +290,90 @@ def test_an_agent_with_corrections_can_be_copied_and_pickled():
     assert agent.backend.corrector.in_use == "parameters"
     for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
         assert twin.act((0.5, 0.0)) in range(3)
+
+
+def test_a_call_that_sleeps_is_ended_as_well():
+    def sleep():
+        while True:
+            time.sleep(0.01)
+
+    start = time.perf_counter()
+    assert ends(lambda: Watch().call(0.05, sleep))
+    assert time.perf_counter() - start > 0.2
+
+
+def test_numbers_that_took_too_long_together_may_be_tried_alone():
+    pace = trial_pace.Pace(PythonSimulator(Substeps()))
+    for place in range(trial_pace.FORGIVEN):
+        pace.refuse({"dt": 0.001 * place, "mass": 2.0})
+    assert not pace.allows({"dt": 0.03, "mass": 3.0})
+    assert pace.allows({"mass": 3.0})
+    assert pace.allows({"dt": 0.03})
+
+
+class OnlyOne(Substeps):
+    """All objects of its class are the same one."""
+
+    one = None
+
+    def __new__(cls):
+        cls.one = super().__new__(cls) if cls.one is None else cls.one
+        return cls.one
+
+
+class OwnCopy(Substeps):
+    """Its copies are the object itself."""
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class Private:
+    """What it has is in slots, one of them private."""
+
+    __slots__ = ("__lock", "mass", "num_actions")
+
+    def __init__(self):
+        self.__lock, self.num_actions, self.mass = threading.Lock(), 3, 1.0
+
+    def step(self, state, action):
+        with self.__lock:
+            return Substeps(0.1, self.mass).step(state, action)
+
+
+@pytest.mark.parametrize("kind", [OnlyOne, OwnCopy, Private])
+def test_a_simulator_that_hands_itself_out_as_its_copy_stays_as_it_is(kind):
+    simulator = kind()
+    agent = live(simulator, Substeps(mass=2.0))
+    assert agent.backend.corrector.fit.values == {"mass": pytest.approx(2.0)}
+    assert simulator.mass == 1.0
+
+
+class Turns(Builds):
+    """It changes itself in place of a copy."""
+
+    def with_parameters(self, mass=1.0, dt=0.1):
+        self.inner = Substeps(dt, mass)
+        return self
+
+
+class Lacks(Builds):
+    def with_parameters(self, mass=1.0, dt=0.1):
+        self.inner = Substeps(dt, mass)
+
+
+class TakesOne(Builds):
+    def with_parameters(self, values):
+        return Builds(**values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [(Turns, "returned the simulator itself"), (Lacks, "returned None"), (TakesOne, "must take any of the names")],
+)
+def test_a_with_parameters_that_makes_no_new_simulator_is_refused(kind, said):
+    with pytest.raises(TypeError, match=said):
+        uamcts.Agent(kind())

@@ -25,7 +25,7 @@ from uamcts.agent.plain_uncertainty import Fitted
 from uamcts.agent.simulator_probe import TRIES
 from uamcts.agent.state_vectors import flatten_jax
 from uamcts.agent.surprise import DRAWS as SURPRISE_DRAWS
-from uamcts.agent.surprise import IMPOSSIBLE, LARGEST_OF_REWARD
+from uamcts.agent.surprise import IMPOSSIBLE, LARGEST_OF_REWARD, NORMAL
 from uamcts.corrections.fact_patch import identity_of, patch_model, patch_uncertainty
 from uamcts.corrections.fact_table import Facts
 from uamcts.corrections.mixture import DRAWS
@@ -272,7 +272,7 @@ def _surprise_of_point(point: jax.Array, points: jax.Array) -> jax.Array:
     scale = jnp.where(moved, spread, 1.0)
     apart = jnp.where(moved, (point - jnp.mean(points, axis=0)) / scale, 0.0)
     most = jnp.full(apart.shape, 50.0).at[-1].set(LARGEST_OF_REWARD)
-    total = jnp.sum(jnp.where(moved, 0.5 * jnp.minimum(apart**2, most) + jnp.log(scale), 0.0))
+    total = jnp.sum(jnp.where(moved, 0.5 * jnp.minimum(apart**2, most) + jnp.log(scale) + NORMAL, 0.0))
     found = total / jnp.maximum(jnp.sum(moved), 1)
     worst = -np.log(IMPOSSIBLE)
     return jnp.where(jnp.all(moved | close) & jnp.isfinite(found), found, worst)

@@ -47,7 +47,7 @@ class ElementFits(ParameterFits):
         elements = {name: value for name, value in self.elements.items() if name not in fitted}
         some = list(elements.items())[-SHOWN:]
         more = len(elements) - len(some)
-        said = [f"{name} is about {value:.4g}, not {self.tables[name]:g}: corrected" for name, value in some]
+        said = [f"{name} is about {_unlike(value, self.tables[name])}: corrected" for name, value in some]
         return said + ([f"{more} more numbers are corrected"] if more else [])
 
     def _describe_fit(self) -> list[str]:
@@ -58,7 +58,7 @@ class ElementFits(ParameterFits):
             low, high = self.fit.ranges[name]
             around = f" ({low:.3g} to {high:.3g})" if high - low > 5e-3 * max(abs(value), 1e-9) else ""
             also = f"; {' or '.join(self.fit.instead)} would explain the same" if self.fit.instead else ""
-            said.append(f"{name} is about {value:.4g}{around}, not {self.choice.believed[name]:g}: corrected{also}")
+            said.append(f"{name} is about {_unlike(value, self.choice.believed[name], around)}: corrected{also}")
         return said
 
     def sentences(self) -> list[str]:
@@ -76,3 +76,9 @@ class ElementFits(ParameterFits):
             which = "probabilities of outcomes" if self.keeps_outcomes else which
             said.append(f"{which} are corrected: {words}")
         return said
+
+
+def _unlike(value: float, believed: float, around: str = "") -> str:
+    """A value and the believed one, with as many digits as it takes to tell them apart."""
+    said = next((f"{value:.{n}g}" for n in (4, 6, 9) if f"{value:.{n}g}" != f"{believed:.{n}g}"), f"{value!r}")
+    return f"{said}{around}, not {believed:g}"

@@ -12,6 +12,7 @@ import numpy as np
 
 from uamcts.agent.jax_code import Coded, find_code_params
 from uamcts.arguments import action_count, function, names, short_repr
+from uamcts.corrections.elements import is_in_code
 from uamcts.types import Legal, Model, PyTree, Transition
 
 ARGUMENTS = {"step": 2, "outcomes": 2, "sample": 3, "terminal": 1, "reward": 3}
@@ -126,8 +127,8 @@ class JaxSimulator:
     def _has_new_code(self) -> bool:
         """Whether params stand for numbers in code, and a function was replaced by another one."""
         own = [call for name in ARGUMENTS if (call := getattr(self, name)) is not None]
-        coded = [isinstance(call, Parametric) and isinstance(call.call, Coded) for call in own]
-        return any(coded) and not all(coded)
+        coded = all(isinstance(call, Parametric) and isinstance(call.call, Coded) for call in own)
+        return not coded and isinstance(self.params, dict) and all(is_in_code(str(name)) for name in self.params)
 
     def _bind_code(self) -> None:
         """Makes numbers in the code of the functions params, if there are any."""

@@ -46,8 +46,8 @@ class Laboratory:
         if own.owner is None or callable(getattr(own.owner, "with_parameters", None)):
             return
 
-        def same(one: Any, other: Any) -> bool:
-            return _said(own, one, asked, key) == _said(own, other, asked, key)
+        def same(one: object, other: object) -> bool:
+            return bool(_said(own, one, asked, key) == _said(own, other, asked, key))
 
         own.memories = find_memories(self.owner, own.before, same)
 
@@ -75,11 +75,11 @@ class _Impossible:
     def __init__(self, why: str):
         self.why = why
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *given: object) -> Any:
         raise SimulatorError(self.why)
 
 
-def _said(own: PythonSimulator, model: Any, asked: Sequence[tuple[Any, Any]], key: Callable[[Any], Hashable]) -> Any:
+def _said(own: PythonSimulator, model: object, asked: Sequence[tuple[Any, Any]], key: Callable[[Any], Hashable]) -> Any:
     """What a model predicts, for comparisons."""
     twin = copy.copy(own)
     twin.call = getattr(model, own.entry)

@@ -8,8 +8,9 @@ from typing import Any
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.state_forms import Form, form_of
 from uamcts.agent.state_vectors import FLOATS, numbers_of, refill
+from uamcts.agent.trial_pace import OvertimeError
 from uamcts.corrections.residual import Residual
-from uamcts.runtime.watch import PASSED_ON, OvertimeError
+from uamcts.runtime.watch import PASSED_ON
 from uamcts.types import PyTree
 
 

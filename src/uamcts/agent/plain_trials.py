@@ -122,10 +122,16 @@ class PlainTrials:
         matter to this transition, and the others are not asked.
         """
 
-        def nats(place: int) -> float:
-            return self._surprise(names, values[place], models[place], sight)
+        count, steps = len(models), DRAWS if self.draws else 1
+        if count > 1:
+            each = self.pace.run_together(
+                count * steps, lambda: self._column(lambda place: self._ask(models[place], sight), count)
+            )
+            if each is not None:
+                return np.asarray(each)
+        return self._column(lambda place: self._surprise(names, values[place], models[place], sight), count)
 
-        count = len(models)
+    def _column(self, nats: Callable[[int], float], count: int) -> np.ndarray:
         if not self.draws or count < FEWEST_MODELS:
             return np.array([nats(place) for place in range(count)])
         some = {place: nats(place) for place in (0, count // 2, count - 1)}
@@ -225,12 +231,16 @@ class PlainTrials:
     def _surprise(
         self, names: Sequence[str], vector: np.ndarray, model: PythonSimulator | None, sight: Sighting
     ) -> float:
-        real = RealOutcome(sight.following, sight.real.reward, sight.real.terminal)
-        asked = sight.state, sight.action, real, self.simulator.key, self.simulator.features
-        found = None
-        if model is not None:
-            found = self.run(names, vector, DRAWS if self.draws else 1, lambda: surprise(model, *asked))
+        steps = DRAWS if self.draws else 1
+        found = self.run(names, vector, steps, lambda: self._ask(model, sight))
         return NO_ANSWER if found is None else float(found)
+
+    def _ask(self, model: PythonSimulator | None, sight: Sighting) -> float:
+        """How much a transition surprises a simulator."""
+        real = RealOutcome(sight.following, sight.real.reward, sight.real.terminal)
+        if model is None:
+            return NO_ANSWER
+        return surprise(model, sight.state, sight.action, real, self.simulator.key, self.simulator.features)
 
 
 def _has_values(twin: object, owner: object, values: Mapping[str, float], entry: str) -> bool:

@@ -116,8 +116,8 @@ class PythonSimulator:
             return self
         if any(WITH in name for name in values):
             values = resolve(values, self.parameters)
-        holder = with_values(self.holder if laboratory is None else laboratory, values, self.memories, self.entry)
-        twin = copy.copy(self)
+        twin, holder = copy.copy(self), self.holder if laboratory is None else laboratory
+        holder = with_values(holder, values, self.memories, self.entry)
         twin.call, twin.normalises = getattr(holder, self.entry) if self.entry else holder, bool(values)
         return twin.bind()
 
@@ -200,14 +200,7 @@ class PythonSimulator:
             )
         for _, outcome in found:
             self._three(outcome)
-        return self._normalise(found) if self.normalises else found
-
-    def _normalise(self, found: Any) -> Any:
-        """Outcomes with probabilities that sum to 1: with another value of one of them, the others no longer fit."""
-        total = sum(chance for chance, _ in found)
-        if not (total > 0 and all(chance >= 0 for chance, _ in found)):
-            raise SimulatorError(f"{self.name}: with other parameters, the probabilities of outcomes are not positive")
-        return found if abs(total - 1.0) < 1e-9 else [(chance / total, outcome) for chance, outcome in found]
+        return checks.normalise(self.name, found) if self.normalises else found
 
     def _sample(self, state: State, action: int, rng: np.random.Generator) -> Outcome:
         """A draw from the outcomes of a step."""
@@ -219,10 +212,12 @@ class PythonSimulator:
         except PASSED_ON:
             raise
         except BaseException as error:
-            numbers = "" if self.continuous else f", a number from 0 to {self.num_actions - 1}"
-            raise SimulatorError(
+            every = "every action" if self.continuous else f"every action, a number from 0 to {self.num_actions - 1}"
+            said = (
                 f"{self.name}: {self.kind} raised {type(error).__name__}: {error} (state {short_repr(state)}, action "
-                f"{action}); it must answer for every state it has led to and every action{numbers}"
+            )
+            raise SimulatorError(
+                f"{said}{action}); it must answer for every state it has led to and {every}"
             ) from error
 
     def _three(self, outcome: Any) -> Outcome:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from uamcts.arguments import short_repr
-from uamcts.corrections.settings import is_settings
+from uamcts.corrections.settings import Simulator, is_settings
+from uamcts.errors import SimulatorError
+
+Outcomes: TypeAlias = Sequence[tuple[float, Any]]
+"""The outcomes of a step with their probabilities."""
 
 
-def find_call(model: Any, owner: object | None, kind: str) -> tuple[Callable[..., Any], tuple[Any, str]]:
+def find_call(model: Simulator, owner: object | None, kind: str) -> tuple[Callable[..., Any], tuple[Any, str]]:
     """The function that a simulator is asked by, what holds its numbers, and the name of its method, if it is one."""
     if owner is not None:
         return getattr(owner, kind), (owner, kind)
@@ -71,7 +75,7 @@ def not_three(name: str, kind: str, outcome: object) -> str:
     return f"{name}: {kind} returned {short_repr(outcome)}{hint}; {what} (state, reward, terminal)"
 
 
-def check_with_parameters(name: str, kind: str, owner: Any, found: Mapping[str, float]) -> None:
+def check_with_parameters(name: str, kind: str, owner: object, found: Mapping[str, float]) -> None:
     """Refuses a `with_parameters` that does not return another simulator."""
     build = getattr(owner, "with_parameters", None)
     if not callable(build) or not found:
@@ -90,10 +94,10 @@ def check_with_parameters(name: str, kind: str, owner: Any, found: Mapping[str, 
         raise TypeError(f"{asked} returned the simulator itself; it must return a new one, and leave the old one alone")
 
 
-def _changes_itself(owner: Any, name: str, value: float) -> bool:
+def _changes_itself(owner: object, name: str, value: float) -> bool:
     """Whether a simulator returns itself also for another value, which is tried on a copy."""
     try:
-        twin = copy.deepcopy(owner)
+        twin: Any = copy.deepcopy(owner)
         return twin is not owner and twin.with_parameters(**{name: 1.01 * value + 0.01}) is twin
     except Exception:  # it may refuse this value
         return False
@@ -125,3 +129,11 @@ def check_arguments_of(name: str, kind: str, call: Callable[..., Any]) -> None:
             "the next state: a search asks about many states, so the state cannot be kept in the simulator. If this is "
             "an environment with reset and step(action), derive it from gymnasium.Env and pass it as it is"
         )
+
+
+def normalise(name: str, found: Outcomes) -> Outcomes:
+    """Outcomes with probabilities that sum to 1: with another value of one of them, the others no longer fit."""
+    total = sum(chance for chance, _ in found)
+    if not (total > 0 and all(chance >= 0 for chance, _ in found)):
+        raise SimulatorError(f"{name}: with other parameters, the probabilities of outcomes are not positive")
+    return found if abs(total - 1.0) < 1e-9 else [(chance / total, outcome) for chance, outcome in found]

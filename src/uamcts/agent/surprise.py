@@ -17,6 +17,8 @@ DRAWS = 32
 """Draws that stand for the distribution of a simulator that can only `sample`."""
 IMPOSSIBLE = 1e-3
 """The least probability of an outcome: a simulator may be wrong about what is possible."""
+NORMAL = 0.5 * math.log(2.0 * math.pi)
+"""Whole numbers are then as surprising by their density as by how often each is drawn."""
 NO_ANSWER = 1.0 - math.log(IMPOSSIBLE)
 """The surprise where a simulator has no answer."""
 LARGEST_OF_REWARD = 9.0
@@ -73,4 +75,5 @@ def surprise(
         return -math.log(IMPOSSIBLE)
     squares = ((point - points.mean(axis=0)) / np.where(moved, spread, 1.0)) ** 2
     squares[-1] = min(squares[-1], LARGEST_OF_REWARD)
-    return float(np.mean(0.5 * np.minimum(squares[moved], 50.0) + np.log(spread[moved]))) if moved.any() else 0.0
+    nats = 0.5 * np.minimum(squares[moved], 50.0) + np.log(spread[moved]) + NORMAL
+    return float(np.mean(nats)) if moved.any() else 0.0

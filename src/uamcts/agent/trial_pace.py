@@ -14,7 +14,8 @@ from typing import Any
 
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.corrections.links import WITH
-from uamcts.runtime.watch import OvertimeError, Watch
+from uamcts.errors import SimulatorError
+from uamcts.runtime.watch import Watch
 
 SLACK, FACTOR = 0.5, 20.0
 """Trial steps are ended after so many seconds, and so many times as many as the simulator itself needs for them."""
@@ -23,10 +24,14 @@ SLOW, LEAST_SLOW = 50.0, 0.05
 LONGEST_STEP, LONGEST = 1.0, 100.0
 """Seconds after which a step of the corrected simulator is ended, and how many times as many as usual."""
 FORGIVEN = 6
-"""After so many values of a number that took too long, no other value of it is tried."""
+"""After so many values of a number, or of several together, that took too long, no other values of these are tried."""
 EVERYWHERE = (-math.inf, math.inf)
 REMEMBERED = 15
 """Measurements of which the median is the usual time of a step."""
+
+
+class OvertimeError(SimulatorError):
+    """A step took too long."""
 
 
 class Pace:
@@ -38,25 +43,28 @@ class Pace:
 
     def __init__(self, simulator: PythonSimulator):
         self._simulator = simulator
-        self.watch = Watch()
-        self._first, self._measured = 0.0, deque([0.0], REMEMBERED)
+        self.watch = Watch(error=OvertimeError)
+        self._first, self._measured = 0.0, deque[float]([], REMEMBERED)
         self._ends: dict[str, tuple[float, float]] = {}
         """The values nearest to the believed one, below and above, that took too long."""
         self._turned: set[str] = set()
         """Numbers of which a value of the other sign than believed took too long."""
         self._impossible: set[frozenset[tuple[str, float]]] = set()
-        self._counts: Counter[str] = Counter()
+        self._counts: Counter[frozenset[str]] = Counter()
+        """How many values of a number, or of several together, took too long."""
         self.start(0.0)
 
     def start(self, seconds: float) -> None:
         """Takes note of how long steps took that the simulator was asked for the first time."""
         self._first = seconds
-        self.watch.limit = LONGEST_STEP + LONGEST * self.usual
+        self._measure(0.0)
 
-    @property
-    def usual(self) -> float:
+    def _measure(self, seconds: float) -> None:
+        """Takes note of how long a step of the simulator took."""
+        self._measured.append(seconds)
+        self.usual = max(self._first, statistics.median(self._measured))
         """The usual time of a step, in seconds."""
-        return max(self._first, statistics.median(self._measured))
+        self.watch.limit = LONGEST_STEP + LONGEST * self.usual
 
     def run(self, values: Mapping[str, float], steps: int, trial: Callable[[], Any]) -> Any:
         """What a trial with these values returns, which takes so many steps; None if it takes too long."""
@@ -64,17 +72,21 @@ class Pace:
         if not changed:
             start = time.thread_time()
             found = trial()
-            self._measured.append((time.thread_time() - start) / max(steps, 1))
+            self._measure((time.thread_time() - start) / max(steps, 1))
             return found
         if self._is_impossible(changed):
             return None
-        usual, tries = self.usual * steps, 2
+        usual = self.usual * steps
+        limit, slow = SLACK + FACTOR * usual, max(LEAST_SLOW, SLOW * usual)
         try:
-            for _ in range(tries):  # once more, because something may have been compiled, or garbage collected
-                start = time.thread_time()
-                found = self.watch.call(SLACK + FACTOR * usual, trial)
-                if time.thread_time() - start <= max(LEAST_SLOW, SLOW * usual):
-                    return found
+            start = time.perf_counter()
+            found = self.watch.call(limit, trial)
+            if time.perf_counter() - start <= slow:
+                return found
+            start = time.thread_time()  # once more: something was compiled, or the machine had other work
+            found = self.watch.call(limit, trial)
+            if time.thread_time() - start <= slow:
+                return found
         except OvertimeError:
             self._refuse_beyond(changed)
         self._add(changed)
@@ -84,10 +96,12 @@ class Pace:
         """What a trial with several values returns; None if one of them takes too long, or has done so before."""
         if self._impossible:
             return None
+        usual, start = self.usual * steps, time.perf_counter()
         try:
-            return self.watch.call(SLACK + FACTOR * self.usual * steps, trial)
+            found = self.watch.call(SLACK + FACTOR * usual, trial)
         except OvertimeError:
             return None
+        return found if time.perf_counter() - start <= max(LEAST_SLOW, SLOW * usual) else None
 
     def allows(self, values: Mapping[str, float]) -> bool:
         """Whether these values are not known to take too long."""
@@ -99,7 +113,7 @@ class Pace:
 
     def _add(self, changed: dict[str, float]) -> None:
         self._impossible.add(frozenset(changed.items()))
-        self._counts.update(map(_number, changed))
+        self._counts[_numbers(changed)] += 1
 
     def _changed(self, values: Mapping[str, float]) -> dict[str, float]:
         believed = self._simulator.parameters
@@ -110,9 +124,9 @@ class Pace:
             return False
         for name, value in changed.items():
             low, high = self._ends.get(name, EVERYWHERE)
-            if not low < value < high or self._counts[_number(name)] >= FORGIVEN:
+            if not low < value < high:
                 return True
-        return frozenset(changed.items()) in self._impossible
+        return self._counts[_numbers(changed)] >= FORGIVEN or frozenset(changed.items()) in self._impossible
 
     def _refuse_beyond(self, changed: dict[str, float]) -> None:
         """Refuses all values of a single number that are farther from the believed one than one that took too long."""
@@ -129,6 +143,6 @@ class Pace:
         self._ends[name] = (max(low, value), high) if value < believed else (low, min(high, value))
 
 
-def _number(name: str) -> str:
-    """What a number is counted as: the elements of a table together."""
-    return name.partition("[")[0].partition(WITH)[0]
+def _numbers(changed: Mapping[str, float]) -> frozenset[str]:
+    """What numbers are counted as: the elements of a table together."""
+    return frozenset(name.partition("[")[0].partition(WITH)[0] for name in changed)

@@ -8,27 +8,31 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from typing import Any
+from typing import Any, TypeAlias
 
+Part: TypeAlias = Any
+"""What an attribute of a simulator may be."""
+LARGEST = 2_000
+"""The objects of which a part that is copied for every value may consist."""
 PLAIN = (int, float, complex, str, bytes, type(None), type)
 
 
-class _Memo(dict):
+class _Memo(dict[int, Any]):
     """The memory of a deep copy in which one object has its copy already; notes whether that was asked for."""
 
     def __init__(self, owner: object, twin: object):
         super().__init__()
         self.place, self.twin, self.asked = id(owner), twin, False
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: int, default: object = None) -> Any:
         if key == self.place:
             self.asked = True
             return self.twin
         return super().get(key, default)
 
 
-def refers_back(part: Any, owner: object) -> bool:
-    """Whether a part of an object refers to the object."""
+def refers_back(part: Part, owner: object) -> bool:
+    """Whether a part of an object refers to the object, and is not so large that copies of it would take long."""
     if isinstance(part, PLAIN):
         return False
     if _bound_anew(part, owner, owner) is not None:
@@ -38,16 +42,16 @@ def refers_back(part: Any, owner: object) -> bool:
         copy.deepcopy(part, memo)
     except Exception:  # files, locks, handles: whatever cannot be copied is shared
         return False
-    return memo.asked
+    return memo.asked and len(memo) <= LARGEST
 
 
-def refer_back(part: Any, owner: object, twin: object) -> Any:
+def refer_back(part: Part, owner: object, twin: object) -> Any:
     """A copy of a part that refers to a copy of the object instead."""
     bound = _bound_anew(part, owner, twin)
     return copy.deepcopy(part, _Memo(owner, twin)) if bound is None else bound
 
 
-def _bound_anew(part: Any, owner: object, twin: object) -> Any:
+def _bound_anew(part: Part, owner: object, twin: object) -> Any:
     """A function that refers to an object, which deep copies leave as it is, with another one; None if it does not."""
     if hasattr(part, "cache_parameters"):
         inner = part.__wrapped__

@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+Class: TypeAlias = Any
+"""A class; mypy does not know that classes can be looked up."""
 HEAP = 1 << 9
 """Set in the flags of a class that was made in Python."""
 OWN_WAYS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
@@ -24,14 +26,15 @@ class _Kind(NamedTuple):
     slots: tuple[str, ...]
 
 
-def shallow_copy(owner: Any) -> Any:
+def shallow_copy(owner: object) -> Any:
     """A copy that shares its attributes.
 
     Raises:
         TypeError: It cannot be copied, as a module cannot.
     """
-    kind = _kind_of(type(owner))
-    if not kind.ordinary or hasattr(type(owner), "__copy__"):
+    known: Class = type(owner)
+    kind = _kind_of(known)
+    if not kind.ordinary or hasattr(known, "__copy__"):
         twin = copy.copy(owner)
         if twin is not owner:
             return twin
@@ -44,10 +47,11 @@ def shallow_copy(owner: Any) -> Any:
     return twin
 
 
-def full_copy(owner: Any) -> Any:
+def full_copy(owner: object) -> Any:
     """A copy that shares only what cannot be copied, such as files and locks; the object itself if it cannot be."""
+    known: Class = type(owner)
     try:
-        if hasattr(type(owner), "__deepcopy__") or not _kind_of(type(owner)).ordinary:
+        if hasattr(known, "__deepcopy__") or not _kind_of(known).ordinary:
             twin = copy.deepcopy(owner)
             if twin is not owner:
                 return twin
@@ -59,7 +63,7 @@ def full_copy(owner: Any) -> Any:
         return owner
     memo: dict[int, Any] = {id(owner): twin}
     held = {**getattr(twin, "__dict__", {})}
-    held |= {name: getattr(twin, name) for name in _kind_of(type(twin)).slots if hasattr(twin, name)}
+    held |= {name: getattr(twin, name) for name in _kind_of(known).slots if hasattr(twin, name)}
     for name, value in held.items():
         with contextlib.suppress(Exception):  # else it is shared
             object.__setattr__(twin, name, copy.deepcopy(value, memo))
@@ -67,7 +71,7 @@ def full_copy(owner: Any) -> Any:
 
 
 @functools.lru_cache(256)
-def _kind_of(kind: type) -> _Kind:
+def _kind_of(kind: Class) -> _Kind:
     own_ways = any(getattr(kind, name, None) is not getattr(object, name, None) for name in OWN_WAYS)
     made_in_python = all(base.__flags__ & HEAP for base in kind.__mro__[:-1])
     slots = []

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uamcts.corrections.back_references import refer_back, refers_back
+from uamcts.corrections.back_references import Part, refer_back, refers_back
 from uamcts.corrections.copies import shallow_copy
 
 KINDS = (dict, collections.OrderedDict, collections.defaultdict)
@@ -69,9 +69,9 @@ def before_steps(owner: object) -> dict[str, Memory]:
     return found
 
 
-def _is_data(value: Any) -> bool:
+def _is_data(value: Part) -> bool:
     """Whether a value consists of numbers and words alone, not too many, so that it may be compared and kept."""
-    waiting, count = [value], 0
+    count, waiting = 0, [value]
     while waiting:
         one = waiting.pop()
         count += one.size if isinstance(one, np.ndarray) else 1
@@ -112,6 +112,7 @@ def find_memories(
         if path in now and (_differs(now[path], then) or _differs(now[path], first.get(path, now[path])))
     }  # fmt: skip
     changed |= dict.fromkeys(_computed(owner), WHOLE)
+    # All or none: a part that is needed may seem not to be, if it is left out alone.
     for found in ({**bound, **changed}, bound):
         if found and _answers_without(owner, found, same):
             return found
@@ -171,7 +172,7 @@ def forget(twin: object, owner: object, memories: Mapping[str, Memory]) -> None:
         _forget(mine, theirs, name, how, twin, owner)
 
 
-def _forget(mine: Any, theirs: Any, name: str, how: Memory, twin: object, owner: object) -> None:
+def _forget(mine: object, theirs: object, name: str, how: Memory, twin: object, owner: object) -> None:
     if how == OWN:
         cached = getattr(type(mine), name)
         method = cached.__wrapped__.__get__(mine, type(mine))
@@ -182,7 +183,7 @@ def _forget(mine: Any, theirs: Any, name: str, how: Memory, twin: object, owner:
         mine.__dict__[name] = copy.deepcopy(how.value)
     elif how == WHOLE:
         mine.__dict__.pop(name, None)
-    elif type(held := mine.__dict__.get(name)) in KINDS:
+    elif isinstance(how, int) and isinstance(held := mine.__dict__.get(name), dict):
         kept = itertools.islice(held.items(), how)
         made = getattr(held, "default_factory", None)
         mine.__dict__[name] = type(held)(kept) if made is None else collections.defaultdict(made, kept)

@@ -70,9 +70,8 @@ def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -
     if found is None:
         return fit_likelihood(trials, choice, count, start)
     before = {} if start is None else {name: one for name, one in start.values.items() if name not in found.values}
-    rest = fit_likelihood(
-        WithValues(trials, found.values), choice.without(found.values), count, Fit(before, {}) if before else None
-    )
+    first = Fit(before, {}) if before else None
+    rest = fit_likelihood(WithValues(trials, found.values), choice.without(found.values), count, first)
     return found if rest is None else Fit(found.values | rest.values, found.ranges | rest.ranges)
 
 
@@ -231,8 +230,8 @@ class _Selection:
         ends, least = np.unique(np.append(grid, self.choice.believed[name])), math.inf
         for _ in range(passes):
             place = int(np.searchsorted(ends, value))
-            near = np.linspace(ends[max(place - 1, 0)], ends[min(place + 1, len(ends) - 1)], 11)
-            near = np.unique(np.append(near, value))  # half of what is believed may be exactly right
+            left, right = ends[max(place - 1, 0)], ends[min(place + 1, len(ends) - 1)]
+            near = np.unique([*np.linspace(left, right, 11), value])  # half of what is believed may be exactly right
             losses = self.trials.losses([name], near[:, None], rows).mean(axis=1)
             least = float(losses.min())
             best = np.flatnonzero(losses <= least + 1e-12)

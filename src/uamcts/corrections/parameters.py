@@ -141,7 +141,7 @@ def laboratory(owner: Simulator) -> Any:
         return owner
     twin = full_copy(owner)
     for name, part in list(getattr(twin, "__dict__", {}).items()):
-        if refers_back(part, owner):
+        if part is owner.__dict__.get(name) and refers_back(part, owner):  # functions are not copied
             twin.__dict__[name] = refer_back(part, owner, twin)
     return twin
 

@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uamcts.corrections.trials import WORST, Trials
+from uamcts.corrections.trials import Trials
 
 RANKED = 10
 """How many promising parameters sets are made of."""
+JUMP = 0.4
+"""By more than that, a difference changes in jumps alone if a parameter is changed by next to nothing."""
 
 
 class Ranked(NamedTuple):
@@ -57,14 +59,11 @@ def slopes_of(
 ) -> np.ndarray:  # fmt: skip
     """Derivatives of the differences `base`, [rows, parts, names]: the trials' own, or by steps of so many units.
 
-    Where another value lets a simulator fail, as that of a place in a list, it has no slope.
+    An end that comes or goes is no slope, nor is a step that fails because a number is a place in a list.
     """
     own = getattr(trials, "jacobian", None)
     if own is not None:
         return np.asarray(own(names, vector, rows, units))
-    columns = []
-    for moved in vector + np.diag(step * units):
-        found = trials.residuals(names, moved, rows)
-        failed = np.sum(found.reshape(len(found), -1) ** 2, axis=1) >= 0.99 * WORST
-        columns.append(np.where(failed.reshape(-1, *[1] * (found.ndim - 1)), 0.0, found - base))
-    return np.stack(columns, axis=-1) / (step * units)
+    moved = vector + np.diag(step * units)
+    changes = np.stack([trials.residuals(names, one, rows) - base for one in moved], axis=-1)
+    return np.where(np.abs(changes) > JUMP, 0.0, changes) / (step * units)

@@ -10,6 +10,7 @@ ended. Without CPython no call is.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import os
@@ -18,22 +19,18 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from uamcts.errors import SimulatorError
-
 THREAD = "uamcts-watch"
 """The name of the threads that look."""
 INTERVAL, IDLE = 0.04, 1.0
 """Seconds between two looks, and those without a call after which the thread ends."""
+WAITS = 5.0
+"""How many times its limit a call may take in all, if it sleeps or the machine has other work."""
 SETTLED = 4
 """Exceptions that may still be on their way after a call: one, and as many as it takes to be sure."""
 
 
 NEVER = math.inf
 _now = time.perf_counter
-
-
-class OvertimeError(SimulatorError):
-    """A call took too long."""
 
 
 class Interrupt(BaseException):
@@ -56,10 +53,11 @@ class Watch:
 
     Args:
         limit: Seconds that a call of a guarded function may take.
+        error: What is raised where one was ended.
     """
 
-    def __init__(self, limit: float = math.inf):
-        self.limit = limit
+    def __init__(self, limit: float = math.inf, error: type[Exception] = TimeoutError):
+        self.limit, self.error = limit, error
         self._present: float | None = None
         """The limit of the present call, if it is another one."""
         self._since = NEVER
@@ -70,8 +68,8 @@ class Watch:
         """Whether the other thread is ending a call, and whether it has ended the present one."""
         self._awake, self._threads = False, 0
 
-    def __reduce__(self) -> tuple[type[Watch], tuple[float]]:
-        return Watch, (self.limit,)
+    def __reduce__(self) -> tuple[type[Watch], tuple[float, type[Exception]]]:
+        return Watch, (self.limit, self.error)
 
     def attend(self) -> None:
         """Is called by a thread before it calls guarded functions."""
@@ -80,8 +78,9 @@ class Watch:
             self._caller, self._process, self._clock = threading.get_ident(), os.getpid(), _clock_of_thread()
 
     def call(self, limit: float, function: Callable[[], Any]) -> Any:
-        """What a function returns; an `OvertimeError` if it takes more than so many seconds."""
-        self.attend()
+        """What a function returns; an error if it takes more than so many seconds."""
+        if self._caller != threading.get_ident():
+            self.attend()
         self._present = limit
         try:
             return Guarded(self, function)()
@@ -90,7 +89,8 @@ class Watch:
 
     def _wake(self) -> None:
         self._awake, self._threads = True, self._threads + 1
-        threading.Thread(target=self._stand_by, args=(self._threads,), name=THREAD, daemon=True).start()
+        with contextlib.suppress(RuntimeError):  # where there are no threads, as in a browser, nothing is ended
+            threading.Thread(target=self._stand_by, args=(self._threads,), name=THREAD, daemon=True).start()
 
     def _settle(self) -> None:
         """Raises an `Interrupt` if the call that is over was ended, whatever it has returned or raised."""
@@ -110,9 +110,9 @@ class Watch:
             except Interrupt:
                 self._fired = True
 
-    def _overtime(self) -> OvertimeError:
+    def _overtime(self) -> Exception:
         limit = self.limit if self._present is None else self._present
-        return OvertimeError(f"a call took longer than {limit:.3g} s, or never ends")
+        return self.error(f"a call took longer than {limit:.3g} s, or never ends")
 
     def _stand_by(self, thread: int) -> None:
         """Looks now and then, until there was no call for a while."""
@@ -132,7 +132,7 @@ class Watch:
                 look = _Look(since, self._used())
             elif since != NEVER:
                 limit = self.limit if self._present is None else self._present
-                if self._used() - look.used > limit:
+                if self._used() - look.used > limit or _now() - since > WAITS * limit:
                     self._end(since)
 
     def _end(self, since: float) -> None:
@@ -165,7 +165,7 @@ class Guarded:
     def __init__(self, watch: Watch, function: Callable[..., Any], ended: Callable[[], None] | None = None):
         self.watch, self.function, self.ended = watch, function, ended
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *given: object) -> Any:
         watch = self.watch
         if watch._since != NEVER:  # the call is part of one that is watched
             return self.function(*given)
@@ -191,11 +191,11 @@ class Guarded:
         """What the function belongs to, as that of any method."""
         return self.function.__self__  # type: ignore[attr-defined]
 
-    def _refuse(self, *given: Any) -> Any:
+    def _refuse(self, *given: object) -> Any:
         raise self.watch._overtime()
 
 
-def attempt(function: Callable[..., Any], *given: Any, otherwise: Any = None) -> Any:
+def attempt(function: Callable[..., Any], *given: object, otherwise: object = None) -> Any:
     """What a function of the user returns, or something else if it fails: some programs exit instead."""
     try:
         return function(*given)
