@@ -95,7 +95,7 @@ class Follower:
     @property
     def keeps_outcomes(self) -> bool:
         """Whether what is in use changes nothing but the probabilities of outcomes."""
-        return not self.planner.deterministic and self.in_use == "residual"
+        return not self.planner.deterministic and self.in_use in ("residual", "tilt")
 
     def _count(self, row: Row, real: RealOutcome, variant: object, nats: float) -> None:
         """Counts which of the listed outcomes has happened; it surprised the variant in use by so many nats."""
@@ -109,20 +109,9 @@ class Follower:
         self.rates = self.rates.add(*listed, row.number, place_number(row))
         before = self.residuals.get("residual")
         if before is None or self.rates.differs(before):
-            self.residuals = {"residual": self.rates}
+            self.residuals = {**self.residuals, "residual": self.rates}
             self._variants.pop("residual", None)
             self._renewed = self.in_use == "residual"
-
-    def _score_rates(self, row: Row, real: RealOutcome, measure: Measure, scales: Any) -> tuple[Any, Any]:
-        """What rates that were counted on all other transitions score on one, if there are any: nats and errors."""
-        rates, listed = self.residuals.get("residual"), self.planner.listed(row.state, row.action, real)
-        if not isinstance(rates, OutcomeRates) or listed is None:
-            return {}, {}
-        variant = self.planner.variant({}, rates.without(len(listed[0]), row.number, place_number(row)))
-        nats, error = self.planner.score(
-            row.state, row.action, real, row.real, variant, measure, scales, self.floor
-        )  # fmt: skip
-        return {"residual": nats}, {"residual": error}
 
     def _latest_trials(self, experience: Experience, measure: Measure) -> tuple[Trials | None, np.ndarray]:
         """The latest transitions, and their steps."""

@@ -1,0 +1,79 @@
+"""Facts about a random simulator beside what it lists: which of its outcomes were seen, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from uamcts.agent.python_simulator import PythonSimulator
+from uamcts.corrections.mixture import predicted_outcomes
+from uamcts.corrections.outcome_tilt import Seen
+from uamcts.corrections.patched_model import PatchedModel
+from uamcts.corrections.python_facts import Fact
+from uamcts.corrections.tilt_terms import Listed
+
+MEMORY = 400.0
+"""Transitions after which a fact counts about a third, so that weights follow a world that drifts."""
+MOST_TIMES = 5.0
+"""A single fact counts at most as so many transitions: what holds in one place need not hold elsewhere."""
+MOST_KEPT = 2000
+"""Lists of outcomes that are kept."""
+
+
+class SeenOutcomes:
+    """The part of a planner that compares facts with the outcomes that its simulator lists."""
+
+    simulator: PythonSimulator
+    patched: PatchedModel | None
+    _listed: dict[tuple[Hashable, int], tuple[Listed, list[tuple[Hashable, float, bool]]]]
+    """What the simulator lists where something was seen, and what tells these outcomes from others."""
+
+    def seen_outcomes(self, most: int) -> list[Seen]:
+        """The latest facts about transitions with several outcomes."""
+        if self.patched is None:
+            return []
+        facts = list(self.patched.facts.items())[-most:]
+        found = (self._seen_of(place, fact) for place, fact in facts)
+        return [one for one in found if one is not None]
+
+    def seen_outcome(self, state: Any, action: int) -> Seen | None:
+        """The fact about one transition; None if there is none, or it says nothing about probabilities."""
+        if self.patched is None:
+            return None
+        place = self.simulator.key(state), action
+        fact = self.patched.facts.get(place)
+        return None if fact is None else self._seen_of(place, fact)
+
+    def _seen_of(self, place: tuple[Hashable, int], fact: Fact) -> Seen | None:
+        listed, marks = self._list(place, fact)
+        if len(listed.chances) < 2 or self.patched is None:
+            return None
+        matches, times = [], []
+        for (key, over), one in zip(fact.outcomes, fact.outcomes.values(), strict=True):  # type: ignore[misc]
+            for reward, count in one.each_reward():
+                match = np.array([
+                    chance > 0.0 and mark[0] == key and mark[2] == over
+                    and (reward is None or abs(mark[1] - reward) <= 1e-6 * max(1.0, abs(mark[1])))
+                    for chance, mark in zip(listed.chances, marks, strict=True)
+                ])  # fmt: skip
+                if match.any():
+                    matches.append(match)
+                    times.append(float(count))
+        if not times:
+            return None
+        share = min(1.0, MOST_TIMES / sum(times)) * np.exp((fact.last - self.patched.clock) / MEMORY)
+        return Seen(listed, tuple(matches), tuple(share * one for one in times))
+
+    def _list(self, place: tuple[Hashable, int], fact: Fact) -> tuple[Listed, list[tuple[Hashable, float, bool]]]:
+        found = self._listed.get(place)
+        if found is None:
+            simulator, state = self.simulator, fact.state
+            outcomes = predicted_outcomes(simulator, state, place[1])
+            listed = Listed.of(simulator.features, state, place[1], outcomes)
+            marks = [(simulator.key(after), float(reward), bool(over)) for _, (after, reward, over) in outcomes]
+            if len(self._listed) >= MOST_KEPT:
+                self._listed.clear()
+            found = self._listed[place] = listed, marks
+        return found
