@@ -220,16 +220,17 @@ class SimulatorBackend(Delayed, Exploring):
         since, facts, corrected = self.corrector.known_since, self.planner.patched, self.corrector.in_use != "none"
         if facts is not None and self.changes:  # by the steps of this agent
             since = max(since, rows.steps - (facts.clock - self.changes[-1].when) - 1)
+        by_chance = not self.planner.deterministic
         if self.chosen is None:
-            self.doubt = fit_doubt(rows, self.measure, since, corrected)
+            self.doubt = fit_doubt(rows, self.measure, since, corrected, by_chance)
             self.uncertainty = self.doubt.doubt
         else:
             from uamcts.agent.fitted_uncertainty import FittedUncertainty
 
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
-                self.chosen, rows, doubtful_errors(rows, self.measure, since, corrected), key, self.planner.num_actions,
-                self.minibatches, self.config,
+                self.chosen, rows, doubtful_errors(rows, self.measure, since, corrected, by_chance), key,
+                self.planner.num_actions, self.minibatches, self.config,
             )  # fmt: skip
         if not same_arrays(before, self.uncertainty):
             self.planner.set_uncertainty(self.uncertainty)
