@@ -134,6 +134,8 @@ class MatchedTrials:
         sight, real = self.seen[row], self.outcomes[row]
         if self.trials.draws:
             found = self._draw(model, sight, MATCHED_DRAWS)
+            if not found:  # it fails with these values
+                return None
         else:
             try:
                 found = [one for chance, one in model.call(sight.state, sight.action) if chance > 0.0]
