@@ -77,6 +77,8 @@ class CompiledPlanner(CompiledModel):
         facts = self.patched
         if facts is not None and facts.drifting != drifting:
             facts.drifting, facts.dirty = drifting, {*facts.dirty, *facts.facts}
+        if facts is not None and facts.kind != "step" and facts.corrected != (variant is not self._believed):
+            facts.weigh_anew(variant is not self._believed)
         known = drifting or self._loaded or variant is self._variant
         if facts is not None and self.deterministic and not known:
             latest = facts.latest()
@@ -172,7 +174,7 @@ class CompiledPlanner(CompiledModel):
             possible = [after for chance, after in self._possible(state, action) if chance > 0]
             facts.remember(state, action, following, reward, terminal, agrees=True)
             seen = [] if before is None else [(self.key(after), end) for _, (after, _, end) in before.seen]
-            return (key, terminal) not in [*((place, end) for place, _, end in possible), *seen]
+            return facts.renewals != renewals or (key, terminal) not in [*((to, end) for to, _, end in possible), *seen]
         said = self._answer(state, action, self._variant)
         believed = (said.keys[0], float(said.rewards[0]), bool(said.ends[0]))
         new = (key, reward, terminal)
@@ -229,7 +231,7 @@ class CompiledPlanner(CompiledModel):
         experience.raw[: experience.count] = raw
 
     def read_raw(self, experience: Experience) -> None:
-        """Nothing waits to be read: the form of states is known from the start."""
+        """Nothing: the form of states is known from the start."""
 
     def plan(
         self,

@@ -129,7 +129,7 @@ class Exploring:
         planner, curiosity, reward = self.planner, self.curiosity, row.real.reward
         if planner.num_actions is None or reward is None or not self.corrector.allowed:
             return
-        if not (planner.deterministic or planner.lists_outcomes):  # to predict by draws would take many of them
+        if not (planner.deterministic or planner.lists_outcomes or planner.draws_quickly):
             return
         if curiosity.is_closed(row.number):
             self.curiosity = curiosity.repeat(row.number)

@@ -79,6 +79,9 @@ class PlainVariants(Effects, SeenOutcomes):
         """Whether the simulator lists outcomes, so that one can tell which of them has happened."""
         return self.simulator.kind == "outcomes" and not self.simulator.continuous
 
+    draws_quickly = False
+    """Whether rewards are predicted by draws as well: that takes many of them."""
+
     def variant(self, values: dict[str, float], residual: Residual | OutcomeRates | OutcomeTilt | None) -> Any:
         """The simulator with other parameters and a residual, or other probabilities of its outcomes."""
         if values and self._laboratory is None and self.patched is not None:  # after an agent was loaded

@@ -55,7 +55,7 @@ def fit_likelihood(trials: Trials, choice: Choice, count: int, start: Fit | None
 
 
 def or_likelier(found: Fit, trials: Trials, choice: Choice, count: int, start: Fit | None) -> Fit:
-    """A fit of what happens; one by likelihood alone, if it is the likelier one and the simulator can only be drawn from.
+    """A fit of what happens; in a simulator that can only be drawn from, one by likelihood alone if that is likelier.
 
     Among a few draws, a number that says how often something happens may pass for one that says what happens: with some
     value of it, what was paid is drawn by chance.
