@@ -84,6 +84,9 @@ class ListedOutcomes:
     def seen_outcome(self, *transition: object) -> None:
         """Nothing, as well."""
 
+    def planned_chances(self, *transition: object) -> None:
+        """Nothing, as well: changes of random JAX simulators are not looked for."""
+
     def recent_trials(self, *seen: object) -> None:
         """Nothing: transitions are not kept in their order here."""
 

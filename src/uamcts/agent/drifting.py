@@ -58,6 +58,7 @@ class Follower:
     since: int
     _suspected: int
 
+    allowed: frozenset[str]
     residuals: dict[str, Any]
     """A `Residual` each; `OutcomeRates` for a random simulator."""
     rates: OutcomeRates = OutcomeRates({})
@@ -103,8 +104,12 @@ class Follower:
             expected, variance = self.planner.expected_surprise(row.state, row.action, variant)
             one = Recent(row.state, row.action, real, nats - expected, variance)
             self.recent = (*self.recent, one)[-RECENT:]
+        self.count(row, real)
+
+    def count(self, row: Row, real: RealOutcome) -> None:
+        """Counts it for the rates of outcomes."""
         listed = self.planner.listed(row.state, row.action, real)
-        if listed is None:
+        if listed is None or "residual" not in self.allowed:
             return
         self.rates = self.rates.add(*listed, row.number, place_number(row))
         before = self.residuals.get("residual")

@@ -104,7 +104,8 @@ class Exploring:
         That is kept until it is taken again or the model is another one.
         """
         rows, facts, times, total = self.experience, self.planner.patched, 0, 0.0
-        places = np.flatnonzero(rows.column("action") == action)[-ENOUGH:]
+        since = 0 if self.planner.deterministic else self.corrector.since  # else it was paid in another world
+        places = np.flatnonzero((rows.column("action") == action) & (rows.column("last") > since))[-ENOUGH:]
         latest = int(rows.column("last")[places].max()) if places.size else 0
         key = latest, self.corrector.variant(), getattr(facts, "renewals", 0)
         if action in self._known_errors and self._known_errors[action][0] == key:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
+from uamcts.agent.chance import RealOutcome
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.corrections.mixture import predicted_outcomes
 from uamcts.corrections.outcome_tilt import Seen
@@ -18,6 +20,8 @@ MEMORY = 400.0
 """Transitions after which a fact counts about a third, so that weights follow a world that drifts."""
 MOST_TIMES = 5.0
 """A single fact counts at most as so many transitions: what holds in one place need not hold elsewhere."""
+DIGITS = 9
+"""Digits after the point in which rewards are the same."""
 MOST_KEPT = 2000
 """Lists of outcomes that are kept."""
 
@@ -45,6 +49,29 @@ class SeenOutcomes:
         place = self.simulator.key(state), action
         fact = self.patched.facts.get(place)
         return None if fact is None else self._seen_of(place, fact)
+
+    def planned_chances(
+        self, state: Any, action: int, real: RealOutcome, met: int
+    ) -> tuple[float, list[float]] | None:
+        """What is planned with for a transition: the probability of what happened, and those of all outcomes.
+
+        None if it was seen less than `met` times, if what happened is held impossible, or if no outcomes are listed.
+        """
+        place, facts = (self.simulator.key(state), action), self.patched
+        fact = None if facts is None or facts.kind != "outcomes" else facts.facts.get(place)
+        if facts is None or fact is None or None in real or sum(one.times for one in fact.outcomes.values()) < met:
+            return None
+        planned, key, chances = facts.plans_at(*place), self.simulator.key, Counter[Hashable]()
+        share = 1.0 if planned is None else planned.model_share
+        for chance, (after, reward, ends) in facts.believe(state, action):
+            chances[key(after), bool(ends), round(float(reward), DIGITS)] += share * chance
+        counts = [(kind, one, each) for kind, one in fact.outcomes.items() for each in one.each_reward()]
+        total = sum(times for _, _, (_, times) in counts)
+        for kind, one, (reward, times) in counts:
+            paid = round(one.reward if reward is None else reward, DIGITS)
+            chances[*kind, paid] += (1.0 - share) * times / total  # type: ignore[misc]
+        found = chances[key(real.following), real.terminal, round(real.reward or 0.0, DIGITS)]
+        return (min(found, 1.0), list(chances.values())) if found > 0.0 else None
 
     def _seen_of(self, place: tuple[Hashable, int], fact: Fact) -> Seen | None:
         listed, marks = self._list(place, fact)

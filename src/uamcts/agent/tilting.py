@@ -20,10 +20,17 @@ FITTED = 300
 class Tilting(Follower):
     """The part of a corrector that fits probabilities of outcomes to what these are like."""
 
-    allowed: frozenset[str]
     feature_names: tuple[str, ...]
+    changes: tuple[int, ...]
     _tilts: int = FIRST
     """When weights are fitted next."""
+
+    def begin_anew(self, step: int) -> None:
+        """Forgets which outcomes happen how often: after this step the world is another one."""
+        self.rates, self.residuals, self._variants = OutcomeRates({}), {}, {}
+        self.referee.clear()
+        self.in_use, self.since, self._tilts, self._renewed = "none", step, step + FIRST, True
+        self.changes = (*self.changes, step)[-20:]
 
     def _fit_tilt(self, experience: Experience) -> None:
         """Fits weights, where that is due."""
