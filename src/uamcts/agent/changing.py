@@ -20,15 +20,17 @@ from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure
 from uamcts.agent.searching import Compared
 
-WATCHED, SHORTEST, LONGEST = 96, 6, 24
-"""Surprises that are kept, and how many of the latest ones are compared with those before, at least and at most."""
-MET, COUNTED = 2, 16
+WATCHED, SHORTEST, LONGEST, BEFORE = 96, 6, 24, 20
+"""Surprises that are kept, how many of the latest ones are compared with those before, at least and at most, and how
+many there must be before."""
+MET, COUNTED = 3, 16
 """A transition is watched once it was seen so often; all are, once so many were counted."""
 IMPOSSIBLE = 6.5
 """What surprises by more nats is not listed: that says nothing about how often things happen."""
-CLEARLY, NATS, USUAL = 4.5, 9.0, 1.5
+CLEARLY, NATS, USUAL, MOST = 5.0, 9.0, 1.5, 2.5
 """The latest ones must exceed what is expected by so many standard deviations and so many nats in all, and those before
-by fewer standard deviations than the last number."""
+by fewer standard deviations than the third number. A single one counts at most so many nats: rare outcomes are no
+change."""
 
 
 class Surprise(NamedTuple):
@@ -39,6 +41,8 @@ class Surprise(NamedTuple):
     """By how many nats it surprised what is planned with, beyond what that expects."""
     variance: float
     """The variance that this should have."""
+    corrected: bool
+    """Whether the simulator was planned in with corrections."""
 
 
 class Changing:
@@ -59,18 +63,21 @@ class Changing:
         corrector = self.corrector
         if self.planner.deterministic or "residual" not in corrector.allowed or corrector.choice.believed:
             return 0
-        added = self._surprise_rates(sample), self._surprise_facts(sample)
+        own = self._surprise_facts(sample)
+        added = self._surprise_rates(sample, own), own
         self.surprises = tuple(
-            known if new is None else (*known, Surprise(sample, *new))[-WATCHED:]
+            known if new is None else (*known, Surprise(sample, *new, self.corrector.in_use != "none"))[-WATCHED:]
             for known, new in zip(self.surprises, added, strict=True)
         )
-        return max(
-            0 if new is None else find_change([one[1:] for one in known])
+        of_rates, of_facts = (
+            0 if new is None else find_change([one[1:3] for one in known])
             for known, new in zip(self.surprises, added, strict=True)
         )
+        before = [one.corrected for one in self.surprises[0][: -of_rates or None]]
+        return max(of_facts, of_rates if 2 * sum(before) >= len(before) else 0)
 
-    def _surprise_rates(self, sample: Compared) -> tuple[float, float] | None:
-        """How much a transition surprises rates of outcomes."""
+    def _surprise_rates(self, sample: Compared, own: tuple[float, float] | None) -> tuple[float, float] | None:
+        """How much a transition surprises rates of outcomes, but not more than facts about it (`own`)."""
         row, planner = sample.row, self.planner
         if self.corrector.rates.now < COUNTED or planner.listed(row.state, row.number, sample.actual) is None:
             return None
@@ -78,7 +85,8 @@ class Changing:
         scales, floor = self.experience.scales, self.corrector.floor
         nats, _ = planner.score(row.state, row.number, sample.actual, row.real, variant, self.measure, scales, floor)
         mean, variance = planner.expected_surprise(row.state, row.number, variant)
-        return (nats - mean, variance) if nats < IMPOSSIBLE else None
+        found = (nats - mean, variance) if nats < IMPOSSIBLE else None
+        return found if own is None or found is None else min(found, own)
 
     def _surprise_facts(self, sample: Compared) -> tuple[float, float] | None:
         """How much a transition that was met before surprises what is planned with there."""
@@ -108,9 +116,9 @@ def find_change(surprises: Sequence[tuple[float, float]]) -> int:
     best, found = CLEARLY, 0
     for count in range(SHORTEST, LONGEST + 1, 2):
         before, after = surprises[:-count], surprises[-count:]
-        if len(before) < SHORTEST:
+        if len(before) < BEFORE:
             break
-        if sum(excess for excess, _ in after) < NATS or _deviations(before) > USUAL:
+        if sum(min(excess, MOST) for excess, _ in after) < NATS or _deviations(before) > USUAL:
             continue
         if (apart := _deviations(after)) > best:
             best, found = apart, count
@@ -118,5 +126,4 @@ def find_change(surprises: Sequence[tuple[float, float]]) -> int:
 
 
 def _deviations(some: Sequence[tuple[float, float]]) -> float:
-    return sum(excess for excess, _ in some) / math.sqrt(sum(variance for _, variance in some) + 0.1)
-
+    return sum(min(excess, MOST) for excess, _ in some) / math.sqrt(sum(variance for _, variance in some) + 0.1)

@@ -104,9 +104,14 @@ class CompiledFacts(PatchedModel):
         if max(abs(new - old) for new, old in pairs) >= CLEARLY:
             self.weigh_anew()
 
-    def weigh_anew(self, corrected: bool | None = None) -> None:
-        """Plans with the present weights from now on; `corrected`: whether the simulator is planned in as it is not."""
-        self.corrected = self.corrected if corrected is None else corrected
+    def use_corrections(self, corrected: bool) -> None:
+        """Whether the simulator is planned in with corrections from now on."""
+        if corrected != self.corrected:
+            self.corrected = corrected
+            self.weigh_anew()
+
+    def weigh_anew(self) -> None:
+        """Plans with the present weights from now on."""
         self.planned_weigher = self.weigher
         self._renew()
         self.dirty |= {place for place, _ in self.latest()[-RENEWED:]}

@@ -68,8 +68,8 @@ class CompiledPlanner(CompiledModel):
         """A copy that goes on by itself, as long as every change of its tables is written to the journal."""
         twin = copy.copy(self)
         if self.patched is not None:
-            facts = twin.patched = self.patched.twin()
-            facts.journal = journal
+            twin.patched = self.patched.twin()
+            twin.patched.journal = journal
         return twin
 
     def use(self, variant: Prepared, drifting: bool = False) -> None:
@@ -77,8 +77,8 @@ class CompiledPlanner(CompiledModel):
         facts = self.patched
         if facts is not None and facts.drifting != drifting:
             facts.drifting, facts.dirty = drifting, {*facts.dirty, *facts.facts}
-        if facts is not None and facts.kind != "step" and facts.corrected != (variant is not self._believed):
-            facts.weigh_anew(variant is not self._believed)
+        if facts is not None and facts.kind != "step":
+            facts.use_corrections(variant is not self._believed)
         known = drifting or self._loaded or variant is self._variant
         if facts is not None and self.deterministic and not known:
             latest = facts.latest()
@@ -133,7 +133,7 @@ class CompiledPlanner(CompiledModel):
     @property
     def _varied(self) -> bool:
         """Whether facts about a deterministic simulator have several outcomes."""
-        return self.patched is not None and self.patched.kind == "step" and self.patched.contradictions > 0
+        return self.patched is not None and self.patched.varied
 
     def probe(self, state: PyTree, config: SearchConfig) -> None:
         """Finds out whether states recur. A compiled simulator is a pure function: there is nothing else to check."""

@@ -50,9 +50,7 @@ class SeenOutcomes:
         fact = self.patched.facts.get(place)
         return None if fact is None else self._seen_of(place, fact)
 
-    def planned_chances(
-        self, state: Any, action: int, real: RealOutcome, met: int
-    ) -> tuple[float, list[float]] | None:
+    def planned_chances(self, state: Any, action: int, real: RealOutcome, met: int) -> tuple[float, list[float]] | None:
         """What is planned with for a transition: the probability of what happened, and those of all outcomes.
 
         None if it was seen less than `met` times, if what happened is held impossible, or if no outcomes are listed.
