@@ -100,16 +100,10 @@ class CompiledPlanner(CompiledModel):
         found = found[-ROWS:]
         seen, outcomes = [one[0] for one in found], [one[1] for one in found]
         scales = experience.scales
+        times_seen = np.array([one[2] for one in found], float)
         return CompiledTrials(
-            self._compiled,
-            self._parameters,
-            seen,
-            outcomes,
-            measure,
-            scales,
-            floor,
-            np.array([one[2] for one in found], float),
-        )
+            self._compiled, self._parameters, seen, outcomes, measure, scales, floor, times_seen
+        )  # fmt: skip
 
     def check(self, config: SearchConfig) -> None:
         """Refuses settings with which no search could ever run."""

@@ -221,7 +221,7 @@ class Corrector(ElementFits):
 
         So are those of a random simulator: what a likelihood has gained beyond its price is no chance.
         """
-        best = self.referee.choose(self.candidates)
+        best = self._choose_probabilities(self.candidates)
         named = (self.choice.named or not self.planner.deterministic) and self.fit is not None
         if self._prefers_recent():
             return "drift"

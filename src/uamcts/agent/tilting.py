@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from uamcts.agent.chance import RealOutcome
@@ -13,6 +14,8 @@ from uamcts.corrections.outcome_tilt import OutcomeTilt, fit_tilt
 
 FIRST, GROWTH, LONGEST = 16, 1.2, 60
 """Transitions before the first fit of weights, their growth until the next one, and how many there are between two."""
+MORE, SHARE = 8.0, 0.25
+"""Nats by which weights must be ahead of rates, and the share of what rates have gained."""
 FITTED = 300
 """Facts, the latest ones, that weights are fitted to."""
 
@@ -31,6 +34,14 @@ class Tilting(Follower):
         self.referee.clear()
         self.in_use, self.since, self._tilts, self._renewed = "none", step, step + FIRST, True
         self.changes = (*self.changes, step)[-20:]
+
+    def _choose_probabilities(self, available: Sequence[str]) -> str:
+        """The referee's choice; rates unless weights say clearly more: a reader understands rates at once."""
+        best, referee = self.referee.choose(available), self.referee
+        if best != "tilt" or not referee.is_better("residual", "none"):
+            return best
+        gained, more = referee.ahead("residual", "none"), referee.ahead("tilt", "residual")
+        return best if more > max(MORE, SHARE * gained) else referee.choose([one for one in available if one != best])
 
     def _fit_tilt(self, experience: Experience) -> None:
         """Fits weights, where that is due."""
