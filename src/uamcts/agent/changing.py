@@ -104,6 +104,7 @@ class Changing:
         facts = self.planner.patched
         if facts is not None:
             facts.forget_all()
+            self.planner.settle()
         self.corrector.begin_anew(self.steps)
         for sample in latest:
             self.corrector.count(sample.row, sample.actual)
