@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Hashable
 from typing import Any
 
@@ -59,15 +59,16 @@ class SeenOutcomes:
         fact = None if facts is None or facts.kind != "outcomes" else facts.facts.get(place)
         if facts is None or fact is None or None in real or sum(one.times for one in fact.outcomes.values()) < met:
             return None
-        planned, key, chances = facts.plans_at(*place), self.simulator.key, Counter[Hashable]()
+        planned, key = facts.plans_at(*place), self.simulator.key
+        chances: defaultdict[Hashable, float] = defaultdict(float)
         share = 1.0 if planned is None else planned.model_share
         for chance, (after, reward, ends) in facts.believe(state, action):
             chances[key(after), bool(ends), round(float(reward), DIGITS)] += share * chance
-        counts = [(kind, one, each) for kind, one in fact.outcomes.items() for each in one.each_reward()]
-        total = sum(times for _, _, (_, times) in counts)
-        for kind, one, (reward, times) in counts:
-            paid = round(one.reward if reward is None else reward, DIGITS)
-            chances[*kind, paid] += (1.0 - share) * times / total  # type: ignore[misc]
+        total = sum(one.times for one in fact.outcomes.values())
+        for kind, one in fact.outcomes.items():
+            for paid, times in one.each_reward():
+                reward = round(one.reward if paid is None else paid, DIGITS)
+                chances[(*_parts(kind), reward)] += (1.0 - share) * times / total
         found = chances[key(real.following), real.terminal, round(real.reward or 0.0, DIGITS)]
         return (min(found, 1.0), list(chances.values())) if found > 0.0 else None
 
@@ -76,7 +77,8 @@ class SeenOutcomes:
         if len(listed.chances) < 2 or self.patched is None:
             return None
         matches, times = [], []
-        for (key, over), one in zip(fact.outcomes, fact.outcomes.values(), strict=True):  # type: ignore[misc]
+        for kind, one in fact.outcomes.items():
+            key, over = _parts(kind)
             for reward, count in one.each_reward():
                 match = np.array([
                     chance > 0.0 and mark[0] == key and mark[2] == over
@@ -102,3 +104,8 @@ class SeenOutcomes:
                 self._listed.clear()
             found = self._listed[place] = listed, marks
         return found
+
+
+def _parts(kind: Any) -> tuple[Hashable, bool]:
+    """The key of the next state, and whether that is the end."""
+    return kind[0], kind[1]

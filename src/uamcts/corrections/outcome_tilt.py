@@ -102,7 +102,7 @@ class OutcomeTilt:
         """What happens more often than listed, in words."""
         effect = self.weights / self.terms.scales  # of one unit
         order = np.argsort(-np.abs(self.weights), kind="stable")
-        said = []
+        said: list[str] = []
         for place in order[:SHOWN].tolist():
             if abs(effect[place]) >= CLEAR or not said:
                 words = self.terms.chosen[place].describe(names, action_names, bool(effect[place] > 0))

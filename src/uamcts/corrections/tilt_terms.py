@@ -110,7 +110,7 @@ class Terms:
         for kind, numbers in (("reward", listed.rewards), ("end", listed.ends)):
             if kind in self._single:
                 found[:, self._single[kind]] = numbers
-        return found / self.scales
+        return np.asarray(found / self.scales)
 
     @cached_property
     def _numbered(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
