@@ -250,14 +250,50 @@ def test_the_probability_of_a_slip_has_a_posterior(kind):
         assert fit.values["slip"] == pytest.approx(13 / 22, abs=0.005)
 
 
+def weight_of(odds, worths):
+    """The share of a model that is worth so many transitions, with these odds, beside two that were seen."""
+    return sum(o * w / (w + 2) for o, w in zip(odds, worths, strict=True)) / sum(odds)
+
+
 @pytest.mark.parametrize("kind", ["outcomes", "sample"])
 def test_facts_about_random_simulators_are_mixed_in(kind):
-    """State 2, action 1, is a one-way street to 0 in fact: after one impossible outcome only what was seen counts."""
+    """State 2, action 1, is a one-way street to 0 in fact, twice. The model, which holds that impossible, keeps 1/5.
+
+    That is what half a transition is worth beside two. A model of 64 draws may be right for all that: it then gives
+    what was not drawn a probability of 0.5 / 64, and is worth 64 transitions.
+    """
     agent = uamcts.Agent(slippery(kind, 0.2), parameters=(), gamma=0.9, iterations=16, rollouts=2, depth=10)
     for _ in range(2):
         agent.observe(jnp.int32(2), 1, jnp.int32(0), reward=-1.0, terminal=True)
     agent.act(jnp.int32(2))
-    assert float(agent.last_plan.values[1]) == pytest.approx(-1.0, abs=1e-5)
+    right = 1e-6 if kind == "outcomes" else 0.5 * 1.5 / (64 * 65)
+    odds = 0.8 * right, 0.15 * 0.5 * 1.5 / (10 * 11), 0.05 * 0.1 * 1.1 / (2 * 3)
+    share = float(agent.backend.planner.patched.plans_with(jnp.int32(2), 1).model_share)
+    assert share == pytest.approx(weight_of(odds, (1e12, 0.5, 0.5)), abs=2e-3)
+    believed = uamcts.Agent(slippery(kind, 0.2), parameters=(), gamma=0.9, iterations=16, rollouts=2, depth=10)
+    believed.act(jnp.int32(2))
+    other = float(believed.last_plan.values[1])
+    assert float(agent.last_plan.values[1]) == pytest.approx(share * other - (1 - share), abs=0.15)
+
+
+@pytest.mark.parametrize("kind", ["outcomes", "sample"])
+def test_how_much_facts_weigh_is_learned(kind, tmp_path):
+    """Steps that the simulator holds rare happen most of the time, in all states: facts come to count more."""
+    rng = np.random.default_rng(0)
+    agent = uamcts.Agent(slippery(kind, 0.1), "none", parameters=(), corrections=("facts",), gamma=0.9, iterations=4)
+    for number in range(120):
+        here = number % 3 + 1
+        after = here + (rng.random() < 0.2)
+        agent.observe(jnp.int32(here), 1, jnp.int32(after), reward=0.0, terminal=False)
+    facts = agent.backend.planner.patched
+    assert facts.weigher.scores[0] < -4.0, "that the simulator is right"
+    assert max(facts.weigher.scores) == 0.0
+    assert facts.plans_with(jnp.int32(1), 1).model_share < 0.3, "40 times; with k = 10 it is 0.2"
+    agent.save(tmp_path / "agent.npz")
+    again = uamcts.Agent(slippery(kind, 0.1), "none", parameters=(), corrections=("facts",), gamma=0.9, iterations=4)
+    again.load(tmp_path / "agent.npz")
+    assert again.backend.planner.patched.weigher == facts.weigher
+    assert again.backend.planner.patched.planned_weigher == facts.planned_weigher
 
 
 def line():

@@ -356,3 +356,71 @@ def test_values_with_which_no_two_draws_are_equal_do_not_seem_likely_for_that(se
             state = after
     assert agent.backend.corrector.in_use == "parameters"
     assert 6.0 <= agent.backend.corrector.fit.values["highest"] < 7.0
+
+
+# Simulators that can only be drawn from, and what is doubted where outcomes are random
+
+
+class Stall:
+    """A state is the stock, of which a random demand sells; what is not sold costs, and so does demand that is not met.
+
+    The demand can only be drawn, and not at all with a rate below 0.
+    """
+
+    num_actions = 3
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def sample(self, stock, order, rng):
+        wanted = int(rng.poisson(self.rate))
+        sold = min(stock, wanted)
+        return 2 * order, 3.0 * sold - order - 0.5 * (wanted - sold), False
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rate_of_draws_is_fitted_by_likelihood_and_never_where_it_fails(seed):
+    """What was paid is the demand as well where all is sold. With a rate of -3, nothing is drawn that is wrong."""
+    agent, rng, stock = uamcts.Agent(Stall(2.0), **SETTINGS), np.random.default_rng(seed), 2
+    log = []
+    for number in range(40):
+        order = number % 3
+        after, reward, over = Stall(4.0).sample(stock, order, rng)
+        log.append((stock, order, after, reward, over))
+        stock = after
+    for one in log:
+        agent.preload([one])
+        agent.act(2)
+    corrector = agent.backend.corrector
+    assert corrector.refused == ((), False)
+    assert corrector.in_use == "parameters"
+    assert 3.0 < corrector.fit.values["rate"] < 5.2
+
+
+class Field:
+    """A walk on a line of 20 cells, with a few slips; what it pays and whether it ends can be wrong at cell 10."""
+
+    num_actions = 1
+
+    def __init__(self, leads=None, ends=False):
+        def outcomes(place, action):
+            here = place == 10
+            found = (place + 1, 0.1 * place, here and ends)
+            found = found if leads is None or not here else (leads, *found[1:])
+            return [(0.9, found), (0.1, (place, 0.1 * place, False))]
+
+        self.outcomes = outcomes
+
+
+@pytest.mark.parametrize(("world", "doubts"), [(Field(leads=15), False), (Field(ends=True), True)])
+def test_an_unlisted_state_is_no_reason_for_doubt_where_outcomes_are_random(world, doubts):
+    """An end that nobody expects is."""
+    agent, rng = uamcts.Agent(Field(), **SETTINGS), np.random.default_rng(0)
+    for number in range(80):
+        place = number % 20
+        found = world.outcomes(place, 0)
+        after, reward, over = found[rng.choice(2, p=[0.9, 0.1])][1]
+        agent.observe(place, 0, after, reward=reward, terminal=over)
+    agent.act(0)
+    assert agent.backend.experience.simulator_errors(agent.backend.measure).max() > 0.0
+    assert (agent.backend.doubt.doubt is not None) == doubts

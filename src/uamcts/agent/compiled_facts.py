@@ -19,9 +19,10 @@ from jaxtyping import Array, Bool, Float
 
 from uamcts.corrections.fact_mixing import CHECKED
 from uamcts.corrections.fact_table import Facts
+from uamcts.corrections.fact_weights import Question
 from uamcts.corrections.mixture import Mixture, mix
 from uamcts.corrections.patched_model import PatchedModel
-from uamcts.corrections.python_facts import DRIFTING, MOST_FACTS, Fact
+from uamcts.corrections.python_facts import DRIFTING, MOST_FACTS, Fact, OutcomeCount
 from uamcts.types import PyTree, Transition
 
 ROWS, BYTES = 65_536, 2**26
@@ -30,6 +31,10 @@ SEEN = 4
 """Outcomes of a transition that is random, the most frequent ones, that are planned with."""
 BATCHES = (16, 1024)
 """Rows that are written at once."""
+
+CLEARLY, RENEWED = 2.0, 1000
+"""Nats by which weights must change before facts are weighed anew, and of how many facts, the latest ones. So many
+lists of what the simulator believes are kept."""
 
 Place = tuple[Hashable, int]
 
@@ -59,8 +64,13 @@ class CompiledFacts(PatchedModel):
     model: Believed
 
     def __init__(self, model: Believed, key: Callable[[PyTree], Hashable], most: int = MOST_FACTS):
-        super().__init__(model, key, most=most)
+        super().__init__(model, key, None, most=most)
         self.dirty: set[Place] = set()
+        self.planned_weigher = self.weigher
+        """What is planned with: it follows the other one in larger steps, as facts have to be written to the table."""
+        self.corrected = False
+        """Whether the simulator is planned in with corrections: weights are learned beside the simulator alone."""
+        self._believed_at: dict[Place, list[tuple[float, Any]]] = {}
 
     def _store(self, place: Place, fact: Fact) -> None:
         super()._store(place, fact)
@@ -70,19 +80,50 @@ class CompiledFacts(PatchedModel):
         super()._try_again(places)
         self.dirty |= set(places)
 
-    def _mixture(self, fact: Fact, action: int) -> Mixture:
-        """The weight of the model, and what was seen."""
+    def _mixture(self, fact: Fact, action: int) -> Mixture | None:
+        """The weight of the model, and what was seen; None if that is no reason to plan with anything else."""
         counts = list(fact.outcomes.values())
         total = sum(count.times for count in counts)
         seen = [(count.times / total, (count.following, count.reward, count.terminal)) for count in counts]
         if self.kind == "step":
             weight = self.prior_weight if self.noisy else 0.0
             return Mixture(weight / (weight + total), [], seen)
-        places: Any = fact.outcomes
-        named = [count._replace(following=place[0]) for place, count in zip(places, counts, strict=True)]
-        believed = self.model.believed(fact.state, action)
-        weight = self.prior_weight * (DRIFTING if self.drifting else 1.0)
-        return mix(believed, named, lambda key: key, self.kind, weight)._replace(seen=seen)
+        question, more = self._question(fact, action), DRIFTING if self.drifting else 1.0
+        if self.corrected:
+            found: Mixture | None = mix(question.believed, _named(fact), *question[1:3], self.prior_weight * more)
+        else:
+            found = self.planned_weigher.mix(question, _named(fact), more)
+        return None if found is None else found._replace(seen=seen)
+
+    def _weigh(self, before: Fact | None, after: Fact, action: int) -> None:
+        """Judges how much counts should weigh by a transition that is seen again."""
+        if before is None or before.stale or self.kind == "step" or self.corrected:
+            return
+        self.weigher = self.weigher.add(self._question(after, action), _named(before), _named(after))
+        pairs = zip(self.weigher.weights, self.planned_weigher.weights, strict=True)
+        if max(abs(new - old) for new, old in pairs) >= CLEARLY:
+            self.weigh_anew()
+
+    def use_corrections(self, corrected: bool) -> None:
+        """Whether the simulator is planned in with corrections from now on."""
+        if corrected != self.corrected:
+            self.corrected = corrected
+            self.weigh_anew()
+
+    def weigh_anew(self) -> None:
+        """Plans with the present weights from now on."""
+        self.planned_weigher = self.weigher
+        self._renew()
+        self.dirty |= {place for place, _ in self.latest()[-RENEWED:]}
+
+    def _question(self, fact: Fact, action: int) -> Question:
+        place = self.key(fact.state), action
+        found = self._believed_at.get(place)
+        if found is None:
+            if len(self._believed_at) >= RENEWED:
+                self._believed_at.clear()
+            found = self._believed_at[place] = self.model.believed(fact.state, action)
+        return Question(found, _itself, self.kind)
 
     @property
     def varied(self) -> bool:
@@ -126,6 +167,16 @@ class CompiledFacts(PatchedModel):
         seen = sorted(planned.seen, key=lambda one: -one[0])[:most]
         total = sum(share for share, _ in seen)
         return planned.model_share, [(share / total, outcome) for share, outcome in seen]
+
+
+def _named(fact: Fact) -> list[OutcomeCount]:
+    """What was seen, with the keys of next states in their place, as `Believed` names them."""
+    places: Any = fact.outcomes
+    return [count._replace(following=place[0]) for place, count in zip(places, fact.outcomes.values(), strict=True)]
+
+
+def _itself(key: Hashable) -> Hashable:
+    return key
 
 
 class FactTable:

@@ -8,12 +8,15 @@ import jax
 import numpy as np
 
 from uamcts.agent.compiled_facts import CompiledFacts, stack
+from uamcts.corrections.fact_weights import Weigher
 from uamcts.corrections.python_facts import OutcomeCount, Streak
 from uamcts.types import PyTree
 
 Arrays = dict[str, np.ndarray]
 
 CLOCK = ("clock", "repeats", "contradictions")
+NUMBERS = len(CLOCK) + 2 * len(Weigher().scores)
+"""These, and the scores of how much facts weigh: as they are, and as they are planned with."""
 ABOUT = {"action": "i", "length": "i", "chance": "f", "agrees": "b", "last": "i", "confirmed": "i", "stale": "b"}
 SEEN = {"owner": "i", "terminal": "b", "times": "i", "reward": "f", "varied": "b"}
 TYPES = {"i": np.int64, "f": np.float64, "b": np.bool_}
@@ -87,7 +90,9 @@ def unpack_raw(arrays: Arrays, example: PyTree, num_actions: int, count: int) ->
 def pack_facts(facts: CompiledFacts | None, example: PyTree) -> Arrays:
     """Facts as arrays."""
     held = [] if facts is None else [(action, fact) for (_, action), fact in facts.facts.items()]
-    clock = [0.0] * 3 if facts is None else [float(getattr(facts, name)) for name in CLOCK]
+    clock = [0.0] * NUMBERS if facts is None else [float(getattr(facts, name)) for name in CLOCK]
+    if facts is not None:
+        clock += [-score for weigher in (facts.weigher, facts.planned_weigher) for score in weigher.scores]
     about = [(action, *fact.streak[1:], fact.agrees, fact.last, fact.confirmed, fact.stale) for action, fact in held]
     seen = [(owner, count) for owner, (_, fact) in enumerate(held) for count in fact.outcomes.values()]
     outcomes = [(owner, count.terminal, count.times, count.reward, count.varied) for owner, count in seen]
@@ -110,7 +115,7 @@ def unpack_facts(arrays: Arrays, facts: CompiledFacts | None, example: PyTree, n
         if rows:
             raise ValueError("it holds facts, but this agent has no memory")
         return
-    clock = _column(found, "clock", "f", len(CLOCK))
+    clock = _column(found, "clock", "f", found["clock"].size if found["clock"].shape == (len(CLOCK),) else NUMBERS)
     if min(clock) < 0:
         raise ValueError(f"the clock of the facts is {clock}")
     if set(seen["owner"]) != set(range(rows)) or max(about["action"], default=0) >= num_actions:
@@ -118,6 +123,10 @@ def unpack_facts(arrays: Arrays, facts: CompiledFacts | None, example: PyTree, n
     if min(seen["times"], default=1) < 1 or min(about["length"], default=1) < 1:
         raise ValueError("an outcome was seen less than once")
     facts.clock, facts.repeats, facts.contradictions = int(clock[0]), int(clock[1]), clock[2]
+    if len(clock) == NUMBERS:  # older files have no weights
+        scores = [-score for score in clock[len(CLOCK) :]]
+        half = len(scores) // 2
+        facts.weigher, facts.planned_weigher = Weigher(tuple(scores[:half])), Weigher(tuple(scores[half:]))
     states = unpack_states("state", found, example, rows)
     following = unpack_states("following", found, example, outcomes)
     counts = [OutcomeCount(*row) for row in zip(following, *(seen[name] for name in list(SEEN)[1:]), strict=True)]

@@ -98,8 +98,8 @@ class CompiledModel(ListedOutcomes, NoEffects):
         """Whether next states can be shifted by a residual."""
         return self.deterministic and self._compiled.shift.possible
 
-    can_shift_early = False
-    """A compiled search shifts next states alone."""
+    can_shift_early, draws_quickly = False, True
+    """A compiled search shifts next states alone; 64 draws are one call."""
 
     def variant(self, values: dict[str, float], residual: Residual | OutcomeRates | None) -> Prepared:
         """The simulator with other parameters and a residual, or other rates of its outcomes."""

@@ -68,8 +68,8 @@ class CompiledPlanner(CompiledModel):
         """A copy that goes on by itself, as long as every change of its tables is written to the journal."""
         twin = copy.copy(self)
         if self.patched is not None:
-            facts = twin.patched = self.patched.twin()
-            facts.journal = journal
+            twin.patched = self.patched.twin()
+            twin.patched.journal = journal
         return twin
 
     def use(self, variant: Prepared, drifting: bool = False) -> None:
@@ -77,6 +77,8 @@ class CompiledPlanner(CompiledModel):
         facts = self.patched
         if facts is not None and facts.drifting != drifting:
             facts.drifting, facts.dirty = drifting, {*facts.dirty, *facts.facts}
+        if facts is not None and facts.kind != "step":
+            facts.use_corrections(variant is not self._believed)
         known = drifting or self._loaded or variant is self._variant
         if facts is not None and self.deterministic and not known:
             latest = facts.latest()
@@ -98,16 +100,10 @@ class CompiledPlanner(CompiledModel):
         found = found[-ROWS:]
         seen, outcomes = [one[0] for one in found], [one[1] for one in found]
         scales = experience.scales
+        times_seen = np.array([one[2] for one in found], float)
         return CompiledTrials(
-            self._compiled,
-            self._parameters,
-            seen,
-            outcomes,
-            measure,
-            scales,
-            floor,
-            np.array([one[2] for one in found], float),
-        )
+            self._compiled, self._parameters, seen, outcomes, measure, scales, floor, times_seen
+        )  # fmt: skip
 
     def check(self, config: SearchConfig) -> None:
         """Refuses settings with which no search could ever run."""
@@ -131,7 +127,7 @@ class CompiledPlanner(CompiledModel):
     @property
     def _varied(self) -> bool:
         """Whether facts about a deterministic simulator have several outcomes."""
-        return self.patched is not None and self.patched.kind == "step" and self.patched.contradictions > 0
+        return self.patched is not None and self.patched.varied
 
     def probe(self, state: PyTree, config: SearchConfig) -> None:
         """Finds out whether states recur. A compiled simulator is a pure function: there is nothing else to check."""
@@ -172,7 +168,7 @@ class CompiledPlanner(CompiledModel):
             possible = [after for chance, after in self._possible(state, action) if chance > 0]
             facts.remember(state, action, following, reward, terminal, agrees=True)
             seen = [] if before is None else [(self.key(after), end) for _, (after, _, end) in before.seen]
-            return (key, terminal) not in [*((place, end) for place, _, end in possible), *seen]
+            return facts.renewals != renewals or (key, terminal) not in [*((to, end) for to, _, end in possible), *seen]
         said = self._answer(state, action, self._variant)
         believed = (said.keys[0], float(said.rewards[0]), bool(said.ends[0]))
         new = (key, reward, terminal)
@@ -229,7 +225,7 @@ class CompiledPlanner(CompiledModel):
         experience.raw[: experience.count] = raw
 
     def read_raw(self, experience: Experience) -> None:
-        """Nothing waits to be read: the form of states is known from the start."""
+        """Nothing: the form of states is known from the start."""
 
     def plan(
         self,

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from uamcts.agent.chance import RealOutcome, nearest_outcome
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.corrections.outcome_rates import LEAST, OutcomeRates
+from uamcts.corrections.outcome_tilt import Seen
 from uamcts.types import PyTree, Transition
 
 Outcomes: TypeAlias = Callable[[PyTree, jax.Array], tuple[Transition, jax.Array]]
@@ -74,6 +75,17 @@ class ListedOutcomes:
             nearest = nearest_outcome(here, found, features.__getitem__, keys.__getitem__)
             matches = [place == nearest for place in range(len(matches))]
         return said.chances.tolist(), matches
+
+    def seen_outcomes(self, most: int) -> list[Seen]:
+        """Nothing: outcomes of JAX simulators are corrected by their places in the list alone."""
+        del most
+        return []
+
+    def seen_outcome(self, *transition: object) -> None:
+        """Nothing, as well."""
+
+    def planned_chances(self, *transition: object) -> None:
+        """Nothing, as well: changes of random JAX simulators are not looked for."""
 
     def recent_trials(self, *seen: object) -> None:
         """Nothing: transitions are not kept in their order here."""

@@ -11,11 +11,12 @@ import numpy as np
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure, Outcome, Scales
+from uamcts.corrections.outcome_tilt import Seen
 from uamcts.corrections.trials import Trials
 from uamcts.types import PyTree
 
 AnyResidual: TypeAlias = Any
-"""A `Residual`, `OutcomeRates` of a random simulator, or None."""
+"""A `Residual`, `OutcomeRates` or an `OutcomeTilt` of a random simulator, or None."""
 
 
 class CorrectedPlanner(Protocol):
@@ -73,6 +74,14 @@ class CorrectedPlanner(Protocol):
 
     def listed(self, state: PyTree, action: PyTree, real: RealOutcome) -> tuple[list[float], list[bool]] | None:
         """The probabilities that the simulator lists, and which outcomes are what happened; None if it lists none."""
+        ...
+
+    def seen_outcomes(self, most: int) -> list[Seen]:
+        """The latest facts about transitions with several outcomes, beside what the simulator lists."""
+        ...
+
+    def seen_outcome(self, state: PyTree, action: int) -> Seen | None:
+        """The fact about one transition; None if there is none, or it says nothing about probabilities."""
         ...
 
     def trials(

@@ -106,7 +106,7 @@ class Corrector(ElementFits):
         names: Iterable[str] = self._values() if self.in_use in ("parameters", "both") else ()
         if self.in_use == "drift" and self.drift is not None:
             names, self.drift = self.drift.values, None
-        self.refuse(names, self.in_use in ("residual", "both"))
+        self.refuse(names, self.in_use in ("residual", "both", "tilt"))
         self.fit, self.elements = (None, {}) if names else (self.fit, self.elements)
         self.residuals = (
             {} if "residual" not in self.allowed else {k: v for k, v in self.residuals.items() if k != "both"}
@@ -129,7 +129,7 @@ class Corrector(ElementFits):
                 scores[name], errors[name] = self.planner.score(
                     row.state, row.action, real, row.real, self.variant(name), measure, scales, self.floor
                 )
-        others = self._score_rates(row, real, measure, scales) if self.planner.lists_outcomes else ({}, {})
+        others = self._score_held_out(row, real, measure, scales) if self.planner.lists_outcomes else ({}, {})
         self.referee.add({**scores, **others[0]}, {**errors, **others[1]})
         if self.planner.lists_outcomes and "residual" in self.allowed:
             self._count(row, real, self.variant(), scores[self.in_use])
@@ -158,6 +158,7 @@ class Corrector(ElementFits):
             self._next = step + self._wait(step - self.since)
             self._fit(experience, measure, suspected or surprised)
         self._fit_elements(experience, measure)
+        self._fit_tilt(experience)
         self._follow_drift(experience, measure, self._drift_score)
         self.in_use = self._choose()
         if self.in_use == "drift" and before[0] != "drift":
@@ -223,11 +224,11 @@ class Corrector(ElementFits):
 
         So are those of a random simulator: what a likelihood has gained beyond its price is no chance.
         """
-        best = self.referee.choose(self.candidates)
+        best = self._choose_probabilities(self.candidates)
         named = (self.choice.named or not self.planner.deterministic) and self.fit is not None
         if self._prefers_recent():
             return "drift"
-        simpler = best == "none" or (best == "residual" and not self.planner.deterministic)
+        simpler = best == "none" or (best in ("residual", "tilt") and not self.planner.deterministic)
         if simpler and named and not self.referee.is_better(best, "parameters"):
             return "parameters"
         return best

@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from uamcts.agent.drifting import Follower
+from uamcts.agent.tilting import Tilting
 from uamcts.arguments import flag, real, whole
 from uamcts.corrections.drift import Drift
 from uamcts.corrections.outcome_rates import OutcomeRates
+from uamcts.corrections.outcome_tilt import OutcomeTilt
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.referee import Referee
 from uamcts.corrections.residual import Residual
 from uamcts.corrections.trials import Fit, Rival
 
-CANDIDATES = ("none", "parameters", "residual", "both", "drift")
-"""The corrections among which the referee decides, the simplest first."""
+CANDIDATES = ("none", "parameters", "residual", "both", "drift", "tilt")
+"""The corrections among which the referee decides, the simplest first. New ones come last: files of agents hold a score
+of each."""
 
 
-class CorrectorFiles(Follower):
+class CorrectorFiles(Tilting):
     """Saves and restores a `Corrector`."""
 
     choice: Choice
@@ -85,7 +87,7 @@ class CorrectorFiles(Follower):
             "bearable": self._bearable, "refused": [list(self.refused[0]), self.refused[1]],
             "drift": None if self.drift is None else list(self.drift),
             "drifting": [self.drifts_since, self.now, self._begun, self._inexact], "likely": list(self._likelihoods),
-            "rates": self.rates.arrays()["rates"].tobytes().decode(),
+            "rates": self.rates.arrays()["rates"].tobytes().decode(), "tilts": self._tilts,
         }  # fmt: skip
         parts = {
             f"{name}.{part}": array for name, one in self.residuals.items() for part, array in one.arrays().items()
@@ -119,6 +121,7 @@ class CorrectorFiles(Follower):
         referee.restore(
             {name.removeprefix("referee."): array for name, array in arrays.items() if name.startswith("referee.")}
         )
+        tilts = whole("tilts", words.get("tilts", 0), 0)
         scores = tuple(real("score", score) for score in words["scores"])
         since, wait, suspected = (whole(name, words[name], 0) for name in ("since", "next", "suspected"))
         thorough, patient = (whole(name, words.get(name, 0), 0) for name in ("thorough", "patient"))
@@ -130,7 +133,7 @@ class CorrectorFiles(Follower):
         self.elements, (self._misread, self._fruitless) = elements, misread
         self._scores, self.since, self._next, self.changes, self.floor = scores, since, wait, changes, floor
         self._likelihoods, self.rates, self._thorough, self._patient = likely, rates, thorough, patient
-        self._fits, self._next_code = flag("fits", words.get("fits", False)), coded
+        self._fits, self._next_code, self._tilts = flag("fits", words.get("fits", False)), coded, tilts
         self.drift, (self.drifts_since, self.now, self._begun, self._inexact) = drift, drifting
         self._suspected, self._unexplained, self._bearable = suspected, unexplained, bearable
         (self.choice, self.allowed, self.tables), self.refused = self._full, ((), False)
@@ -168,5 +171,7 @@ class CorrectorFiles(Follower):
         return Drift(here, speeds, whole("drift", at, 0))
 
 
-def _residual_of(arrays: dict[str, np.ndarray]) -> Residual | OutcomeRates:
+def _residual_of(arrays: dict[str, np.ndarray]) -> Residual | OutcomeRates | OutcomeTilt:
+    if "tilt.terms" in arrays:
+        return OutcomeTilt.of(arrays)
     return OutcomeRates.of(arrays) if "rates" in arrays else Residual.of(arrays)

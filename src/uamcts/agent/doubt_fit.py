@@ -44,27 +44,30 @@ class FittedDoubt(NamedTuple):
         return state <= self.usual[0] and total - state <= self.usual[1] + 1e-9 * total
 
 
-def fit_doubt(experience: Experience, measure: Measure, since: int, corrected: bool) -> FittedDoubt:
+def fit_doubt(
+    experience: Experience, measure: Measure, since: int, corrected: bool, by_chance: bool = False
+) -> FittedDoubt:
     """Balls around the transitions that are doubtful, as the world is since its last change.
 
-    `corrected`: whether the simulator is corrected by what was fitted.
+    `corrected`: whether the simulator is corrected by what was fitted; `by_chance`: whether it is random.
     """
     order = experience.latest(experience.count, since)
     if not order.size:
         return FittedDoubt(None)
-    usual, wrong = _find_doubtful(experience, measure, order, corrected)
+    usual, wrong = _find_doubtful(experience, measure, order, corrected, by_chance)
     inputs, actions = (experience.column(name)[order] for name in ("inputs", "action"))
     found = Doubt.fit(inputs, actions, experience.uncertainties(measure)[order], wrong)
     return FittedDoubt(found, usual, None if found is None else found.table())
 
 
 def _find_doubtful(
-    experience: Experience, measure: Measure, order: np.ndarray, corrected: bool
+    experience: Experience, measure: Measure, order: np.ndarray, corrected: bool, by_chance: bool
 ) -> tuple[tuple[float, float], np.ndarray]:
     """What is usual for errors of the next state, and for others; and which transitions are doubtful.
 
     Where corrections have made most errors small, though not 0, one that would be usual for the simulator alone is no
-    reason to avoid a transition.
+    reason to avoid a transition. Where outcomes are random, neither is a next state that is not listed, if it pays what
+    is and is no other end: what else may happen is learned by going there.
     """
     evidence = experience.evidence(measure, order)
     alone = experience.simulator_errors(measure)[order]
@@ -78,7 +81,8 @@ def _find_doubtful(
     if measure.own is None:
         small = evidence.state_errors <= SMALL_SHARE * experience.step_lengths()[order]
         evidence = evidence._replace(state_errors=np.where(small, 0.0, evidence.state_errors))
-    if not are_cells(evidence.points) and _pays_everywhere(experience.column("real_reward")[order]):
+    paid = experience.column("real_reward")[order]
+    if by_chance or (not are_cells(evidence.points) and _pays_everywhere(paid)):
         cheap = evidence.other_errors < COSTLY
         evidence = evidence._replace(
             state_errors=np.where(cheap, 0.0, evidence.state_errors),
@@ -97,11 +101,13 @@ def _pays_everywhere(rewards: np.ndarray) -> bool:
     return len(known) > 0 and len(np.unique(known)) > DENSE * len(known)
 
 
-def doubtful_errors(experience: Experience, measure: Measure, since: int, corrected: bool) -> np.ndarray:
+def doubtful_errors(
+    experience: Experience, measure: Measure, since: int, corrected: bool, by_chance: bool = False
+) -> np.ndarray:
     """The observed U of every transition that is doubtful, 0 for the others."""
     errors, order = np.zeros(experience.count), experience.latest(experience.count, since)
     if order.size:
-        found = order[_find_doubtful(experience, measure, order, corrected)[1]]
+        found = order[_find_doubtful(experience, measure, order, corrected, by_chance)[1]]
         errors[found] = experience.uncertainties(measure)[found]
     return errors
 

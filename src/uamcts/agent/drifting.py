@@ -14,6 +14,7 @@ from uamcts.agent.corrected_planner import CorrectedPlanner
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure
 from uamcts.corrections.drift import SHORTEST, WINDOW, Drift, fit_drift, follow_drift
+from uamcts.corrections.elements import is_in_code
 from uamcts.corrections.likelihood_fit import fit_likelihood
 from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.parameters import Choice
@@ -58,6 +59,7 @@ class Follower:
     since: int
     _suspected: int
 
+    allowed: frozenset[str]
     residuals: dict[str, Any]
     """A `Residual` each; `OutcomeRates` for a random simulator."""
     rates: OutcomeRates = OutcomeRates({})
@@ -95,7 +97,7 @@ class Follower:
     @property
     def keeps_outcomes(self) -> bool:
         """Whether what is in use changes nothing but the probabilities of outcomes."""
-        return not self.planner.deterministic and self.in_use == "residual"
+        return not self.planner.deterministic and self.in_use in ("residual", "tilt")
 
     def _count(self, row: Row, real: RealOutcome, variant: object, nats: float) -> None:
         """Counts which of the listed outcomes has happened; it surprised the variant in use by so many nats."""
@@ -103,26 +105,19 @@ class Follower:
             expected, variance = self.planner.expected_surprise(row.state, row.action, variant)
             one = Recent(row.state, row.action, real, nats - expected, variance)
             self.recent = (*self.recent, one)[-RECENT:]
+        self.count(row, real)
+
+    def count(self, row: Row, real: RealOutcome) -> None:
+        """Counts it for the rates of outcomes."""
         listed = self.planner.listed(row.state, row.action, real)
-        if listed is None:
+        if listed is None or "residual" not in self.allowed:
             return
         self.rates = self.rates.add(*listed, row.number, place_number(row))
         before = self.residuals.get("residual")
         if before is None or self.rates.differs(before):
-            self.residuals = {"residual": self.rates}
+            self.residuals = {**self.residuals, "residual": self.rates}
             self._variants.pop("residual", None)
             self._renewed = self.in_use == "residual"
-
-    def _score_rates(self, row: Row, real: RealOutcome, measure: Measure, scales: Any) -> tuple[Any, Any]:
-        """What rates that were counted on all other transitions score on one, if there are any: nats and errors."""
-        rates, listed = self.residuals.get("residual"), self.planner.listed(row.state, row.action, real)
-        if not isinstance(rates, OutcomeRates) or listed is None:
-            return {}, {}
-        variant = self.planner.variant({}, rates.without(len(listed[0]), row.number, place_number(row)))
-        nats, error = self.planner.score(
-            row.state, row.action, real, row.real, variant, measure, scales, self.floor
-        )  # fmt: skip
-        return {"residual": nats}, {"residual": error}
 
     def _latest_trials(self, experience: Experience, measure: Measure) -> tuple[Trials | None, np.ndarray]:
         """The latest transitions, and their steps."""
@@ -132,16 +127,20 @@ class Follower:
         trials = self.planner.trials(raw, experience, rows.tolist(), measure, self.floor) if raw else None
         return trials, experience.column("last")[rows]
 
+    def _fitted_choice(self) -> Choice:
+        """What may change: numbers in the code of a simulator only if some of them are fitted."""
+        coded = self.fit is not None and any(map(is_in_code, self.fit.values))
+        return self.choice if coded else self.choice.of_plain()
+
     def _propose_drift(self, experience: Experience, measure: Measure) -> None:
         """Looks for a drift that explains the latest transitions better than what is there."""
-        choice, fitted = self.choice.of_plain(), {} if self.fit is None else self.fit.values
+        choice, fitted = self._fitted_choice(), {} if self.fit is None else self.fit.values
         if not choice.believed or self.now < self._patient:
             return
         trials, steps = self._latest_trials(experience, measure)
         if trials is None or trials.random or self.in_use == "drift":
             return
-        start = {name: value for name, value in fitted.items() if name in choice.believed}
-        found = fit_drift(trials, choice, steps, self.now + 1, start)
+        found = fit_drift(trials, choice, steps, self.now + 1, fitted)
         if found is None:
             return
         if self.drift is None or self.drift.values.keys() != found.values.keys():
@@ -188,7 +187,7 @@ class Follower:
         trials = self.planner.recent_trials(seen, experience, measure, self.floor)
         if trials is None or getattr(trials, "draws", False):
             return False
-        found = fit_likelihood(trials, self.choice.of_plain(), len(trials.seen))
+        found = fit_likelihood(trials, self._fitted_choice(), len(trials.seen))
         if found is None:
             return following
         if self.drift is None or self.drift.values.keys() != found.values.keys():

@@ -68,7 +68,7 @@ class ElementFits(ParameterFits):
             said += self._describe_fit() + self._describe_elements()
         if self.in_use == "drift":
             said += self._describe_drift()
-        if self.in_use in ("residual", "both"):
+        if self.in_use in ("residual", "both", "tilt"):
             residual = self.residuals[self.in_use]
             words = residual.describe(self.feature_names, self.planner.action_names)
             what = " and rewards" if "reward by" in words else ""

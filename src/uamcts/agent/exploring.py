@@ -104,7 +104,8 @@ class Exploring:
         That is kept until it is taken again or the model is another one.
         """
         rows, facts, times, total = self.experience, self.planner.patched, 0, 0.0
-        places = np.flatnonzero(rows.column("action") == action)[-ENOUGH:]
+        since = 0 if self.planner.deterministic else self.corrector.since  # else it was paid in another world
+        places = np.flatnonzero((rows.column("action") == action) & (rows.column("last") > since))[-ENOUGH:]
         latest = int(rows.column("last")[places].max()) if places.size else 0
         key = latest, self.corrector.variant(), getattr(facts, "renewals", 0)
         if action in self._known_errors and self._known_errors[action][0] == key:
@@ -129,7 +130,7 @@ class Exploring:
         planner, curiosity, reward = self.planner, self.curiosity, row.real.reward
         if planner.num_actions is None or reward is None or not self.corrector.allowed:
             return
-        if not (planner.deterministic or planner.lists_outcomes):  # to predict by draws would take many of them
+        if not (planner.deterministic or planner.lists_outcomes or planner.draws_quickly):
             return
         if curiosity.is_closed(row.number):
             self.curiosity = curiosity.repeat(row.number)

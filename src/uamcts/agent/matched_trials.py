@@ -160,7 +160,7 @@ class MatchedTrials:
         else:
             found = self._list_all(names, values, model, rows)
         pairs = zip(found, rows.tolist(), strict=True)
-        return [None if one is None else attempt(self._match, one, row) for one, row in pairs]
+        return [attempt(self._match, one, row) if one else None for one, row in pairs]
 
     def _match(self, found: Sequence[tuple[Any, float, bool]], row: int) -> Outcome | None:
         """The outcome that leads to the state that was reached, the one that pays most nearly what was paid.

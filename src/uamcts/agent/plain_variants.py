@@ -18,11 +18,13 @@ from uamcts.agent.plain_residual import EarlyResidualSimulator, ResidualSimulato
 from uamcts.agent.plain_trials import PlainTrials, Sighting
 from uamcts.agent.python_simulator import PythonSimulator
 from uamcts.agent.quiet import Quiet
+from uamcts.agent.seen_outcomes import SeenOutcomes
 from uamcts.agent.simulator_probe import Probe, place_of
 from uamcts.agent.surprise import is_same, surprise
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture, moments, predicted_outcomes
 from uamcts.corrections.outcome_rates import OutcomeRates, RatedSimulator
+from uamcts.corrections.outcome_tilt import OutcomeTilt, TiltedSimulator
 from uamcts.corrections.parameters import find_elements
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.residual import Residual
@@ -36,7 +38,7 @@ COUNTED, DRAWN = 200, 48
 """Facts, the latest ones, that parameters of a random simulator are fitted to; fewer, if every one takes many draws."""
 
 
-class PlainVariants(Effects):
+class PlainVariants(Effects, SeenOutcomes):
     """A Python simulator and its variants: with other parameters, with a residual, and with facts on top."""
 
     def __init__(self, simulator: PythonSimulator, patched: PatchedModel | None):
@@ -48,7 +50,7 @@ class PlainVariants(Effects):
         """The simulator with the corrections in use."""
         self.laboratory = Laboratory(simulator)
         self._surprises: dict[Hashable, np.ndarray] = {}
-        self._shifts = False
+        self._listed, self._shifts = {}, False
 
     def parameters(self) -> dict[str, float]:
         """The parameters of the simulator and their believed values."""
@@ -82,14 +84,19 @@ class PlainVariants(Effects):
         """Whether the simulator lists outcomes, so that one can tell which of them has happened."""
         return self.simulator.kind == "outcomes" and not self.simulator.continuous
 
-    def variant(self, values: dict[str, float], residual: Residual | OutcomeRates | None) -> Any:
-        """The simulator with other parameters and a residual."""
+    draws_quickly = False
+    """Whether rewards are predicted by draws as well: that takes many of them."""
+
+    def variant(self, values: dict[str, float], residual: Residual | OutcomeRates | OutcomeTilt | None) -> Any:
+        """The simulator with other parameters and a residual, or other probabilities of its outcomes."""
         if values and not self.laboratory.ready and self.patched is not None:  # after an agent was loaded
             facts = list(self.patched.facts.items())[-COMPARED:]
             self.laboratory.prepare([(fact.state, place[1]) for place, fact in facts], self.key)
         simulator = self.laboratory.corrected(values, shifted=getattr(residual, "early", False))
         if isinstance(residual, OutcomeRates):
             return RatedSimulator(simulator, residual)
+        if isinstance(residual, OutcomeTilt):
+            return TiltedSimulator(simulator, residual)
         if residual is None:
             return simulator
         return (EarlyResidualSimulator if residual.early else ResidualSimulator)(simulator, residual)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uamcts.agent.alarm import Alarm
 from uamcts.agent.backend import FilePath, ParameterChoice, Plan, Sample, State, all_or_nothing, pad_sample
 from uamcts.agent.backend_files import Groups, load_backend, restore, save_backend
+from uamcts.agent.changing import Changing
 from uamcts.agent.comparing import Planner
 from uamcts.agent.corrector import CORRECTIONS, Corrector
 from uamcts.agent.delayed import Action, Delayed
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from uamcts.uncertainty import Estimator
 
 
-class SimulatorBackend(Delayed, Exploring):
+class SimulatorBackend(Delayed, Exploring, Changing):
     """Learns where a simulator is wrong from all experience, and plans with that."""
 
     def __init__(
@@ -149,14 +150,17 @@ class SimulatorBackend(Delayed, Exploring):
         known = facts is not None and facts.knows(row.state, row.number)
         explained = known or not self.corrector.allowed
         error = 0.0 if explained else self.measure.error(row.real, row.used, scales, row.own[1])
-        self.alarm = self.alarm.add(error)
+        self.alarm, of_new_world = self.alarm.add(error), self._watch(sample)
         self.corrector.judge(row, sample.actual, self.measure, scales)
         self.stale_doubt |= self._speaks_about_doubt(row)
         self._count_try(row, known)
         renewals, effects = getattr(facts, "renewals", 0), self.planner.plans_effects
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
             self._forget(row.state, getattr(facts, "renewals", 0) != renewals)
+        if of_new_world:
+            self._begin_anew(of_new_world)
         changed = self.corrector.update(self.experience, self.measure) or self.planner.plans_effects != effects
+        changed |= of_new_world > 0
         if changed or self.corrector.in_use == "drift":
             self._use_corrections()
             self.stale_doubt |= changed
@@ -220,16 +224,17 @@ class SimulatorBackend(Delayed, Exploring):
         since, facts, corrected = self.corrector.known_since, self.planner.patched, self.corrector.in_use != "none"
         if facts is not None and self.changes:  # by the steps of this agent
             since = max(since, rows.steps - (facts.clock - self.changes[-1].when) - 1)
+        by_chance = not self.planner.deterministic
         if self.chosen is None:
-            self.doubt = fit_doubt(rows, self.measure, since, corrected)
+            self.doubt = fit_doubt(rows, self.measure, since, corrected, by_chance)
             self.uncertainty = self.doubt.doubt
         else:
             from uamcts.agent.fitted_uncertainty import FittedUncertainty
 
             key = jax.random.fold_in(jax.random.key(self.seed), 0)
             self.uncertainty = FittedUncertainty.fit(
-                self.chosen, rows, doubtful_errors(rows, self.measure, since, corrected), key, self.planner.num_actions,
-                self.minibatches, self.config,
+                self.chosen, rows, doubtful_errors(rows, self.measure, since, corrected, by_chance), key,
+                self.planner.num_actions, self.minibatches, self.config,
             )  # fmt: skip
         if not same_arrays(before, self.uncertainty):
             self.planner.set_uncertainty(self.uncertainty)
@@ -273,7 +278,7 @@ class SimulatorBackend(Delayed, Exploring):
             self._fit()
         self.planner.settle()
         self.corrector.forget_recent()
-        self._previous = None
+        self._previous, self.surprises = None, ((), ())
 
     def load(self, path: FilePath) -> None:
         load_backend(self, path)

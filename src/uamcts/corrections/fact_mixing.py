@@ -215,6 +215,15 @@ class MixedFacts:
         """Has everything worked out anew that is planned with."""
         self._planned, self.renewals = {}, self.renewals + 1
 
+    def forget_all(self) -> None:
+        """Drops all facts: they are about another world."""
+        for place in list(self.facts):
+            for table in (self.facts, self._contradicting):
+                self.journal.drop(table, place)
+            self._arrive(place, None)
+        self.weigher = self.weigher.for_other_model()
+        self._renew()
+
     def _mixture(self, fact: Fact, action: int) -> Mixture | None:
         """What the model predicts and what was seen; None if the latter is no reason to plan with anything else."""
         believed, counts = self.believe(fact.state, action), list(fact.outcomes.values())

@@ -86,7 +86,7 @@ def _log_evidence(told: Sequence[Told], counts: Sequence[Any], level: float, new
         if level == math.inf:
             nats += times * log(max(chance, IMPOSSIBLE))
         else:
-            worth = level * max(chance, new)
+            worth = level * (chance if chance > 0.0 else new)
             nats += lgamma(worth + times) - lgamma(worth)
         if chance <= 0.0:
             continue

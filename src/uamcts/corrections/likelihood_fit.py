@@ -54,6 +54,22 @@ def fit_likelihood(trials: Trials, choice: Choice, count: int, start: Fit | None
     return None if fit.times < FEWEST else fit.run(start)
 
 
+def or_likelier(found: Fit, trials: Trials, choice: Choice, count: int, start: Fit | None) -> Fit:
+    """A fit of what happens; in a simulator that can only be drawn from, one by likelihood alone if that is likelier.
+
+    Among a few draws, a number that says how often something happens may pass for one that says what happens: with some
+    value of it, what was paid is drawn by chance.
+    """
+    if not getattr(trials, "draws", False):
+        return found
+    other, rows = fit_likelihood(trials, choice, count, start), np.arange(count)
+    if other is None:
+        return found
+    vectors = [(list(one.values), np.array([list(one.values.values())])) for one in (found, other)]
+    first, second = (float(trials.losses(names, vector, rows).sum()) for names, vector in vectors)
+    return other if second < first else found
+
+
 def find_tables(choice: Choice) -> list[list[str]]:
     """The names of the numbers of each table of probabilities."""
     groups: dict[str, list[str]] = {}

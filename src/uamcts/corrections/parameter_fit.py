@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from uamcts.corrections.likelihood_fit import fit_likelihood
+from uamcts.corrections.likelihood_fit import fit_likelihood, or_likelier
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.ranking import rank_sets, slopes_of
 from uamcts.corrections.trials import (
@@ -72,7 +72,8 @@ def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -
     before = {} if start is None else {name: one for name, one in start.values.items() if name not in found.values}
     first = Fit(before, {}) if before else None
     rest = fit_likelihood(WithValues(trials, found.values), choice.without(found.values), count, first)
-    return found if rest is None else Fit(found.values | rest.values, found.ranges | rest.ranges)
+    found = found if rest is None else Fit(found.values | rest.values, found.ranges | rest.ranges)
+    return or_likelier(found, trials, choice, count, start)
 
 
 class _Selection:

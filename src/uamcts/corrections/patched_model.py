@@ -21,6 +21,7 @@ from uamcts.corrections.mixture import (
     model_kind,
 )
 from uamcts.corrections.outcome_rates import RatedSimulator
+from uamcts.corrections.outcome_tilt import TiltedSimulator
 from uamcts.corrections.python_facts import (
     MOST_FACTS,
     MOST_UNMET,
@@ -203,7 +204,7 @@ class PatchedModel(MixedFacts):
 
     def set_model(self, model: Any, drifting: bool = False) -> None:
         """Corrects another model from now on, which is of the same kind; `drifting` if it changes at every step."""
-        other = not (isinstance(model, RatedSimulator) and isinstance(self.model, RatedSimulator))
+        other = not isinstance(model, RatedSimulator | TiltedSimulator) or type(model) is not type(self.model)
         if other:  # else they differ a little
             self.weigher = self.weigher.for_other_model()
         self.model, self._planned, self.drifting = model, {}, drifting

@@ -22,6 +22,9 @@ MOST_NATS = 6.0
 LARGEST = 4.0
 """A larger squared error counts as this, so that a few transitions that nobody predicts do not decide."""
 
+ADDED = 1
+"""Candidates that files of older versions may lack, the last ones."""
+
 
 class Referee:
     """Discounted scores of candidates, in order of preference: the simplest first."""
@@ -90,10 +93,19 @@ class Referee:
         return {name: getattr(self, name) for name in ("weight", "sums", "squares", "errors")}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over what `arrays` returned; raises a ValueError if it does not fit."""
+        """Takes over what `arrays` returned; raises a ValueError if it does not fit.
+
+        A file may be from before the last candidates were added.
+        """
+        arrays = {name: self._with_new_candidates(array) for name, array in arrays.items()}
         for name, before in self.arrays().items():
             found = arrays.get(name)
             if found is None or found.shape != before.shape or found.dtype != float or not np.isfinite(found).all():
                 raise ValueError(f"the referee's {name} are missing or do not fit")
         for name in self.arrays():
             setattr(self, name, np.array(arrays[name], float))
+
+    def _with_new_candidates(self, found: np.ndarray) -> np.ndarray:
+        """Scores of fewer candidates, with zeros for the last ones."""
+        missing = len(self.names) - len(found) if found.ndim == 2 and len(found) > 1 else 0
+        return np.pad(found, (0, missing)) if 0 < missing <= ADDED and found.shape == (len(found),) * 2 else found
