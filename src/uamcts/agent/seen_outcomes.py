@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from uamcts.corrections.outcome_tilt import Seen
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.corrections.python_facts import Fact
 from uamcts.corrections.tilt_terms import Listed
+from uamcts.types import PyTree
 
 MEMORY = 400.0
 """Transitions after which a fact counts about a third, so that weights follow a world that drifts."""
@@ -42,7 +42,7 @@ class SeenOutcomes:
         found = (self._seen_of(place, fact) for place, fact in facts)
         return [one for one in found if one is not None]
 
-    def seen_outcome(self, state: Any, action: int) -> Seen | None:
+    def seen_outcome(self, state: PyTree, action: int) -> Seen | None:
         """The fact about one transition; None if there is none, or it says nothing about probabilities."""
         if self.patched is None:
             return None
@@ -50,7 +50,9 @@ class SeenOutcomes:
         fact = self.patched.facts.get(place)
         return None if fact is None else self._seen_of(place, fact)
 
-    def planned_chances(self, state: Any, action: int, real: RealOutcome, met: int) -> tuple[float, list[float]] | None:
+    def planned_chances(
+        self, state: PyTree, action: int, real: RealOutcome, met: int
+    ) -> tuple[float, list[float]] | None:
         """What is planned with for a transition: the probability of what happened, and those of all outcomes.
 
         None if it was seen less than `met` times, if what happened is held impossible, or if no outcomes are listed.
@@ -106,6 +108,7 @@ class SeenOutcomes:
         return found
 
 
-def _parts(kind: Any) -> tuple[Hashable, bool]:
+def _parts(kind: Hashable) -> tuple[Hashable, bool]:
     """The key of the next state, and whether that is the end."""
+    assert isinstance(kind, tuple)  # noqa: S101 (a fact's)
     return kind[0], kind[1]

@@ -8,7 +8,7 @@ from typing import Any
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.drifting import Follower, place_number
 from uamcts.agent.experience import Experience, Row
-from uamcts.agent.measure import Measure
+from uamcts.agent.measure import Measure, Scales
 from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.outcome_tilt import OutcomeTilt, fit_tilt
 
@@ -60,7 +60,7 @@ class Tilting(Follower):
         self.residuals = {**self.residuals, "tilt": found}
         self._variants.pop("tilt", None)
 
-    def _score_held_out(self, row: Row, real: RealOutcome, measure: Measure, scales: Any) -> tuple[Any, Any]:
+    def _score_held_out(self, row: Row, real: RealOutcome, measure: Measure, scales: Scales) -> tuple[Any, Any]:
         """What corrected probabilities score on a transition if they were fitted to all others: nats and errors."""
         variants: dict[str, Any] = {}
         rates, listed = self.residuals.get("residual"), self.planner.listed(row.state, row.action, real)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from uamcts.types import PyTree
+
 MOST_TERMS, MOST_SLOTS, MOST_PARTNERS = 64, 12, 12
 """Terms at most; outcomes of a list whose places are terms; numbers of a state that others are compared with."""
 SAME = 1e-9
@@ -31,7 +33,7 @@ class Listed(NamedTuple):
 
     @classmethod
     def of(
-        cls, features: Callable[[Any], np.ndarray], state: Any, action: int, outcomes: Sequence[tuple[float, Any]]
+        cls, features: Callable[[Any], np.ndarray], state: PyTree, action: int, outcomes: Sequence[tuple[float, Any]]
     ) -> Self:
         """What a simulator lists, as arrays."""
         chances = np.array([chance for chance, _ in outcomes], float)
