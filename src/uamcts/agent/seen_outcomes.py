@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -109,6 +108,7 @@ class SeenOutcomes:
         return found
 
 
-def _parts(kind: Any) -> tuple[Hashable, bool]:
+def _parts(kind: Hashable) -> tuple[Hashable, bool]:
     """The key of the next state, and whether that is the end."""
+    assert isinstance(kind, tuple)  # noqa: S101 (a fact's)
     return kind[0], kind[1]
