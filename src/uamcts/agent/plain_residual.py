@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.agent.state_forms import Form, form_of
+from uamcts.agent.state_forms import UNLIKE, Form, form_of
 from uamcts.agent.state_vectors import numbers_of, refill
 from uamcts.corrections.residual import Residual
 from uamcts.types import PyTree
@@ -51,7 +51,7 @@ class ResidualSimulator:
                 return following, reward, over
             more = moved.pop() if self._pays else 0.0
             shifted = self._make(moved)
-        except (TypeError, ValueError):  # of another kind
+        except UNLIKE:  # of another kind
             shift = self._shift_of_numbers(state, action)
             if shift is None:
                 return following, reward, over
@@ -96,7 +96,7 @@ class EarlyResidualSimulator(ResidualSimulator):
                 if add(values, numbers):
                     more = numbers.pop() if self._pays else 0.0
                     moved = self._make(numbers)
-            except (TypeError, ValueError):  # of another kind
+            except UNLIKE:  # of another kind
                 shift = self._shift_of_numbers(state, action)
                 if shift is not None:
                     moved, more = self._move(state, shift), shift[-1] if self._pays else 0.0

@@ -116,7 +116,7 @@ def _shift(outputs: list[Any], place: int, by: float) -> None:
     number = outputs[place]
     if isinstance(number, float):
         outputs[place] = type(number)(number + by)
-    elif not isinstance(number, int):
+    elif not isinstance(number, (int, np.integer, np.bool_)):
         raise TypeError(f"{number!r} is a {type(number).__name__}")
 
 
@@ -186,7 +186,9 @@ def _six(box: Box, root: Any) -> Adder:
     def add(values: Sequence[float], outputs: list[Any]) -> bool:
         a, b, c, d, e, f = values
         weight, node = 1.0, root
-        if not (a0 <= a <= a1 and b0 <= b <= b1 and c0 <= c <= c1 and d0 <= d <= d1 and e0 <= e <= e1 and f0 <= f <= f1):
+        if not (
+            a0 <= a <= a1 and b0 <= b <= b1 and c0 <= c <= c1 and d0 <= d <= d1 and e0 <= e <= e1 and f0 <= f <= f1
+        ):
             weight = _fade(values, box)
         while type(node) is tuple:
             split, threshold, left, right = node
