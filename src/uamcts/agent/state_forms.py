@@ -148,7 +148,7 @@ def _form_of_object(state: State) -> Form | None:
         return None
 
     def read(other: State) -> Sequence[Any]:
-        return values(other) if len(names) > 1 else (values(other),)  # type: ignore[return-value]
+        return values(other) if len(names) > 1 else (values(other),)
 
     def make(numbers: Iterable[Any]) -> State:
         made = object.__new__(kind)

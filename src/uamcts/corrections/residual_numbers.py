@@ -44,7 +44,7 @@ def adders(residual: Residual) -> list[Adder | None]:
 def _node(residual: Residual, action: int, node: int, padding: int, shared: dict[Any, Any]) -> Any:
     """A node of a tree: (feature, threshold, left, right), or a list of rows for a leaf.
 
-    Only nodes that split are left, and equal parts are one object: the less memory a tree takes, the quicker it is read.
+    Only nodes that split are left, and equal parts are one object: a tree that takes less memory is read quicker.
     """
     if node >= INNER:
         rows = [_share(row, shared) for row in _leaf(residual, action, node - INNER, padding)]
@@ -93,7 +93,7 @@ def _ratio(row: np.ndarray, other: np.ndarray) -> float:
 
 
 def _adder(box: Box, root: Any, padding: int) -> Adder:
-    function: Any = BY_SIZE.get(len(box), _many)(box, root)
+    function: Adder = BY_SIZE.get(len(box), _many)(box, root)
     if not padding:
         return function
     more = (0.0,) * padding
@@ -232,4 +232,4 @@ def _many(box: Box, root: Any) -> Adder:
     return add
 
 
-BY_SIZE = {2: _two, 4: _four, 6: _six}
+BY_SIZE: dict[int, Callable[[Box, Any], Adder]] = {2: _two, 4: _four, 6: _six}
