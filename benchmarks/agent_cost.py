@@ -2,6 +2,7 @@
 
     python benchmarks/agent_cost.py --json agent_cost.json --plot benchmarks/agent_cost.png
     python benchmarks/agent_cost.py --only act --compiled
+    python benchmarks/agent_cost.py --only act --worlds gymnax_pole_worn --configure
     python benchmarks/agent_cost.py --only observe --worlds drag --json drag.json
     python benchmarks/agent_cost.py --figures drag.json grid.json --plot benchmarks/agent_cost.png
 
@@ -35,6 +36,7 @@ ACT_WORLDS = {
     "pole_gravity": "gravity x 6, corrected",
     "pole_worn": "worn motor: a residual",
     "drag": "drag: a residual",
+    "valve_curve": "valve, a dictionary: a residual",
     "drone": "drone, a dataclass: a residual",
     "right_grid": "nothing is wrong: grid",
     "reward_cells": "grid: facts",
@@ -43,6 +45,11 @@ ACT_WORLDS = {
     "warehouse": "warehouse: facts, doubt",
     "lake": "FrozenLake, new holes: facts",
     "taxi": "Taxi, a closed street: facts",
+    "hunt": "a cat that hunts: rates",
+    "swapped_grid": "left for right: effects",
+    "slide_late": "a slide that comes late: delay",
+    "shelves": "shelves: elements of a table",
+    "ice": "ice in a field: slippery places",
 }
 COMPILED_WORLDS = {"gymnax_pole_gravity": "gymnax: gravity x 6", "gymnax_pole_worn": "gymnax: worn motor"}
 OBSERVE_WORLDS = {
@@ -194,6 +201,7 @@ def draw(rows: list[dict[str, Any]], target: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     figure, panels = plt.subplots(1, 3, figsize=(15, 4.4))
     columns = (
@@ -210,6 +218,9 @@ def draw(rows: list[dict[str, Any]], target: Path) -> None:
         axes.set(xscale="log", xlabel="transitions", ylabel=label, title=title)
         if column != "per_iteration":
             axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
         if goal is not None:
             axes.axhline(goal, color="black", linestyle=":", linewidth=1)
             axes.annotate("goal", (axes.get_xlim()[1], goal), (-26, 4), textcoords="offset points", fontsize=8)
@@ -232,6 +243,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", choices=("act", "observe"), help="by default both")
     parser.add_argument("--worlds", default="", help="names out of benchmarks/worlds, separated by commas")
     parser.add_argument("--compiled", action="store_true", help="measure acts in gymnax's cart poles as well")
+    parser.add_argument("--configure", action="store_true", help="call uamcts.configure() first, as programs should")
     parser.add_argument("--rounds", type=int, default=5, help=f"acts in each of {STATES} states (5)")
     parser.add_argument("--most", type=int, default=100_000, help="transitions of an observe (100000)")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
@@ -275,6 +287,10 @@ def measure(given: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
 
 def main(arguments: list[str] | None = None) -> None:
     given = parse(arguments)
+    if given.configure:
+        import uamcts
+
+        uamcts.configure()
     use_one_thread()
     stored = [json.loads(path.read_text()) for path in given.figures]
     found = {kind: [row for one in stored for row in one[kind]] for kind in ("act", "observe")}

@@ -275,3 +275,37 @@ def test_a_residual_that_is_never_exact_is_not_fitted_all_the_time(monkeypatch):
             state = after
     assert agent.backend.corrector.in_use == "residual"
     assert len([step for step in fits if step > 200]) <= 16, fits
+
+
+class Drag:
+    """(x, v), with drag that the simulator lacks; states are objects."""
+
+    num_actions = 2
+
+    class At:
+        def __init__(self, x, v):
+            self.x, self.v = x, v
+
+    def step(self, state, action):
+        v = state.v + 0.1 * (2 * action - 1)
+        return self.At(state.x + v, v), -abs(state.x), False
+
+
+def test_facts_are_not_looked_up_where_states_never_recur():
+    agent, rng = uamcts.Agent(Drag(), **BUDGET), np.random.default_rng(0)
+    states = [Drag.At(*rng.normal(size=2).tolist()) for _ in range(12)]
+    agent.act(states[0])
+    for state in states:
+        following = Drag.At(state.x + 0.5 * state.v**3, 0.5 * state.v**3)
+        agent.observe(state, 1, following, reward=-abs(state.x), terminal=False)
+    planner = agent.backend.planner
+    facts = planner.patched
+    assert not planner.state_recurrence.recurs
+    assert facts.planned_model() is facts  # they contradict the model
+    assert planner.searched_model(Drag.At(5.0, 0.0), False) is facts.model
+    assert planner.searched_model(states[3], False) is facts  # it has a fact itself
+    assert planner.searched_model(Drag.At(5.0, 0.0), True) is facts
+    agent.observe(states[3], 1, states[4], reward=0.0, terminal=False)  # a state is met again
+    planner = agent.backend.planner
+    assert planner.patched.repeats == 1
+    assert planner.searched_model(Drag.At(5.0, 0.0), False) is planner.patched.planned_model()

@@ -10,7 +10,30 @@ from uamcts.corrections.journal import Journal
 from uamcts.corrections.python_facts import Glance
 
 
-@pytest.mark.parametrize("make", [tuple, list, np.array, lambda numbers: np.array(numbers, np.float32)])
+class Cart:
+    def __init__(self, x, v):
+        self.x, self.v = x, v
+
+
+class Named(Cart):
+    def __hash__(self):
+        return hash(self.v)
+
+    def __eq__(self, other):
+        return self.v == other.v
+
+
+KINDS = [
+    tuple,
+    list,
+    np.array,
+    lambda numbers: np.array(numbers, np.float32),
+    lambda numbers: {"y": numbers[1], "x": numbers[0]},
+    lambda numbers: Cart(v=numbers[0], x=numbers[1]),
+]
+
+
+@pytest.mark.parametrize("make", KINDS)
 def test_a_glance_excludes_states_whose_first_number_was_never_seen(make):
     glance, key = Glance(True), Identity()
     glance.add(key(make([0.5, 2.0])))
@@ -26,6 +49,21 @@ def test_what_a_glance_does_not_tell():
     glance = Glance(True)
     for state in ((), [], np.zeros(0), np.array(0.5), np.array([1, 2]), np.array([True]), {"x": 0.5}, 0.5, (1, 0.5)):
         assert not glance.excludes(state)
+
+
+def test_a_glance_at_one_field():
+    glance, key = Glance(True), Identity()
+    for state in ({"x": 1, "n": "left", "v": 0.5}, Named(1.0, 0.25)):
+        glance.add(key(state))
+    assert glance.field == "v"
+    assert glance.excludes({"v": 0.75, "x": 1})
+    of_its_own = Named(7.0, 0.25)  # it has a hash of its own
+    for state in ({"x": 0.75}, {"v": 1, "x": 0.75}, {}, of_its_own):
+        assert not glance.excludes(state)
+    assert glance.excludes(Cart(0.5, 0.75))
+    glance.add(key(Cart(0.5, 0.75)))
+    assert not glance.excludes(Cart(0.0, 0.75))
+    assert glance.renew([], 0).field == "v"
 
 
 def test_a_glance_is_renewed_by_a_new_one():

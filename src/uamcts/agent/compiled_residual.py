@@ -40,7 +40,8 @@ class PackedResidual(NamedTuple):
         slopes = np.swapaxes(residual.slope, 2, 3).reshape(actions, LEAVES, -1)
         leaves = np.concatenate([residual.intercept, slopes, residual.low, residual.high], axis=2)
         packed = (np.concatenate(trees, axis=1), leaves.reshape(actions * LEAVES, -1), residual.centre)
-        return cls(*(jnp.asarray(part, jnp.float32) for part in (*packed, 1.0 / np.asarray(residual.reach))))
+        parts = (*packed, 1.0 / np.asarray(residual.reach))
+        return cls(*(jnp.asarray(np.asarray(part, np.float32)) for part in parts))  # NumPy converts without a program
 
     def difference(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " outputs"]:
         """What to add to the believed features of the next state and to the reward, as `Residual.difference`."""

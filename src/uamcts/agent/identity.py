@@ -42,8 +42,8 @@ class Identity:
             return thing if thing == thing else NAN
         if kind is np.ndarray:
             return self._array(thing)
-        if isinstance(thing, (tuple, list, collections.deque)):
-            if hasattr(kind, "_fields"):
+        if kind is tuple or isinstance(thing, (tuple, list, collections.deque)):
+            if kind is not tuple and hasattr(kind, "_fields"):
                 self.types[kind.__qualname__] = kind
             return tuple(
                 [part if type(part) in PLAIN and part == part else self._key(part) for part in thing]  # the usual case

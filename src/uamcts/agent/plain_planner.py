@@ -273,7 +273,7 @@ class PlainPlanner(PlainVariants):
         rng = random.Random(f"{seed} {number}")  # noqa: S311 (planning, not secrets)
         guides: dict[str, Any] = {**self.guides._asdict(), "horizon": horizon, "tree": previous}
         try:
-            model = self._variant if self.patched is None else self.patched.planned_model()
+            model = self.searched_model(state, self.state_recurrence.recurs)
             is_random = hasattr(model, "outcomes")
             if not config.graph and is_random != self._was_random:  # nodes of the one tree mean nothing in the other
                 guides["tree"] = None

@@ -122,6 +122,15 @@ class PlainVariants(Effects, SeenOutcomes):
         if self.patched is not None:
             self.patched.set_model(variant, drifting)
 
+    def searched_model(self, state: PyTree, recurs: bool) -> Any:
+        """What a search from a state plans in; facts are looked up only where states recur, or it has some itself."""
+        facts = self.patched
+        if facts is None:
+            return self._variant
+        model = facts.planned_model()
+        never_met = not recurs and not facts.repeats and facts.glance.excludes(state)
+        return facts.model if model is facts and self.deterministic and never_met else model
+
     def trials(
         self, raw: Sequence[Any], experience: Experience, rows: Sequence[int], measure: Measure, floor: float,
         latest: bool = False,

@@ -179,11 +179,13 @@ class RatedSimulator:
 
     def outcomes(self, state: PyTree, action: int) -> list[tuple[float, Any]]:
         """All outcomes of a step."""
-        found = self.simulator.outcomes(state, action)
-        chances = tuple(chance for chance, _ in found)
+        found: list[tuple[float, Any]] = self.simulator.outcomes(state, action)
+        if not found:
+            return found
+        chances, after = zip(*found, strict=True)
         tilted = self._tilted.get((chances, action))
         if tilted is None:
             tilted = self._tilted[chances, action] = self.applied.tilt(chances, action)
             if len(self._tilted) > 1000:
                 self._tilted = {}
-        return [(chance, outcome) for chance, (_, outcome) in zip(tilted, found, strict=True)]
+        return [*zip(tilted, after, strict=True)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import collections
+import enum
 import functools
+import random
 import struct
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,6 +32,9 @@ DETERMINISTIC = 0.2
 it was seen. So a way that is lost by a single slip is tried again if nothing else leads on, and else avoided."""
 FLOATS = np.dtype(np.float64).str
 """The type in the key of an array of floats."""
+KNOWN = (tuple, list, dict, set, frozenset, collections.deque, np.ndarray, np.generic, enum.Enum, random.Random,
+         np.random.Generator, type, str, bytes, int, float, complex)  # fmt: skip
+"""Objects of these classes are not told apart by their attributes."""
 MOST_REWARDS = 6
 """Different rewards of one outcome that are counted."""
 NOISY = 3.0
@@ -135,24 +141,42 @@ def _first_field(kind: type) -> str | None:
     return next((field.name for field in fields if field.compare), None)
 
 
+@functools.cache
+def _shows_fields(kind: type) -> bool:
+    """Whether objects of a class are told apart by their attributes, as `Identity` does with the user's own classes."""
+    made = any("__call__" in vars(one) or "__array__" in vars(one) for one in kind.__mro__)
+    own = kind.__hash__ not in (None, object.__hash__)  # type: ignore[comparison-overlap]
+    return not (made or own or issubclass(kind, KNOWN)) and kind.__dictoffset__ != 0
+
+
 class Glance:
     """Rules out facts about a state without making its key, by the first numbers of all states that have facts.
 
-    It works for tuples, lists, arrays and dataclasses of floats that are told apart by their numbers alone. Numbers of
-    dropped facts may remain.
+    It works for tuples, lists, arrays, dictionaries, dataclasses and objects of floats that are told apart by their
+    numbers alone; of a dictionary or object, it looks at one field. Numbers of dropped facts may remain.
     """
 
-    def __init__(self, tells: bool) -> None:
-        self.tells = tells
+    def __init__(self, tells: bool, field: Any = None) -> None:
+        self.tells, self.field = tells, field
         self.firsts: set[Hashable] = set()
 
     def add(self, key: Hashable) -> None:
         """Adds the key of a state that has a fact."""
         if self.tells and type(key) is tuple and key:
-            of_object = isinstance(key[0], type) and len(key) == 2 and type(key[1]) is tuple and key[1]
-            self.firsts.add(key[1][0] if of_object else key[0])
+            if isinstance(key[0], type) and len(key) == 2 and type(key[1]) is tuple and key[1]:  # of an object
+                key = key[1]
+            if key[0] == "dict" and len(key) == 2 and type(key[1]) is frozenset:
+                self._add_fields(key[1])
+            self.firsts.add(key[0])
             if len(key) == 4 and type(key[3]) is bytes and key[1] == FLOATS:  # of an array
                 self.firsts.update(struct.unpack_from("d", key[3]) if key[3] else ())
+
+    def _add_fields(self, pairs: frozenset[Any]) -> None:
+        """Adds the field that is looked at: the first one by name of the first state that has a float there."""
+        held = dict(pairs)
+        if self.field is None:
+            self.field = min((name for name, value in held.items() if type(value) is float), key=str, default=None)
+        self.firsts.add(held.get(self.field))
 
     def excludes(self, state: State) -> bool:
         """Whether there is no fact about a state; False if a glance does not tell."""
@@ -161,10 +185,14 @@ class Glance:
         kind: Any = type(state)
         if kind is tuple or kind is list:
             first = state[0] if state else None
+        elif kind is dict:
+            first = state.get(self.field)
         elif kind is np.ndarray:
             first = state.item(0) if state.dtype.kind == "f" and state.ndim and state.size else None
         elif (name := _first_field(kind)) is not None:
             first = getattr(state, name)
+        elif self.field is not None and _shows_fields(kind):
+            first = state.__dict__.get(self.field)
         else:
             return False
         return type(first) is float and first == first and first not in self.firsts  # NaN has another key
@@ -173,7 +201,7 @@ class Glance:
         """A glance with these keys alone, if it holds more than `most` numbers; otherwise itself."""
         if len(self.firsts) <= most:
             return self
-        found = Glance(self.tells)
+        found = Glance(self.tells, self.field)
         for key in keys:
             found.add(key)
         return found

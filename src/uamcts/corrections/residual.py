@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from uamcts.corrections.residual_actions import fit_actions
 from uamcts.corrections.residual_input import check_rows, find_angles, wrap_differences
 from uamcts.corrections.residual_leaves import DEPTH, FEWEST_EQUAL, INNER, LEAVES, NO_SPLIT, is_constant, prune
+from uamcts.corrections.residual_numbers import Adder, adders
 from uamcts.corrections.residual_text import describe
 from uamcts.runtime.lazy_jax import jax, jnp, when_loaded
 from uamcts.types import Array
@@ -143,27 +144,13 @@ class Residual:
 
     def shift(self, values: Sequence[float], action: int) -> list[float] | None:
         """The same for features as Python numbers; None where there is nothing to add."""
-        table = self._tables[action]
-        if table is None:
-            return None
-        lowest, highest, reaches, node = table
-        weight = 1.0
-        for value, lower, upper, reach in zip(values, lowest, highest, reaches, strict=True):
-            if not lower <= value <= upper:
-                weight = min(1 - (lower - value if value < lower else value - upper) / reach, weight)
-                if not weight > 0:
-                    return None
-        while type(node) is tuple:
-            split, threshold, left, right = node
-            node = right if values[split] > threshold else left
-        if not node:
-            return None
-        result = []
-        for total, slopes, low, high in node:
-            for feature, slope in slopes:
-                total += slope * values[feature]
-            result.append(low if total < low else high if total > high else total)
-        return result if weight == 1.0 else [weight * one for one in result]
+        add, outputs = self.adders[action], [0.0] * self.num_outputs
+        return outputs if add is not None and add(values, outputs) else None
+
+    @functools.cached_property
+    def adders(self) -> list[Adder | None]:
+        """For each action a function that adds the same to Python's numbers, in their places."""
+        return adders(self)
 
     def difference_jax(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " outputs"]:
         """The same under `jit` and `vmap`."""
@@ -231,35 +218,6 @@ class Residual:
     def describe(self, names: Sequence[str] = (), action_names: Sequence[str] = ()) -> str:
         """What is corrected, in words; features and actions without a name are numbered."""
         return describe(self, names, action_names)
-
-    @functools.cached_property
-    def _tables(self) -> list[Any]:
-        """For each action what `difference` needs, as Python numbers: these are faster than arrays this small."""
-        tables: list[Any] = []
-        for action in range(self.num_actions):
-            root = self._node_table(action, 0)
-            bounds = (bound.tolist() for bound in (self.lower[action], self.upper[action], self.reach))
-            tables.append((*bounds, root) if root else None)
-        return tables
-
-    def _node_table(self, action: int, node: int) -> Any:
-        """A node of a tree: (feature, threshold, left, right), or a list for a leaf; only nodes that split."""
-        if node >= INNER:
-            return self._leaf_table(action, node - INNER)
-        split, left = int(self.split[action, node]), self._node_table(action, 2 * node + 1)
-        if split == NO_SPLIT:
-            return left
-        right = self._node_table(action, 2 * node + 2)
-        return (split, float(self.threshold[action, node]), left, right) if left or right else []
-
-    def _leaf_table(self, action: int, leaf: int) -> list[Any]:
-        """Of each feature: what is added where all features are 0, slopes that are not 0, and bounds; or nothing."""
-        slope, low, high = (array[action, leaf] for array in (self.slope, self.low, self.high))
-        if not (low.any() or high.any()):
-            return []
-        start = (self.intercept[action, leaf] - slope @ self.centre).tolist()
-        slopes = [[(feature, one) for feature, one in enumerate(row) if one] for row in slope.tolist()]
-        return list(zip(start, slopes, low.tolist(), high.tolist(), strict=True))
 
 
 when_loaded(lambda: jax.tree_util.register_dataclass(Residual))
