@@ -87,7 +87,7 @@ def is_mixed(keys: Sequence[Hashable]) -> bool:
 
 
 def nats_of_mixture(
-    believed: PythonSimulator, model: Any, state: Any, action: Any, real: RealOutcome, scales: Scales
+    believed: Any, model: Any, state: Any, action: Any, real: RealOutcome, scales: Scales
 ) -> float | None:
     """How badly a model predicts what happened, in units of what the simulator as believed expects of its own draws.
 
