@@ -7,6 +7,8 @@ fitted like those of a deterministic simulator, by differences:
 - Where outcomes are a few, a real transition is compared with the outcome that leads to the same state.
 - Where no two draws are equal, it is compared with the mean of the draws, in units of their spread. The same random
   numbers are used for all values of the parameters, so that what changes is due to these alone.
+- Where some draws are equal and others come from a continuum, as where rain falls on some days, and where draws are
+  hardly ever what happened, `energy_trials` looks at how far they are from it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from uamcts.agent.energy_trials import EnergyDraws, is_mixed
 from uamcts.agent.measure import Outcome, Outcomes
 from uamcts.agent.plain_trials import PlainTrials, Sighting
 from uamcts.agent.python_simulator import PythonSimulator
@@ -32,6 +35,9 @@ MOST_ROWS, FEWEST_WRONG, UNUSUAL = 32, 3, 0.25
 """Rows that a fit looks at, as every one takes draws; how many must be wrong, and which share where all is noise."""
 FEWEST_LIVELY, USUAL, TOO_FAR = 8, 0.6745, 0.5
 """Numbers that tell a spread; what the median of a normal deviation is; the logarithm of how far it may be off."""
+STRANGE, MIXED_ROWS = 0.3, 0.25
+"""The share of transitions that no draw explains, and of those with mixed draws, from which on the distance to the
+draws is what counts."""
 LEAST_SPREAD = 1e-3
 """The smallest spread that counts, of that of all states: there is no end to how exact a number may be."""
 
@@ -69,6 +75,21 @@ class MatchedTrials:
             own = np.stack([one.std(axis=0) for one in points])
             self.spreads, self.lively = np.maximum(own, least), own > least
             self.floor = float(points[0].shape[1])
+
+    def needs_distances(self, count: int) -> bool:
+        """Whether probabilities of what happened say nothing, as draws are mixed, or equal to no real transition."""
+        if not self.believed or count < FEWEST_LIVELY:
+            return False
+        key = self.trials.simulator.key
+        keys = [[key(after) for after, _, _ in drawn] for drawn in self.believed[:count]]
+        if np.mean([is_mixed(one) for one in keys]) >= MIXED_ROWS:
+            return True
+        known = [key(one.following) in places for one, places in zip(self.seen[:count], keys, strict=True)]
+        return not self.continuum and float(np.mean(known)) < 1.0 - STRANGE
+
+    def energy(self, count: int) -> EnergyDraws:
+        """The same transitions, by how far draws are from them."""
+        return EnergyDraws(self.trials, count)
 
     @property
     def noise(self) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from uamcts.agent.chance import RealOutcome, matching_outcome, nearest_outcome
 from uamcts.agent.effects import Effects
+from uamcts.agent.energy_trials import nats_of_mixture
 from uamcts.agent.experience import Experience
 from uamcts.agent.feature_names import holds_names, number_names
 from uamcts.agent.laboratory import COMPARED, Laboratory
@@ -250,7 +251,8 @@ class PlainVariants(Effects, SeenOutcomes):
     ) -> tuple[float, float]:  # fmt: skip
         """How badly a variant predicts a transition: in nats, and as a squared error."""
         if not self.deterministic:
-            nats = surprise(variant, state, action, real, self.key, self.features)
+            nats = nats_of_mixture(self.simulator, variant, state, action, real, scales)
+            nats = surprise(variant, state, action, real, self.key, self.features) if nats is None else nats
             return nats, max(nats, 0.0)
         try:
             after, predicted = self.predict(state, action, real, variant)

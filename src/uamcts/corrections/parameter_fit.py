@@ -5,9 +5,8 @@ what they would explain if that held everywhere, and the best few are fitted in 
 squares. A second round starts from the first one's result. Single parameters are also tried on a grid, for those that
 act in jumps or far away. The smallest set wins that no larger one is credibly better than.
 
-A fit is judged by the mean of log(u + u0) over transitions, u being the squared error: one that is exact almost
-everywhere beats one that is a little wrong everywhere, so that a few transitions that no parameter explains (a wall, a
-worn motor) do not bend it. Where outcomes are random, `likelihood_fit` does it. SciPy does the numerics.
+A fit is judged by the mean of log(u + u0), u being the squared error: one that is exact almost everywhere beats one
+that is a little wrong everywhere, so that a wall does not bend it. For random outcomes: `likelihood_fit`, `energy_fit`.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from uamcts.corrections.energy_fit import fit_energy
 from uamcts.corrections.likelihood_fit import fit_likelihood, or_likelier
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.ranking import rank_sets, slopes_of
@@ -59,6 +59,8 @@ def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -
     matched = trials.matched() if hasattr(trials, "matched") and count >= FEW_ROWS and choice.believed else None
     found = None
     if matched is not None:
+        if matched.needs_distances(count):
+            return fit_energy(matched.energy(count), choice, start)
         rows = matched.choose_rows(count)
         if rows.size:
             search = _Selection(matched, choice.of_amounts(), rows)
