@@ -6,13 +6,15 @@ import math
 import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.measure import Scales
 from uamcts.errors import SimulatorError
+from uamcts.runtime.watch import attempt
+from uamcts.types import PyTree
 
 if TYPE_CHECKING:
     from uamcts.agent.plain_trials import PlainTrials, Sighting
@@ -32,6 +34,9 @@ WORST = 10.0
 LEAST_UNIT = 1e-3
 """The least score that is expected: there is no end to how exact a number may be."""
 
+Drawable: TypeAlias = Any
+"""A simulator that is drawn from, or a variant of one."""
+
 
 class EnergyDraws:
     """Real transitions beside a simulator that can only be drawn from, as `corrections.energy_fit.EnergyTrials`.
@@ -49,17 +54,26 @@ class EnergyDraws:
     def scores(self, values: dict[str, float], care: int = 1) -> np.ndarray:
         """The energy score of each transition; with no `care` of some of them and roughly, with 2 of it exactly."""
         model = self.trials._model(list(values), np.array(list(values.values())))
-        rows = range(len(self.seen)) if care else self.few
-        return np.array([self._score(model, self.seen[row], DRAWS[care]) for row in rows])
+        rows, draws = range(len(self.seen)) if care else self.few, DRAWS[care]
+        none, names = np.full(len(rows), WORST), list(values)
+        if model is None:
+            return none
+        said = self.trials.run(
+            names, np.array(list(values.values())), draws * len(rows),
+            lambda: [self._score(model, self.seen[row], draws) for row in rows],
+        )  # fmt: skip
+        return none if said is None else np.array(said)
 
     def _score(self, model: PythonSimulator, sight: Sighting, draws: int) -> float:
         rng = np.random.default_rng(zlib.crc32(self.features(sight.state).tobytes()))
         real = RealOutcome(sight.following, sight.real.reward, sight.real.terminal)
-        try:  # the same random numbers for all values: what changes is due to these alone
+
+        def ask() -> float:  # the same random numbers for all values: what changes is due to these alone
             drawn = [model.call(sight.state, sight.action, rng) for _ in range(draws)]
             return energy_score(drawn, real, self.features, self.trials.scales)[0]
-        except Exception:  # other values than believed may break anything
-            return WORST
+
+        found = attempt(ask)  # other values than believed may break anything
+        return WORST if found is None else float(found)
 
 
 def energy_score(
@@ -87,7 +101,7 @@ def is_mixed(keys: Sequence[Hashable]) -> bool:
 
 
 def nats_of_mixture(
-    believed: Any, model: Any, state: Any, action: Any, real: RealOutcome, scales: Scales
+    believed: PythonSimulator, model: Drawable, state: PyTree, action: PyTree, real: RealOutcome, scales: Scales
 ) -> float | None:
     """How badly a model predicts what happened, in units of what the simulator as believed expects of its own draws.
 

@@ -23,6 +23,8 @@ Adder: TypeAlias = Callable[[Sequence[float], list[Any]], bool]
 Only Python's floats are shifted: whole numbers stay. A TypeError for what is neither."""
 ROUNDING = 1e-10
 """A share of the largest number of a row."""
+Branch: TypeAlias = Any
+"""A tree of leaves, as nested tuples."""
 Box: TypeAlias = list[tuple[float, float, float]]
 """Of each feature the least and the largest value that was seen, and how far outside of them nothing is added."""
 
@@ -92,7 +94,7 @@ def _ratio(row: np.ndarray, other: np.ndarray) -> float:
     return ratio if same else 0.0
 
 
-def _adder(box: Box, root: Any, padding: int) -> Adder:
+def _adder(box: Box, root: Branch, padding: int) -> Adder:
     function: Adder = BY_SIZE.get(len(box), _many)(box, root)
     if not padding:
         return function
@@ -120,7 +122,7 @@ def _shift(outputs: list[Any], place: int, by: float) -> None:
         raise TypeError(f"{number!r} is a {type(number).__name__}")
 
 
-def _two(box: Box, root: Any) -> Adder:
+def _two(box: Box, root: Branch) -> Adder:
     (a0, a1, _), (b0, b1, _) = box
 
     def add(values: Sequence[float], outputs: list[Any]) -> bool:
@@ -150,7 +152,7 @@ def _two(box: Box, root: Any) -> Adder:
     return add
 
 
-def _four(box: Box, root: Any) -> Adder:
+def _four(box: Box, root: Branch) -> Adder:
     (a0, a1, _), (b0, b1, _), (c0, c1, _), (d0, d1, _) = box
 
     def add(values: Sequence[float], outputs: list[Any]) -> bool:
@@ -180,7 +182,7 @@ def _four(box: Box, root: Any) -> Adder:
     return add
 
 
-def _six(box: Box, root: Any) -> Adder:
+def _six(box: Box, root: Branch) -> Adder:
     (a0, a1, _), (b0, b1, _), (c0, c1, _), (d0, d1, _), (e0, e1, _), (f0, f1, _) = box
 
     def add(values: Sequence[float], outputs: list[Any]) -> bool:
@@ -212,7 +214,7 @@ def _six(box: Box, root: Any) -> Adder:
     return add
 
 
-def _many(box: Box, root: Any) -> Adder:
+def _many(box: Box, root: Branch) -> Adder:
     def add(values: Sequence[float], outputs: list[Any]) -> bool:
         weight, node = _fade(values, box), root
         while type(node) is tuple:
