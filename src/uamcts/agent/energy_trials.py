@@ -101,7 +101,7 @@ def is_mixed(keys: Sequence[Hashable]) -> bool:
 
 
 def nats_of_mixture(
-    believed: PythonSimulator, model: Drawable, state: PyTree, action: PyTree, real: RealOutcome, scales: Scales
+    believed: Drawable, model: Drawable, state: PyTree, action: PyTree, real: RealOutcome, scales: Scales
 ) -> float | None:
     """How badly a model predicts what happened, in units of what the simulator as believed expects of its own draws.
 
