@@ -156,7 +156,7 @@ class Glance:
     numbers alone; of a dictionary or object, it looks at one field. Numbers of dropped facts may remain.
     """
 
-    def __init__(self, tells: bool, field: Any = None) -> None:
+    def __init__(self, tells: bool, field: Hashable = None) -> None:
         self.tells, self.field = tells, field
         self.firsts: set[Hashable] = set()
 

@@ -21,10 +21,10 @@ Adder: TypeAlias = Callable[[Sequence[float], list[Any]], bool]
 """Adds the residual in a state, given by its features, to outputs in their places, and returns whether it did.
 
 Only Python's floats are shifted: whole numbers stay. A TypeError for what is neither."""
+Node: TypeAlias = Any
+"""A node of a tree: (feature, threshold, left, right), or a list of rows for a leaf."""
 ROUNDING = 1e-10
 """A share of the largest number of a row."""
-Branch: TypeAlias = Any
-"""A tree of leaves, as nested tuples."""
 Box: TypeAlias = list[tuple[float, float, float]]
 """Of each feature the least and the largest value that was seen, and how far outside of them nothing is added."""
 
@@ -43,7 +43,7 @@ def adders(residual: Residual) -> list[Adder | None]:
     return found
 
 
-def _node(residual: Residual, action: int, node: int, padding: int, shared: dict[Any, Any]) -> Any:
+def _node(residual: Residual, action: int, node: int, padding: int, shared: dict[Any, Any]) -> Node:
     """A node of a tree: (feature, threshold, left, right), or a list of rows for a leaf.
 
     Only nodes that split are left, and equal parts are one object: a tree that takes less memory is read quicker.
@@ -94,7 +94,7 @@ def _ratio(row: np.ndarray, other: np.ndarray) -> float:
     return ratio if same else 0.0
 
 
-def _adder(box: Box, root: Branch, padding: int) -> Adder:
+def _adder(box: Box, root: Node, padding: int) -> Adder:
     function: Adder = BY_SIZE.get(len(box), _many)(box, root)
     if not padding:
         return function
@@ -122,7 +122,7 @@ def _shift(outputs: list[Any], place: int, by: float) -> None:
         raise TypeError(f"{number!r} is a {type(number).__name__}")
 
 
-def _two(box: Box, root: Branch) -> Adder:
+def _two(box: Box, root: Node) -> Adder:
     (a0, a1, _), (b0, b1, _) = box
 
     def add(values: Sequence[float], outputs: list[Any]) -> bool:
@@ -152,7 +152,7 @@ def _two(box: Box, root: Branch) -> Adder:
     return add
 
 
-def _four(box: Box, root: Branch) -> Adder:
+def _four(box: Box, root: Node) -> Adder:
     (a0, a1, _), (b0, b1, _), (c0, c1, _), (d0, d1, _) = box
 
     def add(values: Sequence[float], outputs: list[Any]) -> bool:
@@ -182,7 +182,7 @@ def _four(box: Box, root: Branch) -> Adder:
     return add
 
 
-def _six(box: Box, root: Branch) -> Adder:
+def _six(box: Box, root: Node) -> Adder:
     (a0, a1, _), (b0, b1, _), (c0, c1, _), (d0, d1, _), (e0, e1, _), (f0, f1, _) = box
 
     def add(values: Sequence[float], outputs: list[Any]) -> bool:
@@ -214,7 +214,7 @@ def _six(box: Box, root: Branch) -> Adder:
     return add
 
 
-def _many(box: Box, root: Branch) -> Adder:
+def _many(box: Box, root: Node) -> Adder:
     def add(values: Sequence[float], outputs: list[Any]) -> bool:
         weight, node = _fade(values, box), root
         while type(node) is tuple:
@@ -234,4 +234,4 @@ def _many(box: Box, root: Branch) -> Adder:
     return add
 
 
-BY_SIZE: dict[int, Callable[[Box, Any], Adder]] = {2: _two, 4: _four, 6: _six}
+BY_SIZE: dict[int, Callable[[Box, Node], Adder]] = {2: _two, 4: _four, 6: _six}
