@@ -20,8 +20,9 @@ from uamcts.corrections.mixture import DRAWS, Mixture, mix_by_share, share_possi
 LEVELS = (math.inf, 10.0, 2.0, 0.2)
 """How many transitions the model may be worth; the last one is for a world that is less random than the model, such as
 an opponent who always answers alike."""
-PRIOR = (0.79, 0.15, 0.05, 0.01)
-"""How probable each of these is at first: a model is right until something speaks against it."""
+PRIOR = (0.792, 0.15, 0.05, 0.008)
+"""How probable each of these is at first: a model is right until something speaks against it. The last one gains some 3
+nats from a single transition that is seen over and over, which says little about others: it starts far behind."""
 MEMORY = 200.0
 """Transitions that a score remembers, about."""
 OTHER = 0.5
