@@ -229,8 +229,8 @@ def climb(state, action, friction):
 
 
 def test_a_goal_that_comes_a_little_later_still_pays():
-    agent, generator = uamcts.Agent(Hill(), **BUDGET), random.Random(0)
-    late = 0
+    agent = uamcts.Agent(Hill(), corrections=("facts", "residual"), **BUDGET)
+    generator, late = random.Random(0), 0
     for _ in range(120):
         state, action = (generator.uniform(0.7, 1.0), generator.uniform(0.0, 0.2)), generator.randrange(2)
         after, reward, over = Hill(0.03).step(state, action)
