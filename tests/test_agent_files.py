@@ -378,7 +378,7 @@ def test_a_class_is_never_imported_because_a_file_names_it(tmp_path):
     parts = parts_of(content(agent, tmp_path))
     evil = {"object": {"args": {"is": "touch /tmp/x"}}, "of": "Popen"}
     fact = [evil, 0, [[evil, False, 1, 0.0, False, []]], [1, 1.0, False, 1, 0, False]]
-    rows = json.dumps({"rows": [fact], "clock": [1, 0, 0.0, 0.0, 0.0, 0.0, 0.0], "effects": None}).encode()
+    rows = json.dumps({"rows": [fact], "clock": [1, 0, 0.0, 0.0, 0.0, 0.0], "effects": None}).encode()
     parts["['facts']['json'].npy"] = npy(np.frombuffer(rows, np.uint8))
     (tmp_path / "file").write_bytes(put_together(parts))
     again = fresh()

@@ -292,11 +292,11 @@ def test_nothing_that_was_found_out_before_a_fact_is_believed_after_it():
 
 
 def test_counts_change_only_the_state_that_they_are_about():
-    """One more failure of (2, right), after ten: only the node of 2 is expanded again, for the corrected model."""
+    """One more failure of (2, right), after seven: only the node of 2 is expanded again, for the corrected model."""
     settings = {"gamma": 0.9, "iterations": 30, "corrections": ("facts",)}
     agent, fresh = (uamcts.Agent(Listed(), reuse=reuse, **settings) for reuse in (True, False))
     for one in (agent, fresh):
-        one.preload([(2, 1, 2, 0.0, False)] * 10)
+        one.preload([(2, 1, 2, 0.0, False)] * 7)
         one.act(2)
         one.observe(2, 1, 2, reward=0.0, terminal=False)
     kept = agent.backend._previous.plan.tree

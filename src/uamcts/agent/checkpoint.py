@@ -19,7 +19,7 @@ from uamcts.runtime.lazy_jax import is_array, jax, jnp
 from uamcts.types import PyTree
 
 FilePath: TypeAlias = str | os.PathLike[str]
-FORMAT = 11
+FORMAT = 10
 HEAD = "uamcts.json"
 GZIP = b"\x1f\x8b"
 """What traces of the inspector begin with."""

@@ -17,12 +17,10 @@ from typing import Any, NamedTuple
 
 from uamcts.corrections.mixture import DRAWS, Mixture, mix_by_share, share_possible
 
-LEVELS = (math.inf, 10.0, 2.0, 0.2)
-"""How many transitions the model may be worth; the last one is for a world that is less random than the model, such as
-an opponent who always answers alike."""
-PRIOR = (0.792, 0.15, 0.05, 0.008)
-"""How probable each of these is at first: a model is right until something speaks against it. The last one gains some 3
-nats from a single transition that is seen over and over, which says little about others: it starts far behind."""
+LEVELS = (math.inf, 10.0, 2.0)
+"""How many transitions the model may be worth."""
+PRIOR = (0.8, 0.15, 0.05)
+"""How probable each of these is at first: a model is right until something speaks against it."""
 MEMORY = 200.0
 """Transitions that a score remembers, about."""
 OTHER = 0.5
@@ -185,6 +183,6 @@ class Weigher(NamedTuple):
         nats = [math.log(prior) + one + two for prior, one, two in zip(PRIOR, self.weights, evidence, strict=True)]
         odds, found = [math.exp(max(one - max(nats), -50.0)) for one in nats], 0.0
         for level, one in zip(LEVELS, odds, strict=True):
-            worth = (level if possible > 1.0 - 1e-9 or level == math.inf else max(level * possible, LEAST_WORTH)) * more
+            worth = level if level == math.inf else max(level * possible, LEAST_WORTH) * more
             found += one * (1.0 if level == math.inf else worth / (worth + total))
         return found / sum(odds)
