@@ -84,7 +84,7 @@ STATES = [
 ARRAYS = [np.array([1.0, 0.5]), np.array([[1.0, 0.5], [0.1, 0.2]], np.float32), np.array([1, 2])]
 
 
-@pytest.mark.parametrize("state", STATES, ids=repr)
+@pytest.mark.parametrize("state", STATES, ids=[f"{number} {type(one).__name__}" for number, one in enumerate(STATES)])
 def test_states_are_read_and_made_number_by_number(state):
     form = form_of(state)
     assert list(form.read(state)) == numbers_of(state)
