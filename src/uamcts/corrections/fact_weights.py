@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 from uamcts.corrections.mixture import DRAWS, Mixture, mix_by_share, share_possible
 
 LEVELS = (math.inf, 10.0, 2.0, 0.2)
-"""How many transitions the model may be worth; the last one is for a world that is less random than the model, such as
-an opponent who always answers alike."""
+"""How many transitions the model may be worth. The last value is for a world that is less random than the model, such
+as an opponent who always gives the same answer."""
 PRIOR = (0.792, 0.15, 0.05, 0.008)
-"""How probable each of these is at first: a model is right until something speaks against it. The last one gains some 3
-nats from a single transition that is seen over and over, which says little about others: it starts far behind."""
+"""How probable each of these is at first: a model is right until something speaks against it. The last one starts far
+behind, as it gains some 3 nats from a single transition that is seen over and over, which says little about others."""
 MEMORY = 200.0
 """Transitions that a score remembers, about."""
 OTHER = 0.5
