@@ -1,10 +1,10 @@
-"""Notices that a random world has changed: what was seen several times comes out differently now.
+"""Notices that a random world has changed: transitions that were seen several times now come out differently.
 
-Where outcomes are random, a single one tells nothing. So it is watched how much transitions that were met before
-surprise what is planned with, beyond what that expects. If the latest ones clearly do, and those before did not, the
-world is another one: what was learned in the old one is forgotten, but for these latest transitions.
+A single random outcome says nothing. So the agent watches how much transitions that it has met before surprise the
+model that it plans with, beyond what that model expects. If the latest ones clearly do, and those before did not, the
+world has changed: the agent forgets what it learned in the old one, except for these latest transitions.
 
-Parameters have a way of their own to follow a change (`drifting`), which loses less.
+Parameters follow a change in their own way (`drifting`), which loses less.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from uamcts.agent.measure import Measure
 from uamcts.agent.searching import Compared
 
 WATCHED, SHORTEST, LONGEST, BEFORE = 96, 6, 24, 20
-"""Surprises that are kept, how many of the latest ones are compared with those before, at least and at most, and how
+"""How many surprises are kept; how many of the latest, at least and at most, are compared with those before; and how
 many there must be before."""
 MET, COUNTED = 3, 16
-"""A transition is watched once it was seen so often; all are, once so many were counted."""
+"""How often a transition must have been seen before it is watched, and how many must be counted before rates are."""
 IMPOSSIBLE = 6.5
-"""What surprises by more nats is not listed: that says nothing about how often things happen."""
+"""An outcome that surprises by more nats is not listed: it says nothing about how often listed ones happen."""
 CLEARLY, NATS, USUAL, MOST = 5.0, 9.0, 1.5, 2.5
-"""The latest ones must exceed what is expected by so many standard deviations and so many nats in all, and those before
-by fewer standard deviations than the third number. A single one counts at most so many nats: rare outcomes are no
+"""By how many standard deviations, and by how many nats in all, the latest surprises must exceed what is expected; by
+how many standard deviations those before may; and how many nats a single one counts at most: a rare outcome is no
 change."""
 
 
@@ -38,11 +38,11 @@ class Surprise(NamedTuple):
 
     sample: Compared
     excess: float
-    """By how many nats it surprised what is planned with, beyond what that expects."""
+    """By how many nats it surprised the model in use, beyond what that expects."""
     variance: float
-    """The variance that this should have."""
+    """The variance of this number that the model expects."""
     corrected: bool
-    """Whether the simulator was planned in with corrections."""
+    """Whether corrections were in use."""
 
 
 class Changing:
@@ -55,11 +55,11 @@ class Changing:
     measure: Measure
     experience: Experience
     surprises: tuple[tuple[Surprise, ...], ...] = ((), ())
-    """Of the latest transitions: what surprised rates that hold everywhere, and, of those that were met before, what is
-    planned with there. They are not saved."""
+    """How much the latest transitions surprised rates that hold everywhere, and how much those that were met before
+    surprised the model in use. They are not saved."""
 
     def _watch(self, sample: Compared) -> int:
-        """Takes note of a transition before it becomes a fact. Returns how many were seen in a new world; mostly 0."""
+        """Notes a transition before it becomes a fact. Returns how many were seen in a new world; mostly 0."""
         corrector = self.corrector
         fits = corrector.fit is not None or corrector.choice.of_plain().believed
         if self.planner.deterministic or "residual" not in corrector.allowed or fits:
@@ -90,7 +90,7 @@ class Changing:
         return found if own is None or found is None else min(found, own)
 
     def _surprise_facts(self, sample: Compared) -> tuple[float, float] | None:
-        """How much a transition that was met before surprises what is planned with there."""
+        """How much a transition that was met before surprises the model in use."""
         found = self.planner.planned_chances(sample.row.state, sample.row.number, sample.actual, MET)
         if found is None:
             return None
@@ -99,7 +99,7 @@ class Changing:
         return -math.log(found[0]) - mean, sum(one * (many - mean) ** 2 for one, many in nats)
 
     def _begin_anew(self, count: int) -> None:
-        """Forgets what was learned in the old world, but for the latest transitions that were met before."""
+        """Forgets what was learned in the old world, except for the latest transitions that were met before."""
         latest = [one.sample for one in max(self.surprises, key=len)[-count:]]
         self.surprises, self.curiosity = ((), ()), Curiosity(spent=self.curiosity.spent)
         facts = self.planner.patched
@@ -114,7 +114,7 @@ class Changing:
 
 
 def find_change(surprises: Sequence[tuple[float, float]]) -> int:
-    """How many of the latest surprises, excess and variance each, are of another world; 0 if none are."""
+    """How many of the latest surprises, given as (excess, variance), belong to a changed world; 0 if none do."""
     best, found = CLEARLY, 0
     for count in range(SHORTEST, LONGEST + 1, 2):
         before, after = surprises[:-count], surprises[-count:]

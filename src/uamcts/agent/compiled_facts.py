@@ -33,8 +33,8 @@ BATCHES = (16, 1024)
 """Rows that are written at once."""
 
 CLEARLY, RENEWED = 2.0, 1000
-"""Nats by which weights must change before facts are weighed anew, and of how many facts, the latest ones. So many
-lists of what the simulator believes are kept."""
+"""Nats by which weights must change before facts are weighed anew, and how many of the latest facts then are; the same
+number of lists of what the simulator believes is kept."""
 
 Place = tuple[Hashable, int]
 
@@ -67,9 +67,9 @@ class CompiledFacts(PatchedModel):
         super().__init__(model, key, None, most=most)
         self.dirty: set[Place] = set()
         self.planned_weigher = self.weigher
-        """What is planned with: it follows the other one in larger steps, as facts have to be written to the table."""
+        """The weights in use. They follow `weigher` in larger steps: facts must then be written to the table."""
         self.corrected = False
-        """Whether the simulator is planned in with corrections: weights are learned beside the simulator alone."""
+        """Whether corrections are in use: weights are learned only for the simulator without them."""
         self._believed_at: dict[Place, list[tuple[float, Any]]] = {}
 
     def _store(self, place: Place, fact: Fact) -> None:
@@ -81,7 +81,7 @@ class CompiledFacts(PatchedModel):
         self.dirty |= set(places)
 
     def _mixture(self, fact: Fact, action: int) -> Mixture | None:
-        """The weight of the model, and what was seen; None if that is no reason to plan with anything else."""
+        """The weight of the model, and what was seen; None if the model is planned with as it is."""
         counts = list(fact.outcomes.values())
         total = sum(count.times for count in counts)
         seen = [(count.times / total, (count.following, count.reward, count.terminal)) for count in counts]
@@ -105,7 +105,7 @@ class CompiledFacts(PatchedModel):
             self.weigh_anew()
 
     def use_corrections(self, corrected: bool) -> None:
-        """Whether the simulator is planned in with corrections from now on."""
+        """Sets whether corrections are in use from now on."""
         if corrected != self.corrected:
             self.corrected = corrected
             self.weigh_anew()
@@ -170,7 +170,7 @@ class CompiledFacts(PatchedModel):
 
 
 def _named(fact: Fact) -> list[OutcomeCount]:
-    """What was seen, with the keys of next states in their place, as `Believed` names them."""
+    """What was seen, with keys in place of next states, as `Believed` names them."""
     places: Any = fact.outcomes
     return [count._replace(following=place[0]) for place, count in zip(places, fact.outcomes.values(), strict=True)]
 

@@ -16,7 +16,7 @@ Arrays = dict[str, np.ndarray]
 
 CLOCK = ("clock", "repeats", "contradictions")
 NUMBERS = len(CLOCK) + 2 * len(Weigher().scores)
-"""These, and the scores of how much facts weigh: as they are, and as they are planned with."""
+"""How many numbers these are, with the scores of how much facts weigh: the present ones, and those in use."""
 ABOUT = {"action": "i", "length": "i", "chance": "f", "agrees": "b", "last": "i", "confirmed": "i", "stale": "b"}
 SEEN = {"owner": "i", "terminal": "b", "times": "i", "reward": "f", "varied": "b"}
 TYPES = {"i": np.int64, "f": np.float64, "b": np.bool_}

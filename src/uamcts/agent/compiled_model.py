@@ -99,7 +99,7 @@ class CompiledModel(ListedOutcomes, NoEffects):
         return self.deterministic and self._compiled.shift.possible
 
     can_shift_early, draws_quickly = False, True
-    """A compiled search shifts next states alone; 64 draws are one call."""
+    """A compiled search can only shift next states; 64 draws are one call."""
 
     def variant(self, values: dict[str, float], residual: Residual | OutcomeRates | None) -> Prepared:
         """The simulator with other parameters and a residual, or other rates of its outcomes."""

@@ -77,15 +77,15 @@ class ListedOutcomes:
         return said.chances.tolist(), matches
 
     def seen_outcomes(self, most: int) -> list[Seen]:
-        """Nothing: outcomes of JAX simulators are corrected by their places in the list alone."""
+        """None: outcomes of JAX simulators are corrected only by their places in the list."""
         del most
         return []
 
     def seen_outcome(self, *transition: object) -> None:
-        """Nothing, as well."""
+        """None, for the same reason."""
 
     def planned_chances(self, *transition: object) -> None:
-        """Nothing, as well: changes of random JAX simulators are not looked for."""
+        """None: changes of random JAX simulators are not noticed by their facts."""
 
     def recent_trials(self, *seen: object) -> None:
         """Nothing: transitions are not kept in their order here."""

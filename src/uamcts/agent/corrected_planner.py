@@ -57,7 +57,7 @@ class CorrectedPlanner(Protocol):
 
     @property
     def quiet(self) -> AbstractContextManager[Any]:
-        """Within it, trials leave no traces."""
+        """A context manager within which trials give no warnings and leave random generators alone."""
         ...
 
     def parameters(self) -> dict[str, float]:
@@ -77,11 +77,11 @@ class CorrectedPlanner(Protocol):
         ...
 
     def seen_outcomes(self, most: int) -> list[Seen]:
-        """The latest facts about transitions with several outcomes, beside what the simulator lists."""
+        """The latest facts about transitions with several outcomes, with what the simulator lists for them."""
         ...
 
     def seen_outcome(self, state: PyTree, action: int) -> Seen | None:
-        """The fact about one transition; None if there is none, or it says nothing about probabilities."""
+        """The fact about one transition; None if there is none, or if it says nothing about probabilities."""
         ...
 
     def trials(

@@ -19,8 +19,8 @@ from uamcts.corrections.residual import Residual
 from uamcts.corrections.trials import Fit, Rival
 
 CANDIDATES = ("none", "parameters", "residual", "both", "drift", "tilt")
-"""The corrections among which the referee decides, the simplest first. New ones come last: files of agents hold a score
-of each."""
+"""The corrections among which the referee decides, the simplest first. Add new ones at the end: files of agents hold a
+score for each."""
 
 
 class CorrectorFiles(Tilting):

@@ -66,8 +66,8 @@ def _find_doubtful(
     """What is usual for errors of the next state, and for others; and which transitions are doubtful.
 
     Where corrections have made most errors small, though not 0, one that would be usual for the simulator alone is no
-    reason to avoid a transition. Where outcomes are random, neither is a next state that is not listed, if it pays what
-    is and is no other end: what else may happen is learned by going there.
+    reason to avoid a transition. Where outcomes are random, neither is an unlisted next state with the expected reward
+    and end: the agent learns what else may happen by going there.
     """
     evidence = experience.evidence(measure, order)
     alone = experience.simulator_errors(measure)[order]

@@ -108,7 +108,7 @@ class Follower:
         self.count(row, real)
 
     def count(self, row: Row, real: RealOutcome) -> None:
-        """Counts it for the rates of outcomes."""
+        """Counts a transition for the rates of outcomes."""
         listed = self.planner.listed(row.state, row.action, real)
         if listed is None or "residual" not in self.allowed:
             return
@@ -128,7 +128,7 @@ class Follower:
         return trials, experience.column("last")[rows]
 
     def _fitted_choice(self) -> Choice:
-        """What may change: numbers in the code of a simulator only if some of them are fitted."""
+        """The parameters that may change; numbers in code only if some of them are fitted already."""
         coded = self.fit is not None and any(map(is_in_code, self.fit.values))
         return self.choice if coded else self.choice.of_plain()
 

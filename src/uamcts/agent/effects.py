@@ -17,11 +17,11 @@ from uamcts.types import PyTree
 
 
 class NoEffects:
-    """A planner that learns neither effective actions nor elements of tables, and whose trials leave no traces."""
+    """A planner that learns neither effective actions nor elements of tables, with trials that are quiet anyway."""
 
     @property
     def quiet(self) -> AbstractContextManager[Any]:
-        """Within it, trials leave no traces."""
+        """A context manager for trials, which does nothing: they are quiet anyway."""
         return nullcontext()
 
     def elements(self) -> dict[str, float]:

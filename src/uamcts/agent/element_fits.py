@@ -79,6 +79,6 @@ class ElementFits(ParameterFits):
 
 
 def _unlike(value: float, believed: float, around: str = "") -> str:
-    """A value and the believed one, with as many digits as it takes to tell them apart."""
+    """A value and the believed one, with enough digits to tell them apart."""
     said = next((f"{value:.{n}g}" for n in (4, 6, 9) if f"{value:.{n}g}" != f"{believed:.{n}g}"), f"{value!r}")
     return f"{said}{around}, not {believed:g}"

@@ -1,4 +1,4 @@
-"""Draws of a random simulator beside real transitions, by how far apart they are: see `corrections.energy_fit`."""
+"""Compares draws of a random simulator with real transitions by their distance: see `corrections.energy_fit`."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Drawn = Sequence[tuple[Any, float, bool]]
 """Next states, rewards and ends."""
 
 DRAWS, JUDGED_DRAWS = (8, 16, 32), 32
-"""Draws of every transition, for a first look, for a fit, and for the last digits; and for the referee."""
+"""How often each transition is drawn for a first look, for a fit, and for the last digits; and for the referee."""
 MOST_ROWS, FEW_ROWS = 64, 24
-"""Transitions that a fit looks at, the latest ones, and those of a first look."""
+"""How many of the latest transitions a fit looks at, and how many a first look does."""
 MIXED = 0.12
-"""A distribution is mixed if at least this share of its draws are unlike all others, and as many like another one."""
+"""Draws are mixed if at least this share of them equal no other draw, and at least this share equal another one."""
 WORST = 10.0
 """The score of a simulator that fails, in units of the spread of states."""
 LEAST_UNIT = 1e-3
-"""The least score that is expected: there is no end to how exact a number may be."""
+"""The least score that a simulator may expect of its own draws: it is a divisor."""
 
 Drawable: TypeAlias = Any
 """A simulator that is drawn from, or a variant of one."""
 
 
 class EnergyDraws:
-    """Real transitions beside a simulator that can only be drawn from, as `corrections.energy_fit.EnergyTrials`.
+    """Compares real transitions with a simulator that has only `sample`: a `corrections.energy_fit.EnergyTrials`.
 
     Args:
         trials: The trials of the random simulator.
@@ -52,7 +52,7 @@ class EnergyDraws:
         self.few = np.unique(np.linspace(0, len(self.seen) - 1, FEW_ROWS).astype(int)).tolist() if self.seen else []
 
     def scores(self, values: dict[str, float], care: int = 1) -> np.ndarray:
-        """The energy score of each transition; with no `care` of some of them and roughly, with 2 of it exactly."""
+        """The energy score of each transition. `care` 0: of some of them, roughly; 1: of all; 2: of all, precisely."""
         model = self.trials._model(list(values), np.array(list(values.values())))
         rows, draws = range(len(self.seen)) if care else self.few, DRAWS[care]
         none, names = np.full(len(rows), WORST), list(values)
@@ -68,7 +68,7 @@ class EnergyDraws:
         rng = np.random.default_rng(zlib.crc32(self.features(sight.state).tobytes()))
         real = RealOutcome(sight.following, sight.real.reward, sight.real.terminal)
 
-        def ask() -> float:  # the same random numbers for all values: what changes is due to these alone
+        def ask() -> float:  # the same random numbers for all values: scores differ by these alone
             drawn = [model.call(sight.state, sight.action, rng) for _ in range(draws)]
             return energy_score(drawn, real, self.features, self.trials.scales)[0]
 
@@ -79,7 +79,7 @@ class EnergyDraws:
 def energy_score(
     drawn: Drawn, real: RealOutcome, features: Callable[[Any], np.ndarray], scales: Scales
 ) -> tuple[float, float]:
-    """How far draws lie from what happened, less what is due to chance, and the score that the draws expect."""
+    """How far draws lie from what happened, less what is due to chance; and the score expected if they are right."""
     place = features(real.following)
     units = np.array([*(scales.features * math.sqrt(max(place.size, 1))), scales.reward, 1.0])
     points = np.array([[*features(state), paid, over] for state, paid, over in drawn], float) / units
@@ -92,7 +92,7 @@ def energy_score(
 
 
 def is_mixed(keys: Sequence[Hashable]) -> bool:
-    """Whether some of the draws with these keys are equal, and others come from a continuum.
+    """Whether some of the draws with these keys are equal, and others are continuous.
 
     Probabilities of the former and densities of the latter cannot be compared.
     """

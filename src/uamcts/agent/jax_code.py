@@ -1,7 +1,7 @@
 """Numbers in the code of a JAX simulator that was given no params: constants of modules, closures, default arguments.
 
-They become its params, so that a compiled program takes them as values. A number that a function needs while it is
-traced, such as the length of a loop, stays what it is.
+They become its params, so that a compiled program takes them as values. A number that must be known while the function
+is traced, such as the length of a loop, is left alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from uamcts.corrections.elements import TABLES, element_name, numbers_in
 from uamcts.types import PyTree
 
 MOST = 40
-"""Numbers that are looked at at most."""
+"""How many numbers are tried at most."""
 
 
 class Coded:
@@ -35,12 +35,12 @@ class Coded:
 
     @property
     def identity(self) -> tuple[int, ...]:
-        """What tells it from others."""
+        """What distinguishes it from others."""
         return id(self.function), hash(self.names)
 
 
 def _numbers_of(code: Code) -> dict[str, float]:
-    """The real numbers in the code of a function that are no literals."""
+    """The real numbers in the code of a function, except literals."""
     found: dict[str, float] = {}
     for name, value in code.values().items():
         if code.is_literal(name):
@@ -56,11 +56,11 @@ def _numbers_of(code: Code) -> dict[str, float]:
 def find_code_params(
     functions: Mapping[str, Callable[..., Any]], given: Mapping[str, tuple[PyTree, ...]]
 ) -> tuple[dict[str, float], dict[str, Coded]]:
-    """The numbers in the code of functions, and the functions that take these.
+    """The numbers in the code of functions, and functions that take them as params.
 
     Args:
-        functions: By name.
-        given: Arguments that each can be traced with.
+        functions: The functions, by name.
+        given: Arguments with which each can be traced.
     """
     plain = {name: one for name, one in functions.items() if isinstance(one, types.FunctionType)}
     numbers: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Copies of a Python simulator with other values: those of trials, and the one that is planned in."""
+"""Makes copies of a Python simulator with other values: those for trials, and the one that the agent plans in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from uamcts.errors import SimulatorError
 from uamcts.runtime.watch import PASSED_ON, Guarded
 
 COMPARED = 4
-"""Steps that tell whether a simulator answers alike without what it remembers."""
+"""How many steps are compared to see whether a simulator answers alike without what it remembers."""
 
 
 class Laboratory:
@@ -37,7 +37,7 @@ class Laboratory:
         self.ready = False
 
     def prepare(self, asked: Sequence[tuple[Any, Any]], key: Callable[[Any], Hashable]) -> None:
-        """Makes the copy for trials, and finds out what its steps remember, with these states and actions."""
+        """Makes the copy for trials, and asks it for these states and actions to find out what its steps remember."""
         self.quiet.begin()
         if self.ready:
             return
@@ -52,7 +52,7 @@ class Laboratory:
         own.memories = find_memories(self.owner, own.before, same)
 
     def corrected(self, values: dict[str, float], shifted: bool) -> PythonSimulator:
-        """The simulator with other values; a step that never ends with these, or from `shifted` states, is ended."""
+        """The simulator with other values. A step that takes too long with these or from `shifted` states is ended."""
         own, pace = self.simulator, self.pace
         if not (values or shifted):
             return own
@@ -70,7 +70,7 @@ class Laboratory:
 
 
 class _Impossible:
-    """In place of a step with values that a simulator cannot have."""
+    """Stands for a step with values that the simulator cannot have."""
 
     def __init__(self, why: str):
         self.why = why

@@ -36,8 +36,8 @@ MOST_ROWS, FEWEST_WRONG, UNUSUAL = 32, 3, 0.25
 FEWEST_LIVELY, USUAL, TOO_FAR = 8, 0.6745, 0.5
 """Numbers that tell a spread; what the median of a normal deviation is; the logarithm of how far it may be off."""
 STRANGE, MIXED_ROWS = 0.3, 0.25
-"""The share of transitions that no draw explains, and of those with mixed draws, from which on the distance to the
-draws is what counts."""
+"""If the share of transitions that no draw explains, or of those with mixed draws, is at least this, draws are compared
+by their distance."""
 LEAST_SPREAD = 1e-3
 """The smallest spread that counts, of that of all states: there is no end to how exact a number may be."""
 
@@ -88,7 +88,7 @@ class MatchedTrials:
         return not self.continuum and float(np.mean(known)) < 1.0 - STRANGE
 
     def energy(self, count: int) -> EnergyDraws:
-        """The same transitions, by how far draws are from them."""
+        """The same transitions, compared with draws by distance."""
         return EnergyDraws(self.trials, count)
 
     @property
@@ -140,7 +140,7 @@ class MatchedTrials:
     def _draw_all(
         self, names: Sequence[str], values: np.ndarray, model: PythonSimulator | None, rows: np.ndarray, count: int
     ) -> list[list[tuple[Any, float, bool]]]:
-        """Draws for some rows by a simulator with these values; none where it has no answer, or takes too long."""
+        """Draws of a simulator with these values for some rows; none where it fails or takes too long."""
         none: list[list[tuple[Any, float, bool]]] = [[]] * len(rows)
         if model is None:
             return none
@@ -175,7 +175,7 @@ class MatchedTrials:
     def _match_all(
         self, names: Sequence[str], values: np.ndarray, model: PythonSimulator | None, rows: np.ndarray
     ) -> list[Outcome | None]:
-        """What matches what happened, by a simulator with these values."""
+        """The outcomes of a simulator with these values that match what happened."""
         if self.trials.draws:
             found: Sequence[Any] = self._draw_all(names, values, model, rows, MATCHED_DRAWS)
         else:

@@ -13,17 +13,17 @@ from uamcts.corrections.parameters import Choice
 from uamcts.corrections.trials import Fit, Trials, unless_same
 
 FIRST_FIT = 5
-"""Transitions before the first fit that need not explain all of them exactly."""
+"""Transitions before the first fit that may leave errors."""
 WRONG, LATE = 0.1, 8
-"""Parameters explain nearly everything if they leave less than this share of transitions unexplained, or less than so
-many while they are in use."""
+"""Parameters explain nearly everything if they leave less than this share of transitions unexplained, or, while they
+are in use, fewer than this number."""
 
 
 class ParameterFits(RivalFits):
     """The part of a corrector that fits parameters."""
 
     _next_code = 0
-    """The step at which numbers in the code of the simulator are tried next."""
+    """The step at which numbers in the simulator's code are tried next."""
 
     def _fit_parameters(self, experience: Experience, measure: Measure, rows: np.ndarray) -> bool:
         """Fits parameters; returns whether they explain nearly everything, or have done so until a moment ago."""
@@ -43,7 +43,7 @@ class ParameterFits(RivalFits):
         return wrong < WRONG or (self.in_use == "parameters" and wrong * count < LATE)  # else see what comes
 
     def _try_fit(self, trials: Trials, choice: Choice, start: Fit | None) -> tuple[Fit | None, float]:
-        """A fit, and the share of transitions that it leaves unexplained: of random ones, none or all."""
+        """A fit, and the share of transitions that it leaves unexplained; if random, 0 with a fit and 1 without."""
         count = len(trials.seen)
         found = fit_parameters(trials, choice, count, start)
         if found is None or trials.random:
@@ -53,7 +53,7 @@ class ParameterFits(RivalFits):
         return found, float(wrong.mean())
 
     def _reads_code(self, step: int) -> bool:
-        """Whether numbers in the code of the simulator are tried now: ever more rarely."""
+        """Whether numbers in the simulator's code are tried now, which happens ever more rarely."""
         if self.choice.named or step < self._next_code:
             return False
         self._next_code = 2 * step

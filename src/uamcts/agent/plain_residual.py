@@ -14,13 +14,13 @@ from uamcts.runtime.watch import PASSED_ON
 from uamcts.types import PyTree
 
 UNKNOWN = object()
-"""In place of a class of states, as long as none was seen."""
+"""Stands for the class of states until one was seen."""
 
 
 class ResidualSimulator:
     """A deterministic simulator whose next states and rewards are shifted by a residual.
 
-    States of the usual kinds, of the class that was met first, are read and made quickly; others are taken apart.
+    States of the usual kinds are read and made quickly if they have the class that was met first.
     """
 
     kind = "step"
@@ -114,7 +114,7 @@ class EarlyResidualSimulator(ResidualSimulator):
 
 
 def _refuse(state: Any) -> Any:
-    """There is no quick way to read or to make a state."""
+    """Raised if there is no quick way to read or to make a state."""
     raise TypeError
 
 

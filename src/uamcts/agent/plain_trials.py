@@ -192,7 +192,7 @@ class PlainTrials:
         return found
 
     def run(self, names: Sequence[str], vector: np.ndarray, steps: int, trial: Callable[[], Any]) -> Any:
-        """What a trial with these values returns, which takes so many steps; None if it takes too long."""
+        """What a trial of `steps` steps with these values returns; None if it takes too long."""
         return self.pace.run(dict(zip(names, np.asarray(vector, float).tolist(), strict=True)), steps, trial)
 
     def _models(self, names: Sequence[str], values: np.ndarray) -> Iterator[PythonSimulator | None]:
@@ -244,6 +244,6 @@ class PlainTrials:
 
 
 def _has_values(twin: object, owner: object, values: Mapping[str, float], entry: str) -> bool:
-    """Sets values of a copy of a simulator, which may refuse them by an error."""
+    """Sets values of a copy of a simulator, which may raise an error to refuse them."""
     set_values(twin, owner, values, entry)
     return True

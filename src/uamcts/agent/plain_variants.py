@@ -63,7 +63,7 @@ class PlainVariants(Effects, SeenOutcomes):
 
     @property
     def quiet(self) -> Quiet:
-        """Within it, trials leave no traces."""
+        """A context manager within which trials give no warnings and leave random generators alone."""
         return self.laboratory.quiet
 
     @property
@@ -86,7 +86,7 @@ class PlainVariants(Effects, SeenOutcomes):
         return self.simulator.kind == "outcomes" and not self.simulator.continuous
 
     draws_quickly = False
-    """Whether rewards are predicted by draws as well: that takes many of them."""
+    """Whether draws are cheap enough to predict rewards by them."""
 
     def variant(self, values: dict[str, float], residual: Residual | OutcomeRates | OutcomeTilt | None) -> Any:
         """The simulator with other parameters and a residual, or other probabilities of its outcomes."""
@@ -124,7 +124,7 @@ class PlainVariants(Effects, SeenOutcomes):
             self.patched.set_model(variant, drifting)
 
     def searched_model(self, state: PyTree, recurs: bool) -> Any:
-        """What a search from a state plans in; facts are looked up only where states recur, or it has some itself."""
+        """The model for a search from a state. Facts are looked up only where states recur, or this one has some."""
         facts = self.patched
         if facts is None:
             return self._variant

@@ -122,7 +122,7 @@ class PythonSimulator:
         return twin.bind()
 
     def bind(self) -> PythonSimulator:
-        """Has a copy answer by what it calls itself; returns it."""
+        """Makes a copy use its own `call`, and returns it."""
         if self.kind != "step":
             setattr(self, self.kind, {"outcomes": self._outcomes, "sample": self._sample}[self.kind])
         return self

@@ -1,7 +1,7 @@
-"""Trials without traces: what a simulator says or draws with values that nobody believes is of no interest.
+"""Keeps trials quiet: no warnings, no log messages, and no draws from the global random generators.
 
-With a mass of 0, NumPy warns of a division, and a careful simulator of the mass. And where it draws from a global
-generator, the program that it is part of must go on with the numbers that it would have had.
+With a mass of 0, NumPy warns of a division by zero, and a careful simulator warns of the mass. If trials draw from a
+global generator, your program must still get the random numbers that it would have got without them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from uamcts.runtime.watch import THREAD
 
 
 class Quiet:
-    """What keeps trials quiet from `begin` to the end of the block."""
+    """A context manager that keeps trials quiet from `begin` to the end of the block."""
 
     def __init__(self) -> None:
         self._stack: ExitStack | None = None
@@ -35,7 +35,7 @@ class Quiet:
         self._stack = None
 
     def begin(self) -> None:
-        """Is called before trials; blocks without trials cost nothing."""
+        """Must be called before trials. Blocks without trials cost nothing."""
         if self._stack is None or self._begun:
             return
         self._begun = True
@@ -50,14 +50,14 @@ class Quiet:
 
 
 def _alone() -> bool:
-    """Whether no other thread runs: what all threads have in common may then be changed for a while."""
+    """Whether no other thread runs, so that settings that all threads share may be changed for a while."""
     mine = threading.current_thread()
     return all(one is mine or one.name == THREAD for one in threading.enumerate())
 
 
 @contextmanager
 def _same_generators() -> Iterator[None]:
-    """Gives the global generators back as they were."""
+    """Restores the global random generators afterwards."""
     plain, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 (whatever the user draws from)
     try:
         yield

@@ -23,7 +23,7 @@ MOST_TIMES = 5.0
 DIGITS = 9
 """Digits after the point in which rewards are the same."""
 MOST_KEPT = 2000
-"""Lists of outcomes that are kept."""
+"""How many lists of outcomes are kept."""
 
 
 class SeenOutcomes:
@@ -32,7 +32,7 @@ class SeenOutcomes:
     simulator: PythonSimulator
     patched: PatchedModel | None
     _listed: dict[tuple[Hashable, int], tuple[Listed, list[tuple[Hashable, float, bool]]]]
-    """What the simulator lists where something was seen, and what tells these outcomes from others."""
+    """What the simulator lists for transitions that were seen, and what distinguishes these outcomes."""
 
     def seen_outcomes(self, most: int) -> list[Seen]:
         """The latest facts about transitions with several outcomes."""
@@ -43,7 +43,7 @@ class SeenOutcomes:
         return [one for one in found if one is not None]
 
     def seen_outcome(self, state: PyTree, action: int) -> Seen | None:
-        """The fact about one transition; None if there is none, or it says nothing about probabilities."""
+        """The fact about one transition; None if there is none, or if it says nothing about probabilities."""
         if self.patched is None:
             return None
         place = self.simulator.key(state), action
@@ -53,9 +53,9 @@ class SeenOutcomes:
     def planned_chances(
         self, state: PyTree, action: int, real: RealOutcome, met: int
     ) -> tuple[float, list[float]] | None:
-        """What is planned with for a transition: the probability of what happened, and those of all outcomes.
+        """The probabilities in use for a transition: that of what happened, and those of all outcomes.
 
-        None if it was seen less than `met` times, if what happened is held impossible, or if no outcomes are listed.
+        None if it was seen fewer than `met` times, if what happened has probability 0, or if no outcomes are listed.
         """
         place, facts = (self.simulator.key(state), action), self.patched
         fact = None if facts is None or facts.kind != "outcomes" else facts.facts.get(place)

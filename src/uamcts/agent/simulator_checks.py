@@ -17,7 +17,7 @@ Outcomes: TypeAlias = Sequence[tuple[float, Any]]
 
 
 def find_call(model: Simulator, owner: object | None, kind: str) -> tuple[Callable[..., Any], tuple[Any, str]]:
-    """The function that a simulator is asked by, what holds its numbers, and the name of its method, if it is one."""
+    """The function that is called for a step, what holds its numbers, and the name of the method, if it is one."""
     if owner is not None:
         return getattr(owner, kind), (owner, kind)
     if inspect.ismethod(model) and not isinstance(model.__self__, type):

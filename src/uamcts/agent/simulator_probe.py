@@ -86,7 +86,7 @@ class Probe:
     def __init__(self, simulator: Any):
         self.simulator, self.name, self.kind = simulator, simulator.name, simulator.kind
         self.seconds = 0.0
-        """The usual time of a step that was never asked for before."""
+        """The usual time of a step that is taken for the first time."""
 
     def run(self, state: Any, depth: int, steps_a_move: int, budget_seconds: float | None) -> Recurrence:
         """Raises an error for what cannot be planned with, and warns of slowness. Returns how states recur."""

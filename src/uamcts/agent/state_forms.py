@@ -1,4 +1,4 @@
-"""Quick ways to read and to make states that hold nothing but numbers.
+"""Reads and makes states that hold nothing but numbers, quickly.
 
 `state_vectors` takes any state apart. A search with a residual does that in every step, so the usual kinds of states
 have shortcuts: tuples, lists, dictionaries, arrays, dataclasses and other objects, and such states within states.
@@ -36,7 +36,7 @@ class Form(NamedTuple):
 
 
 UNLIKE = (TypeError, ValueError, AttributeError, KeyError)
-"""What is raised where a state is not like the one that a form was made for."""
+"""Errors where a state is unlike the one that a form was made for."""
 
 
 def form_of(state: State) -> Form | None:

@@ -16,9 +16,9 @@ from uamcts.runtime.watch import PASSED_ON
 DRAWS = 32
 """Draws that stand for the distribution of a simulator that can only `sample`."""
 IMPOSSIBLE = 1e-3
-"""The least probability of an outcome: a simulator may be wrong about what is possible."""
+"""The least probability of an outcome, because a simulator may be wrong about what is possible."""
 NORMAL = 0.5 * math.log(2.0 * math.pi)
-"""Whole numbers are then as surprising by their density as by how often each is drawn."""
+"""Added to densities, so that whole numbers are as surprising by their density as by how often they are drawn."""
 NO_ANSWER = 1.0 - math.log(IMPOSSIBLE)
 """The surprise where a simulator has no answer."""
 LARGEST_OF_REWARD = 9.0
@@ -49,7 +49,7 @@ def surprise(
     key: Callable[[Any], Any],
     features: Callable[[Any], np.ndarray],
 ) -> float:
-    """-log of the probability that a random simulator gives to what happened; of the density, for a continuum."""
+    """-log of the probability of what happened in a random simulator; of the density, if draws are continuous."""
     try:
         if model_kind(model) == "outcomes":
             same = is_same(real, key)

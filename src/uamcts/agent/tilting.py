@@ -1,4 +1,4 @@
-"""Learns which outcomes of a random simulator happen more often than listed, by what they are like."""
+"""Learns a tilt: which features of outcomes make these more likely than a random simulator lists them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.outcome_tilt import OutcomeTilt, fit_tilt
 
 FIRST, GROWTH, LONGEST = 16, 1.2, 60
-"""Transitions before the first fit of weights, their growth until the next one, and how many there are between two."""
+"""Transitions before the first fit of weights, their growth until the next one, and the most between two."""
 MORE, SHARE = 8.0, 0.25
-"""Nats by which weights must be ahead of rates, and the share of what rates have gained."""
+"""By how many nats a tilt must be ahead of rates, and by which share of what rates have gained."""
 FITTED = 300
-"""Facts, the latest ones, that weights are fitted to."""
+"""How many of the latest facts weights are fitted to."""
 
 
 class Tilting(Follower):
-    """The part of a corrector that fits probabilities of outcomes to what these are like."""
+    """The part of a corrector that corrects the probabilities of outcomes by their features."""
 
     feature_names: tuple[str, ...]
     changes: tuple[int, ...]
@@ -29,14 +29,14 @@ class Tilting(Follower):
     """When weights are fitted next."""
 
     def begin_anew(self, step: int) -> None:
-        """Forgets which outcomes happen how often: after this step the world is another one."""
+        """Forgets how often outcomes happen: the world has changed after this step."""
         self.rates, self.residuals, self._variants = OutcomeRates({}), {}, {}
         self.referee.clear()
         self.in_use, self.since, self._tilts, self._renewed = "none", step, step + FIRST, True
         self.changes = (*self.changes, step)[-20:]
 
     def _choose_probabilities(self, available: Sequence[str]) -> str:
-        """The referee's choice; rates unless weights say clearly more: a reader understands rates at once."""
+        """The referee's choice, but rates unless a tilt predicts clearly better: rates are easier to understand."""
         best, referee = self.referee.choose(available), self.referee
         if best != "tilt" or not referee.is_better("residual", "none"):
             return best
@@ -44,7 +44,7 @@ class Tilting(Follower):
         return best if more > max(MORE, SHARE * gained) else referee.choose([one for one in available if one != best])
 
     def _fit_tilt(self, experience: Experience) -> None:
-        """Fits weights, where that is due."""
+        """Fits the weights when that is due."""
         if not self.planner.lists_outcomes or "residual" not in self.allowed or self.now < self._tilts:
             return
         self._tilts = self.now + min(max(int((GROWTH - 1.0) * self.now), 4), LONGEST)
@@ -61,7 +61,7 @@ class Tilting(Follower):
         self._variants.pop("tilt", None)
 
     def _score_held_out(self, row: Row, real: RealOutcome, measure: Measure, scales: Scales) -> tuple[Any, Any]:
-        """What corrected probabilities score on a transition if they were fitted to all others: nats and errors."""
+        """The scores on a transition of probabilities that were fitted to all others: nats and errors."""
         variants: dict[str, Any] = {}
         rates, listed = self.residuals.get("residual"), self.planner.listed(row.state, row.action, real)
         if isinstance(rates, OutcomeRates) and listed is not None:

@@ -1,4 +1,4 @@
-"""How long steps take, so that values with which a simulator goes on for ever are neither tried nor planned with.
+"""Measures how long steps take, so that values with which a step never ends are neither tried nor used.
 
 A loop such as `while t < 1: t += self.dt` never ends if `dt` is 0, and takes 100 times as long if it is a hundredth.
 """
@@ -18,13 +18,13 @@ from uamcts.errors import SimulatorError
 from uamcts.runtime.watch import Watch
 
 SLACK, FACTOR = 0.5, 20.0
-"""Trial steps are ended after so many seconds, and so many times as many as the simulator itself needs for them."""
+"""Trial steps are ended after `SLACK` seconds plus `FACTOR` times what the simulator itself needs for them."""
 SLOW, LEAST_SLOW = 50.0, 0.05
-"""A value that makes steps so many times as slow is impossible too, if trial steps take at least so many seconds."""
+"""A value that makes steps `SLOW` times as slow is refused too, if its trial takes at least `LEAST_SLOW` seconds."""
 LONGEST_STEP, LONGEST = 1.0, 100.0
-"""Seconds after which a step of the corrected simulator is ended, and how many times as many as usual."""
+"""A step of the corrected simulator is ended after `LONGEST_STEP` seconds plus `LONGEST` times the usual time."""
 FORGIVEN = 6
-"""After so many values of a number, or of several together, that took too long, no other values of these are tried."""
+"""How many values of a number, or of several together, may take too long before no more of them are tried."""
 EVERYWHERE = (-math.inf, math.inf)
 REMEMBERED = 15
 """Measurements of which the median is the usual time of a step."""
@@ -35,7 +35,7 @@ class OvertimeError(SimulatorError):
 
 
 class Pace:
-    """Which values make steps of a simulator take too long.
+    """Knows which values make steps of a simulator take too long.
 
     Args:
         simulator: The simulator.
@@ -55,19 +55,19 @@ class Pace:
         self.start(0.0)
 
     def start(self, seconds: float) -> None:
-        """Takes note of how long steps took that the simulator was asked for the first time."""
+        """Notes how long the first steps of the simulator took."""
         self._first = seconds
         self._measure(0.0)
 
     def _measure(self, seconds: float) -> None:
-        """Takes note of how long a step of the simulator took."""
+        """Notes how long a step of the simulator took."""
         self._measured.append(seconds)
         self.usual = max(self._first, statistics.median(self._measured))
         """The usual time of a step, in seconds."""
         self.watch.limit = LONGEST_STEP + LONGEST * self.usual
 
     def run(self, values: Mapping[str, float], steps: int, trial: Callable[[], Any]) -> Any:
-        """What a trial with these values returns, which takes so many steps; None if it takes too long."""
+        """What a trial of `steps` steps with these values returns; None if it takes too long."""
         changed = self._changed(values)
         if not changed:
             start = time.thread_time()
@@ -83,7 +83,7 @@ class Pace:
             found = self.watch.call(limit, trial)
             if time.perf_counter() - start <= slow:
                 return found
-            start = time.thread_time()  # once more: something was compiled, or the machine had other work
+            start = time.thread_time()  # again: something may have been compiled, or the machine was busy
             found = self.watch.call(limit, trial)
             if time.thread_time() - start <= slow:
                 return found
@@ -108,7 +108,7 @@ class Pace:
         return not self._is_impossible(self._changed(values))
 
     def refuse(self, values: Mapping[str, float]) -> None:
-        """Takes note of values with which a step took too long."""
+        """Notes values with which a step took too long."""
         self._add(self._changed(values))
 
     def _add(self, changed: dict[str, float]) -> None:
@@ -144,5 +144,5 @@ class Pace:
 
 
 def _numbers(changed: Mapping[str, float]) -> frozenset[str]:
-    """What numbers are counted as: the elements of a table together."""
+    """The names under which numbers are counted; elements of a table count together."""
     return frozenset(name.partition("[")[0].partition(WITH)[0] for name in changed)

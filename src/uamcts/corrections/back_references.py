@@ -1,6 +1,6 @@
-"""Parts of a simulator that refer back to it: a table of its methods, an engine that knows its world.
+"""Finds parts of a simulator that refer back to it: a table of its methods, an engine that knows its world.
 
-A shallow copy shares them, and then asks the simulator itself, whatever values the copy has.
+A shallow copy shares these parts. They would still ask the original simulator, whatever values the copy has.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 Part: TypeAlias = Any
 """What an attribute of a simulator may be."""
 LARGEST = 2_000
-"""The objects of which a part that is copied for every value may consist."""
+"""How many objects a part may consist of, as it is copied for every value."""
 PLAIN = (int, float, complex, str, bytes, type(None), type)
 
 
 class _Memo(dict[int, Any]):
-    """The memory of a deep copy in which one object has its copy already; notes whether that was asked for."""
+    """The memory of a deep copy in which one object has its copy already; notes whether it was asked for."""
 
     def __init__(self, owner: object, twin: object):
         super().__init__()
@@ -32,7 +32,7 @@ class _Memo(dict[int, Any]):
 
 
 def refers_back(part: Part, owner: object) -> bool:
-    """Whether a part of an object refers to the object, and is not so large that copies of it would take long."""
+    """Whether a part of an object refers to the object, and is small enough to be copied quickly."""
     if isinstance(part, PLAIN):
         return False
     if _bound_anew(part, owner, owner) is not None:

@@ -19,7 +19,7 @@ def defaults_of(function: types.FunctionType) -> dict[str, Any]:
 
 
 def constant_key(value: Value) -> tuple[type, str]:
-    """What tells a constant from others: 1 and 1.0 are equal, and so are 0.0 and -0.0."""
+    """Distinguishes constants that compare equal, such as 1 and 1.0, or 0.0 and -0.0."""
     return type(value), repr(value)
 
 
@@ -30,7 +30,7 @@ def build(
     cells: dict[int, types.CellType],
     modules: Mapping[int, dict[str, Any]],
 ) -> dict[int, types.FunctionType]:
-    """Functions with other constants, defaults, closures and modules, which call each other."""
+    """Copies of functions with other constants, defaults, closures and modules, which call each other."""
     built: dict[int, types.FunctionType] = {}
     inner = {id(one) for one in functions}
     for function in functions:
@@ -69,7 +69,7 @@ def is_filled(cell: types.CellType) -> bool:
 
 
 def _with_constants(code: types.CodeType, new: Mapping[Any, Any]) -> types.CodeType:
-    """Code with other constants, also in what is defined inside it."""
+    """Code with other constants, also in the functions defined inside it."""
     if not new:
         return code
     constants = tuple(
@@ -80,7 +80,7 @@ def _with_constants(code: types.CodeType, new: Mapping[Any, Any]) -> types.CodeT
 
 
 def shadow(kind: type, built: Mapping[int, types.FunctionType]) -> Any:
-    """A class like `kind` whose methods are the new ones, also those that `super()` reaches; None if it has none."""
+    """A class like `kind` with the new methods, also those that `super()` reaches; None if it has none of them."""
     own = {name: new for name, value in vars(kind).items() if (new := _wrapped_anew(value, built)) is not None}
     parents = [one for base in kind.__bases__ if (one := shadow(base, built)) is not None]
     if not own and not parents:
@@ -90,7 +90,7 @@ def shadow(kind: type, built: Mapping[int, types.FunctionType]) -> Any:
 
 
 def _wrapped_anew(value: Value, built: Mapping[int, types.FunctionType]) -> Any:
-    """The new function in place of one before, in the same wrapping; None if it is none of them."""
+    """The new function in place of an old one, wrapped in the same way; None if there is no new one."""
     if isinstance(value, property):
         parts = [value.fget, value.fset, value.fdel]
         new: list[Any] = [built.get(id(one), one) for one in parts]

@@ -19,7 +19,7 @@ from uamcts.corrections.elements import Keys, is_in_code, is_table, like_number,
 from uamcts.corrections.settings import Simulator, Value, is_number, is_users
 
 MOST_FUNCTIONS = 60
-"""Functions that are read at most, those first that a step calls itself."""
+"""How many functions are read at most; those that a step calls itself come first."""
 GLOBAL = "global "
 
 __all__ = ["Code", "code_of", "is_in_code"]
@@ -41,7 +41,7 @@ class Code:
 
     Args:
         kind: The class of the simulator; None if it is a function.
-        entry: The function that it is asked by.
+        entry: The function that is called for a step.
         held: Functions that are attributes of the simulator itself.
     """
 
@@ -98,7 +98,7 @@ class Code:
         return found
 
     def is_literal(self, name: str) -> bool:
-        """Whether a place is a literal."""
+        """Whether the number of this name is a literal."""
         place = self.places.get(name)
         return place is not None and place.kind == "constant"
 
@@ -107,7 +107,7 @@ class Code:
         return frozenset().union(*(_members(function, place.key) for function in self.functions))
 
     def function_with(self, values: Mapping[str, float]) -> Callable[..., Any]:
-        """The function that the simulator is asked by, with other numbers."""
+        """The function that is called for a step, with other numbers."""
         assert self.entry is not None  # noqa: S101 (there are no values otherwise)
         return self._rebuild(values)[id(self.entry)]
 
@@ -121,7 +121,7 @@ class Code:
                 twin.__dict__[name] = built[id(function)]
 
     def _rebuild(self, values: Mapping[str, float], twin: object = None) -> dict[int, types.FunctionType]:
-        """All functions with other numbers, by the identity of those before."""
+        """All functions with other numbers, by the `id` of the original ones."""
         changed = [(self.places[root], new) for root, new in self._changes(values).items()]
         constants: dict[int, dict[Any, Any]] = {}
         defaults: dict[int, dict[str, Any]] = {}

@@ -13,12 +13,12 @@ from uamcts.corrections.elements import is_table
 from uamcts.corrections.settings import Value, is_number, is_users
 
 LEAST = 1e-5
-"""Literals closer to 0 than that guard against divisions by 0; they say nothing about the world."""
+"""Literals closer to 0 than this guard against divisions by 0; they say nothing about the world."""
 LONGEST = 24
-"""Numbers in a literal tuple at most."""
+"""The longest literal tuple that is read."""
 GLOBALS, ATTRIBUTES = ("LOAD_GLOBAL", "LOAD_NAME"), ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 PLACES = ("BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR", "BUILD_SLICE", "BINARY_SLICE", "CONTAINS_OP", "IMPORT_NAME")
-"""Instructions whose last argument is no amount."""
+"""Instructions whose last argument is not an amount."""
 
 
 class Read(NamedTuple):
@@ -115,7 +115,7 @@ def _number_defaults(function: types.FunctionType) -> list[str]:
 
 
 def _constants(steps: list[tuple[dis.Instruction, dis.Instruction]]) -> list[Any]:
-    """Literal numbers, and tuples of them, that are used as amounts and never to find or to compare something."""
+    """Literal numbers, and tuples of them, that are used as amounts and never as an index or in a comparison."""
     found: dict[tuple[type, str], Any] = {}
     places = set()
     for this, following in steps:
@@ -136,7 +136,7 @@ def _is_amount(value: Value) -> bool:
 
 
 def _finds(following: dis.Instruction, kind: type) -> bool:
-    """Whether an instruction takes a constant for a place, for a name, or for the number of times."""
+    """Whether an instruction uses a constant as an index, as a name, or as a number of times."""
     if following.opname in PLACES or (following.opname == "BINARY_OP" and following.argrepr == "[]"):
         return True
     if kind is not int:

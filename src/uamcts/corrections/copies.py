@@ -1,4 +1,4 @@
-"""Copies of simulators and their parts, even of one that hands itself out as its copy, or is the only one of its class.
+"""Copies simulators and their parts, even if a class returns the object itself as its copy, or allows only one object.
 
 What is set on a copy must not be set on the simulator as well.
 """
@@ -15,14 +15,14 @@ Class: TypeAlias = Any
 HEAP = 1 << 9
 """Set in the flags of a class that was made in Python."""
 OWN_WAYS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
-"""How a class may say itself how its objects are copied."""
+"""Methods by which a class may define how its objects are copied."""
 
 
 class _Kind(NamedTuple):
-    """What tells how objects of a class are copied."""
+    """How objects of a class are copied."""
 
     ordinary: bool
-    """Whether they consist of their attributes alone, and the class has no ways of its own."""
+    """Whether they consist of their attributes alone, and the class defines no other way to copy them."""
     slots: tuple[str, ...]
 
 

@@ -20,9 +20,9 @@ MOST_READ, MOST_ROWS, STEPS = 6, 4, 8
 APART = 0.3
 """An element is changed by this share of its size, and at least by this, to see whether it matters."""
 FEWEST_ALONE = 3
-"""Transitions that a number must explain which is no element of a larger table."""
+"""How many transitions a number must explain if it is not an element of a larger table."""
 LOST = 2
-"""How many transitions must be explained for each that no longer is: otherwise it is chance that explains them."""
+"""How many more transitions must be explained for each that no longer is, so that it is not chance."""
 FARTHEST = 1e5
 """How many times as large as believed, or as 1, an element may be: a step may count up to it."""
 

@@ -36,7 +36,7 @@ Keys: TypeAlias = tuple[Any, ...]
 
 
 def is_table(value: object) -> bool:
-    """Whether a value may hold numbers that can be told apart."""
+    """Whether a value may hold numbers that can be named one by one."""
     return isinstance(value, TABLES) or is_settings(value)
 
 
@@ -46,7 +46,7 @@ def is_in_code(name: str) -> bool:
 
 
 def _split(name: str) -> tuple[str, str, str]:
-    """What stands before an expression in a name, the expression, and where it stands: `global `, `a[1]`, ` in f()`."""
+    """What precedes the expression in a name, the expression, and where it is: `global `, `a[1]`, ` in f()`."""
     if name.startswith("global "):
         return "global ", name.removeprefix("global "), ""
     if name.endswith("()"):
@@ -137,7 +137,7 @@ def with_elements(table: Table, values: Mapping[Keys, float]) -> Table:
 
 
 def _with_element(before: Value, inner: Mapping[Keys, float]) -> Any:
-    """What is in the place of an element, or of a table of which some elements have other values."""
+    """The new value of an element, or a copy of a table in which some elements have other values."""
     if () in inner:
         return like_number(before, inner[()]) if is_number(before) else before
     return with_elements(before, inner) if is_table(before) else before
@@ -159,7 +159,7 @@ def _with_numbers(table: np.ndarray, values: Mapping[Keys, float]) -> np.ndarray
 def like_number(before: object, value: float) -> Any:
     """A number in the form of the one before: a whole number that is still whole stays one, and an array an array.
 
-    What is no number of Python, because it is traced by JAX, stays what it is.
+    A value that is traced by JAX is returned as it is.
     """
     if not isinstance(value, (int, float)):
         return value

@@ -1,14 +1,14 @@
-"""Fits parameters of a random simulator whose draws never are what happened, by how far they lie from it.
+"""Fits parameters of a random simulator whose draws hardly ever equal what happened, by their distance from it.
 
-Rain falls on some days, and then some amount; a shop sells a random number from a stock that it counts wrongly. Where a
-draw is hardly ever exactly what happened, a likelihood that counts such draws says nothing, and the mean of the draws
-says too little: it cannot tell more rain from a wetter soil. The energy score of Gneiting and Raftery (2007),
+Rain falls on some days, and then some amount; a shop sells a random number from a stock that it counts wrongly. A draw
+is then hardly ever exactly what happened, so a likelihood that counts such draws says nothing, and the mean of the
+draws says too little: it cannot tell more rain from a wetter soil. The energy score of Gneiting and Raftery (2007),
 
     mean |x - y| - 1/2 mean |x - x'|
 
 for draws x, x' and what happened y, can: on average it is least for the distribution that y is drawn from, whatever
-that looks like. So the values with the least mean score are looked for. If n scores are as large as if their logarithm
-had a scale of its own, a mean that is lower by the factor r gains n log(1 / r) nats.
+that looks like. So a fit looks for the values with the least mean score. A mean of n scores that is lower by the factor
+r counts as a gain of n log(1 / r) nats.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from uamcts.corrections.parameters import Choice
 from uamcts.corrections.trials import Fit
 
 FEWEST, MOST_FITTED, REFINED = 8, 3, 3
-"""Transitions that a fit needs; parameters in it at most; how many promising ones are fitted in earnest."""
+"""Transitions that a fit needs; the most parameters in it; how many promising ones are fitted with care."""
 MARGIN = 6.0
-"""Nats that each further number must gain beyond half the logarithm of how many transitions there are. Scores are no
-likelihoods, and so few draws are chance as well: where nothing is wrong, gains of 2 are usual and 6 were seen."""
+"""Nats that each further number must gain beyond half the logarithm of the number of transitions. Scores are not
+likelihoods, and with few draws they vary by chance: where nothing is wrong, gains of 2 are usual and 6 were seen."""
 STEPS = 20
-"""Sets of values that a fit tries for each of its numbers."""
+"""How many sets of values a fit tries for each of its numbers."""
 SMALL = 1e-6
-"""Scores below this share of the first one are as good as none."""
+"""Scores below this share of the first one count as 0."""
 
 
 class EnergyTrials(Protocol):
-    """Real transitions beside a simulator that is drawn from."""
+    """Compares real transitions with a simulator that has `sample`."""
 
     def scores(self, values: dict[str, float], care: int = 1) -> np.ndarray:
-        """The energy score of each transition; with no `care` of some of them and roughly, with 2 of it exactly."""
+        """The energy score of each transition. `care` 0: of some of them, roughly; 1: of all; 2: of all, precisely."""
         ...
 
 
@@ -77,7 +77,7 @@ class _EnergyFit:
         return self._refine(best[1], 2) if best[1] else best
 
     def _simpler(self, one: Found, other: Found, base: Found | None = None) -> Found:
-        """The better of two, where every number that is not in `base` has its price."""
+        """The better of two fits, where each further number must gain its price."""
         base = one if base is None else base
         more = len(other[1]) - len(one[1])
         gain = self.count * math.log(max(one[0], SMALL * self.plain) / max(other[0], SMALL * self.plain))
@@ -99,7 +99,7 @@ class _EnergyFit:
         return [(name, value) for _, name, value in sorted(found)[:REFINED]]
 
     def _refine(self, values: dict[str, float], care: int = 1) -> Found:
-        """The best values near some."""
+        """The best values near the given ones."""
         from scipy import optimize  # only where something is fitted: it takes a while to import
 
         names, first = list(values), np.array(list(values.values()), float)

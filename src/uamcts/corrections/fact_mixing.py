@@ -216,7 +216,7 @@ class MixedFacts:
         self._planned, self.renewals = {}, self.renewals + 1
 
     def forget_all(self) -> None:
-        """Drops all facts: they are about another world."""
+        """Drops all facts, because the world has changed."""
         for place in list(self.facts):
             for table in (self.facts, self._contradicting):
                 self.journal.drop(table, place)

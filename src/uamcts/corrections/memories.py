@@ -1,10 +1,10 @@
-"""What steps of a simulator remember: answers in a dictionary, a table that is computed when it is first read.
+"""Finds what steps of a simulator remember: answers in a dictionary, a table that is computed when it is first read.
 
-A copy with other values must neither read what the simulator remembers nor write to it. Else nothing that was asked
-before would depend on any value, and the user's own simulator would give the answers of another one.
+A copy with other values must neither read what the simulator remembers nor write to it. Otherwise the copy would repeat
+the answers for the old values, and your own simulator would give those of the copy.
 
-It is a memory if it has changed since before any step, and the simulator answers alike without it. Parts of the
-simulator that refer back to it, such as bound methods in a table, have to refer to the copy instead.
+An attribute is a memory if it has changed since before the first step, and the simulator answers alike without it.
+Parts of the simulator that refer back to it, such as bound methods in a table, must refer to the copy instead.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from uamcts.corrections.copies import shallow_copy
 
 KINDS = (dict, collections.OrderedDict, collections.defaultdict)
 DEEPEST, MOST_PARTS, LARGEST = 3, 200, 2_000
-"""How deep parts are looked into, how many of them, and the numbers of one that are compared at most."""
+"""How deep parts are searched, how many of them, and how many numbers of one are compared at most."""
 WHOLE, OWN, BACK = "whole", "own", "back"
-"""An attribute that is gone until it is read again, a method that gets a cache of its own, and a part that refers back
-to the simulator."""
+"""How to forget: remove the attribute, which is computed when it is read again; give a method a cache of its own; let
+a part that refers back to the simulator refer to the copy."""
 
 
 class First(NamedTuple):
@@ -38,7 +38,7 @@ class First(NamedTuple):
 
 
 Memory = int | str | First
-"""How to forget: the entries of a dictionary that are none, one of the words above, or what an attribute was first."""
+"""How to forget: how many entries of a dictionary to keep, a word from above, or the first value of an attribute."""
 
 
 def _parts(owner: object) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _parts(owner: object) -> dict[str, Any]:
 
 
 def before_steps(owner: object) -> dict[str, Memory]:
-    """What attributes are, so that one sees later what steps have changed."""
+    """Records attributes, so that one can see later which of them steps have changed."""
     found: dict[str, Memory] = {}
     for path, value in _parts(owner).items():
         if type(value) in KINDS:
@@ -70,7 +70,7 @@ def before_steps(owner: object) -> dict[str, Memory]:
 
 
 def _is_data(value: Part) -> bool:
-    """Whether a value consists of numbers and words alone, not too many, so that it may be compared and kept."""
+    """Whether a value consists of a moderate number of numbers and strings, so that it can be compared and kept."""
     count, waiting = 0, [value]
     while waiting:
         one = waiting.pop()
@@ -92,7 +92,7 @@ def _is_data(value: Part) -> bool:
 def find_memories(
     owner: object, before: Mapping[str, Memory], same: Callable[[Any, Any], bool]
 ) -> Mapping[str, Memory]:
-    """What a copy of a simulator has to forget, by the paths of attributes, and how.
+    """What a copy of a simulator must forget, and how, by the paths of attributes.
 
     Args:
         owner: The simulator.
@@ -150,7 +150,7 @@ def _computed(owner: object) -> Iterator[str]:
 
 
 def _cached_methods(owner: object) -> Iterator[str]:
-    """Methods of the class that remember answers of all objects: `functools.lru_cache`."""
+    """Methods with a `functools.lru_cache` that all objects of the class share."""
     if not hasattr(owner, "__dict__"):
         return
     for kind in type(owner).__mro__:

@@ -1,18 +1,18 @@
-"""Which outcomes of a random simulator happen more often than listed, by what they are like: in all states alike.
+"""A tilt: outcomes of a random simulator with certain features are more likely than listed, in all states alike.
 
-Rates (`uamcts.corrections.outcome_rates`) go by the place of an outcome in the list. But what an outcome means may have
-another place in every state: an opponent that comes nearer steps to the north here and to the west there. So outcomes
-are described by numbers phi that make sense everywhere: how a number of the state changes, how far two numbers are
-apart afterwards, whether they are equal, the reward, the end, the place in the list. The listed probabilities p are
-multiplied by exp(w . phi),
+Rates (`uamcts.corrections.outcome_rates`) go by the place of an outcome in the list. But the same kind of outcome may
+have a different place in every state: an opponent that comes nearer steps to the north here and to the west there. So
+outcomes are described by numbers phi that mean the same everywhere: how a number of the state changes, how far two
+numbers are apart afterwards, whether they are equal, the reward, the end, the place in the list. The listed
+probabilities p are multiplied by exp(w . phi),
 
     p'(o) = p(o) exp(w . phi(o)) / sum over all outcomes,
 
-which is the distribution nearest to what is listed in which phi has the mean that was seen. The weights w maximise the
+which is the distribution nearest to the listed one in which phi has the mean that was seen. The weights w maximise the
 likelihood of what was seen, with a normal prior around 0, so that nothing changes where nothing was seen to differ.
 
-That this holds where nothing was seen is a claim of its own. It is judged by how well weights predict a transition that
-were fitted to all others (`without`).
+The weights must also hold in states that were never seen. This is judged by how well weights that were fitted to all
+other transitions predict a transition (`without`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from uamcts.types import PyTree
 PRECISION = 1.0
 """The precision of the prior, where one standard deviation of a term multiplies a probability by exp(1)."""
 ROUNDS, ENOUGH = 12, 1e-4
-"""Newton steps of a fit at most; it ends once weights change by less."""
+"""The most Newton steps of a fit, which ends once weights change by less than `ENOUGH`."""
 MOST_KEPT = 20_000
-"""Transitions whose probabilities are kept."""
+"""How many transitions' probabilities are kept."""
 CLEAR = math.log(1.5)
-"""What a report names multiplies probabilities at least by exp of this."""
+"""A report names terms that multiply probabilities by exp of this or more."""
 SHOWN = 3
-"""Terms that a report names at most."""
+"""How many terms a report names at most."""
 
 ListsOutcomes: TypeAlias = Any
 """A simulator with `outcomes`, as a planner sees it."""
@@ -92,7 +92,7 @@ class OutcomeTilt:
         return type(self)(self.terms, self.weights - step, self.information)
 
     def is_like(self, other: OutcomeTilt | None, most: float = 0.1) -> bool:
-        """Whether no probability would be multiplied by anything clearly else."""
+        """Whether it multiplies all probabilities by nearly the same as another tilt."""
         if other is None or other.terms.chosen != self.terms.chosen:
             return False
         scales = self.terms.scales
@@ -110,7 +110,7 @@ class OutcomeTilt:
         return "; ".join(said)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that was learned, to be saved."""
+        """Everything that was learned, to be saved."""
         words = json.dumps([list(term) for term in self.terms.chosen]).encode()
         return {
             "tilt.terms": np.frombuffer(words, np.uint8), "tilt.scales": self.terms.scales,
@@ -139,7 +139,7 @@ class OutcomeTilt:
 def fit_tilt(seen: Sequence[Seen], names: Sequence[str], before: OutcomeTilt | None = None) -> OutcomeTilt | None:
     """Fits weights to what was seen; None if listed outcomes do not differ in anything.
 
-    `names`: what the numbers of a state are called; one that several share is no number that means anything.
+    `names`: what the numbers of a state are called. Numbers that share a name are not used.
     """
     terms = Terms.choose([one.listed for one in seen], names)
     if terms is None:
@@ -208,7 +208,7 @@ def _stack(phi: Sequence[np.ndarray], chances: Sequence[np.ndarray]) -> tuple[np
 
 
 class TiltedSimulator:
-    """A random simulator with `outcomes` whose probabilities are corrected by what outcomes are like."""
+    """A random simulator with `outcomes` whose probabilities are corrected by a tilt."""
 
     kind = "outcomes"
 

@@ -38,7 +38,7 @@ from uamcts.corrections.settings import NOT_PARAMETERS, Simulator, Value, attrib
 from uamcts.names import suggestion
 
 LONGEST_VECTOR, LARGEST_TABLE = 6, 12
-"""Numbers in a vector, and in a dictionary or an object, that count as parameters at most."""
+"""The largest vector, and the largest dictionary or object, whose numbers count as parameters."""
 MOST = 40
 """Parameters that are looked at at most, in the order in which an object holds them."""
 WIDEST = 100.0
@@ -60,7 +60,7 @@ def _short_table(name: str, value: Value) -> dict[str, float]:
 
 
 def find_parameters(owner: Simulator) -> dict[str, float]:
-    """The parameters of a simulator and their believed values, those in its code left out."""
+    """The parameters of a simulator and their believed values, without those in its code."""
     declared = getattr(owner, "parameters", None)
     if callable(getattr(owner, "with_parameters", None)) and isinstance(declared, Mapping):
         return {name: float(value) for name, value in declared.items() if is_number(value)}

@@ -14,7 +14,7 @@ from uamcts.corrections.trials import Trials
 RANKED = 10
 """How many promising parameters sets are made of."""
 JUMP = 0.4
-"""By more than that, a difference changes in jumps alone if a parameter is changed by next to nothing."""
+"""A difference that changes by more than this for a tiny change of a parameter changes in a jump."""
 
 
 class Ranked(NamedTuple):

@@ -149,7 +149,7 @@ class Residual:
 
     @functools.cached_property
     def adders(self) -> list[Adder | None]:
-        """For each action a function that adds the same to Python's numbers, in their places."""
+        """For each action a function that adds the residual to Python's numbers, in their places."""
         return adders(self)
 
     def difference_jax(self, features: Float[Array, " features"], action: Int[Array, ""]) -> Float[Array, " outputs"]:

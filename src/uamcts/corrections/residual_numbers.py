@@ -1,8 +1,8 @@
-"""A residual for Python's numbers: what a step of a plain search asks of it.
+"""Evaluates a residual with Python's floats, for steps of the plain search.
 
 A step of a simulator in Python often takes a microsecond or two, and a residual is added to every step of every
-rollout. For states this small, arrays take longer than Python's numbers, and loops over features longer than a line
-that names them all: so there is a function for states of at most two, four, six and eight features.
+rollout. For small states, arrays are slower than Python's floats, and a loop over features is slower than a line that
+names them all. So there is a function each for states of at most two, four, six and eight features.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Only Python's floats are shifted: whole numbers stay. A TypeError for what is ne
 Node: TypeAlias = Any
 """A node of a tree: (feature, threshold, left, right), or a list of rows for a leaf."""
 ROUNDING = 1e-10
-"""A share of the largest number of a row."""
+"""Rounding errors, as a share of the largest number of a row."""
 Box: TypeAlias = list[tuple[float, float, float]]
-"""Of each feature the least and the largest value that was seen, and how far outside of them nothing is added."""
+"""For each feature the least and the largest value seen, and how far outside them the residual becomes 0."""
 
 
 def adders(residual: Residual) -> list[Adder | None]:
@@ -46,7 +46,7 @@ def adders(residual: Residual) -> list[Adder | None]:
 def _node(residual: Residual, action: int, node: int, padding: int, shared: dict[Any, Any]) -> Node:
     """A node of a tree: (feature, threshold, left, right), or a list of rows for a leaf.
 
-    Only nodes that split are left, and equal parts are one object: a tree that takes less memory is read quicker.
+    Only nodes that split are kept, and equal parts are one object: a smaller tree is read faster.
     """
     if node >= INNER:
         rows = [_share(row, shared) for row in _leaf(residual, action, node - INNER, padding)]
@@ -59,7 +59,7 @@ def _node(residual: Residual, action: int, node: int, padding: int, shared: dict
 
 
 def _share(row: tuple[float, ...], shared: dict[Any, Any]) -> tuple[float, ...]:
-    """The same row of numbers that were met before."""
+    """The row, made of numbers that are shared with other rows."""
     numbers = tuple([shared.setdefault(one, one) if type(one) is float else one for one in row])
     return cast(tuple[float, ...], shared.setdefault(numbers, numbers))
 
@@ -87,7 +87,7 @@ def _leaf(residual: Residual, action: int, leaf: int, padding: int) -> list[tupl
 
 
 def _ratio(row: np.ndarray, other: np.ndarray) -> float:
-    """How many times the other row a row is, if it is a multiple of it but for rounding; else 0."""
+    """The factor by which a row is a multiple of the other row, up to rounding; 0 if it is none."""
     largest = np.argmax(np.abs(other))
     ratio = float(row[largest] / other[largest])
     same = ratio > 0 and np.abs(row - ratio * other).max() <= ROUNDING * np.abs(row).max()
@@ -114,7 +114,7 @@ def _fade(values: Sequence[float], box: Box) -> float:
 
 
 def _shift(outputs: list[Any], place: int, by: float) -> None:
-    """Shifts an output that is no float of Python's own; whole numbers stay."""
+    """Shifts an output that is not a Python float; whole numbers stay."""
     number = outputs[place]
     if isinstance(number, float):
         outputs[place] = type(number)(number + by)

@@ -1,6 +1,6 @@
-"""Objects inside a simulator that hold its settings: a dataclass, a namespace, a part such as an engine.
+"""Finds and changes settings inside a simulator: in a dataclass, a namespace, a part such as an engine.
 
-Numbers in them are named as they are read in Python: `config.gravity`, `zones[1].loss`.
+Numbers are named as they are written in Python: `config.gravity`, `zones[1].loss`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Simulator: TypeAlias = Any
 
 
 class Field(str):
-    """The name of an attribute, where the key of a table may stand."""
+    """The name of an attribute, used like the key of a table."""
 
 
 def is_number(value: Value) -> bool:
@@ -61,7 +61,7 @@ def is_users(module: str | None) -> bool:
 
 
 def is_settings(value: object) -> bool:
-    """Whether a value is an object of the user's that may hold settings."""
+    """Whether a value is an object of one of the user's classes that may hold settings."""
     kind = type(value)
     if isinstance(value, types.SimpleNamespace):
         return True

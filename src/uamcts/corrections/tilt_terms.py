@@ -13,9 +13,9 @@ import numpy as np
 from uamcts.types import PyTree
 
 MOST_TERMS, MOST_SLOTS, MOST_PARTNERS = 64, 12, 12
-"""Terms at most; outcomes of a list whose places are terms; numbers of a state that others are compared with."""
+"""The most terms, the longest list whose places are terms, and the most numbers that others are compared with."""
 SAME = 1e-9
-"""Numbers that differ by less are equal."""
+"""Numbers that differ by less count as equal."""
 
 
 class Listed(NamedTuple):
@@ -46,14 +46,15 @@ class Term(NamedTuple):
     """One number that describes an outcome."""
 
     kind: str
-    """"value": a number of the next state; "stays": whether it is what it was; "apart", "equal": of two numbers;
-    "reward"; "end"; "slot": whether it is in this place of a list of so many, for one action or (-1) all."""
+    """"value": a number of the next state; "stays": whether it did not change; "apart", "equal": the distance of two
+    numbers, and whether they are equal; "reward"; "end"; "slot": whether the outcome has place `second` in a list of
+    length `first`, for one action or (-1) all."""
     first: int = -1
     second: int = -1
     action: int = -1
 
     def describe(self, names: Sequence[str], action_names: Sequence[str], more: bool) -> str:
-        """Outcomes in which it is `more`, or less, in words."""
+        """Describes outcomes in which the term is larger (`more`) or smaller."""
         one, two = (names[number] if 0 <= number < len(names) else f"state[{number}]" for number in self[1:3])
         name = action_names[self.action] if 0 <= self.action < len(action_names) else f"action {self.action}"
         slot = f"outcomes in place {self.second} of {self.first}" if more else f"outcomes not in place {self.second}"
@@ -78,7 +79,7 @@ class Terms:
 
     @classmethod
     def choose(cls, rows: Sequence[Listed], names: Sequence[str]) -> Self | None:
-        """The terms in which listed outcomes differ; None if they do in none."""
+        """The terms in which listed outcomes differ; None if there are none."""
         possible = tuple(_possible(rows, names))
         if not possible:
             return None

@@ -1,11 +1,12 @@
-"""Ends calls that never return: with another value of a number, a loop of a simulator may go on for ever.
+"""Ends calls that never return: with another value of a number, a loop of a simulator may run forever.
 
-While a call runs, a thread looks at it now and then. Once the call has used up its time, the thread raises an exception
-in it. Nothing is counted or traced, so a call that returns in time costs a fraction of a microsecond more. What counts
-is the processor time of the calling thread, where the system tells it: a busy machine does no harm.
+While a call runs, another thread checks it from time to time. Once the call has used up its time, that thread raises an
+exception in it. Nothing is counted or traced, so a call that returns in time costs only a fraction of a microsecond
+more. The limit applies to the CPU time of the calling thread, where the system reports it, so a busy machine does no
+harm.
 
-The interpreter raises such an exception between two steps of Python code: a loop inside a compiled function is not
-ended. Without CPython no call is.
+The interpreter raises such an exception only between two instructions of Python code, so a loop inside a compiled
+function is not ended. Without CPython, no call is ended.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 THREAD = "uamcts-watch"
-"""The name of the threads that look."""
+"""The name of the threads that check calls."""
 INTERVAL, IDLE = 0.04, 1.0
-"""Seconds between two looks, and those without a call after which the thread ends."""
+"""Seconds between two checks, and seconds without a call after which the thread ends."""
 WAITS = 5.0
-"""How many times its limit a call may take in all, if it sleeps or the machine has other work."""
+"""How many times its limit a call may take in wall-clock time, as it may sleep or the machine may be busy."""
 SETTLED = 4
 """Exceptions that may still be on their way after a call: one, and as many as it takes to be sure."""
 
@@ -38,11 +39,11 @@ class Interrupt(BaseException):
 
 
 PASSED_ON = (KeyboardInterrupt, GeneratorExit, Interrupt)
-"""What a step may raise that is no answer of the simulator."""
+"""Exceptions in a step that do not come from the simulator."""
 
 
 class _Look(NamedTuple):
-    """When a call was seen first, and the processor time of its thread by then."""
+    """When a call was first seen, and the CPU time of its thread by then."""
 
     since: float
     used: float
@@ -53,13 +54,13 @@ class Watch:
 
     Args:
         limit: Seconds that a call of a guarded function may take.
-        error: What is raised where one was ended.
+        error: The exception to raise in place of a call that was ended.
     """
 
     def __init__(self, limit: float = math.inf, error: type[Exception] = TimeoutError):
         self.limit, self.error = limit, error
         self._present: float | None = None
-        """The limit of the present call, if it is another one."""
+        """The limit of the present call, if it differs."""
         self._since = NEVER
         """When the present call began; infinite between two calls."""
         self._caller, self._process = 0, 0
@@ -72,13 +73,13 @@ class Watch:
         return Watch, (self.limit, self.error)
 
     def attend(self) -> None:
-        """Is called by a thread before it calls guarded functions."""
+        """Must be called by a thread before it calls guarded functions."""
         if self._caller != threading.get_ident() or self._process != os.getpid():
             self._awake = self._awake and self._process == os.getpid()  # a fork has no threads
             self._caller, self._process, self._clock = threading.get_ident(), os.getpid(), _clock_of_thread()
 
     def call(self, limit: float, function: Callable[[], Any]) -> Any:
-        """What a function returns; an error if it takes more than so many seconds."""
+        """What a function returns; raises `error` if it takes more than `limit` seconds."""
         if self._caller != threading.get_ident():
             self.attend()
         self._present = limit
@@ -89,7 +90,7 @@ class Watch:
 
     def _wake(self) -> None:
         self._awake, self._threads = True, self._threads + 1
-        with contextlib.suppress(RuntimeError):  # where there are no threads, as in a browser, nothing is ended
+        with contextlib.suppress(RuntimeError):  # without threads, as in a browser, nothing is ended
             threading.Thread(target=self._stand_by, args=(self._threads,), name=THREAD, daemon=True).start()
 
     def _settle(self) -> None:
@@ -99,7 +100,7 @@ class Watch:
             raise Interrupt
 
     def _clear(self) -> None:
-        """Waits until nothing is on its way any more."""
+        """Waits until no exception is on its way."""
         for _ in range(SETTLED):
             try:
                 self._since = NEVER
@@ -115,7 +116,7 @@ class Watch:
         return self.error(f"a call took longer than {limit:.3g} s, or never ends")
 
     def _stand_by(self, thread: int) -> None:
-        """Looks now and then, until there was no call for a while."""
+        """Checks calls from time to time, until there was none for a while."""
         look, idle = _Look(NEVER, 0.0), 0.0
         while True:
             time.sleep(INTERVAL)
@@ -137,14 +138,14 @@ class Watch:
 
     def _end(self, since: float) -> None:
         """Raises an exception in the call that began then, if it still runs."""
-        self._looks = True  # in this order: whoever ends a call looks at this afterwards
+        self._looks = True  # before the check: a call that has just ended looks at it afterwards
         if self._since == since:
             self._fired = True
             _raise_in(self._caller, Interrupt)
         self._looks = False
 
     def _used(self) -> float:
-        """The time of the calling thread, in seconds."""
+        """The CPU time of the calling thread, in seconds."""
         try:
             return time.perf_counter() if self._clock is None else time.clock_gettime(self._clock)
         except OSError:  # that thread has ended
@@ -152,12 +153,12 @@ class Watch:
 
 
 class Guarded:
-    """A function whose calls are ended if they take too long. After one that was ended, it is not called again.
+    """A function whose calls are ended if they take too long. After that, it is not called again.
 
     Args:
-        watch: What looks at the calls.
+        watch: Checks the calls.
         function: The function.
-        ended: Is called when a call was ended.
+        ended: Called after a call was ended.
     """
 
     __slots__ = ("ended", "function", "watch")
@@ -172,11 +173,11 @@ class Guarded:
         watch._fired, watch._since = False, _now()
         try:
             try:
-                if not watch._awake:  # in this order: a thread that ends looks at the time once more
+                if not watch._awake:  # after `_since` is set: a thread that is about to end looks at it once more
                     watch._wake()
                 return self.function(*given)
             finally:
-                watch._since = NEVER  # first of all: from now on, nothing is raised any more
+                watch._since = NEVER  # first: from here on, nothing is raised
                 if watch._looks or watch._fired:
                     watch._settle()
         except Interrupt:
@@ -196,7 +197,7 @@ class Guarded:
 
 
 def attempt(function: Callable[..., Any], *given: object, otherwise: object = None) -> Any:
-    """What a function of the user returns, or something else if it fails: some programs exit instead."""
+    """What a function of the user returns, or `otherwise` if it fails or exits."""
     try:
         return function(*given)
     except PASSED_ON:
@@ -206,13 +207,13 @@ def attempt(function: Callable[..., Any], *given: object, otherwise: object = No
 
 
 def _clock_of_thread() -> int | None:
-    """The clock of this thread's processor time; None where the system has none that others may read."""
+    """The clock of this thread's CPU time; None where the system has none that other threads may read."""
     clock = getattr(time, "pthread_getcpuclockid", None)
     return None if clock is None else int(clock(threading.get_ident()))
 
 
 def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
-    """Has a thread raise an exception at its next step; None takes back what it has not raised yet."""
+    """Makes a thread raise an exception at its next instruction; None cancels one that is not raised yet."""
     api = getattr(ctypes, "pythonapi", None)
     if api is not None:
         raised = ctypes.py_object() if kind is None else ctypes.py_object(kind)
