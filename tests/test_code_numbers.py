@@ -407,3 +407,40 @@ def test_a_constant_of_a_jax_simulator_is_corrected():
         agent.preload([(state, action, after, float(reward), bool(over))])
         state = after
     assert "slope in roll() is about 0.75, not 0: corrected" in str(agent.report(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Sledge:
+    """A state, and a class that holds constants."""
+
+    kinds = []
+    x: float
+    v: float
+
+    def __init_subclass__(cls):
+        cls.kinds.append(cls)
+
+    @classmethod
+    def at(cls, x, v):
+        return cls(x, v)
+
+
+Sledge.most, Sledge.push = 2.0, 0.25
+
+
+def slide(state, action):
+    assert isinstance(state, Sledge)
+    match state:
+        case Sledge(x, v):
+            v = min(v + Sledge.push * (action - 1), Sledge.most)
+    return Sledge(x + v, v) if action else Sledge.at(x + v, v), -abs(x + v), False
+
+
+def test_constants_of_a_class_whose_objects_are_states():
+    other = with_values(slide, {"global Sledge.push": 0.5, "global Sledge.most": 3.0}, entry="")
+    for action, speed in enumerate((2.25, 2.75, 3.0)):
+        after = other(Sledge(1.0, 2.75), action)[0]
+        assert after == Sledge(1.0 + speed, speed)
+        assert type(after) is Sledge
+    assert slide(Sledge(1.0, 1.75), 2)[0] == Sledge(3.0, 2.0)
+    assert (Sledge.kinds, Sledge.__subclasses__(), Sledge.most) == ([], [], 2.0)

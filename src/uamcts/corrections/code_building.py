@@ -11,6 +11,28 @@ from uamcts.corrections.code_reading import unwrap
 from uamcts.corrections.settings import Value
 
 
+class StandIn(type):
+    """A class that takes the place of a user's class, with other numbers; in all else it is that class.
+
+    What it makes are objects of the user's class, and those count as its own: a step may read `Point.limit` and return
+    a `Point`, which is a state. It is no subclass, of which the user's class would know.
+    """
+
+    __wrapped__: Value
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.__wrapped__, name)
+
+    def __call__(cls, *given: Value, **named: Value) -> Any:
+        return cls.__wrapped__(*given, **named)
+
+    def __instancecheck__(cls, instance: Value) -> bool:
+        return isinstance(instance, cls.__wrapped__)
+
+    def __subclasscheck__(cls, subclass: Value) -> bool:
+        return issubclass(subclass, cls.__wrapped__)
+
+
 def defaults_of(function: types.FunctionType) -> dict[str, Any]:
     """The default arguments of a function."""
     code, plain = function.__code__, function.__defaults__ or ()

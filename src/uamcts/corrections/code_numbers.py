@@ -13,7 +13,7 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from uamcts.corrections.code_building import build, constant_key, defaults_of, is_filled, shadow
+from uamcts.corrections.code_building import StandIn, build, constant_key, defaults_of, is_filled, shadow
 from uamcts.corrections.code_reading import Read, read_function, unwrap
 from uamcts.corrections.elements import Keys, is_in_code, is_table, like_number, parse_element, with_elements
 from uamcts.corrections.settings import Simulator, Value, is_number, is_users
@@ -51,6 +51,8 @@ class Code:
         self.kind, self.entry, self.held = kind, entry, dict(held)
         self.functions: list[types.FunctionType] = []
         self.places: dict[str, Place] = {}
+        self._members: dict[str, frozenset[str]] = {}
+        """What steps read of modules and classes, by their names."""
         if entry is not None and is_users(entry.__module__):
             self._collect(entry)
 
@@ -79,6 +81,8 @@ class Code:
             where = f" in {function.__qualname__.replace('<locals>.', '')}()"
         for holder, name in found.globals:
             self.places.setdefault(GLOBAL + name, Place("global", holder, name))
+        for name, members in found.members.items():
+            self._members[name] = self._members.get(name, frozenset()) | members
         for name, cell in found.cells.items():
             self.places.setdefault(name + where, Place("closure", cell, name))
         for name in found.defaults:
@@ -92,7 +96,8 @@ class Code:
         for name, place in self.places.items():
             value = _value(place)
             if isinstance(value, (types.ModuleType, type)):
-                found |= {f"{name}.{key}": one for key, one in vars(value).items() if key in self._read_of(place)}
+                read = self._members.get(place.key, frozenset())
+                found |= {f"{name}.{key}": one for key, one in vars(value).items() if key in read}
             elif is_number(value) or is_table(value):
                 found[name] = value
         return found
@@ -101,10 +106,6 @@ class Code:
         """Whether the number of this name is a literal."""
         place = self.places.get(name)
         return place is not None and place.kind == "constant"
-
-    def _read_of(self, place: Place) -> frozenset[str]:
-        """The names that steps read of a module or a class."""
-        return frozenset().union(*(_members(function, place.key) for function in self.functions))
 
     def function_with(self, values: Mapping[str, float]) -> Callable[..., Any]:
         """The function that is called for a step, with other numbers."""
@@ -173,14 +174,10 @@ def _changed(before: Value, inner: Mapping[Keys, float]) -> Any:
     below = {key: {tuple(rest): value for (one, *rest), value in inner.items() if one == key} for key in names}
     new = {str(key): _changed(getattr(before, key), one) for key, one in below.items()}
     if isinstance(before, type):
-        return type(before)(before.__name__, (before,), {"__slots__": (), **new})
+        return StandIn(before.__name__, (), {"__slots__": (), **new, "__wrapped__": before})
     module = types.ModuleType(before.__name__)
     module.__dict__.update({**vars(before), **new})
     return module
-
-
-def _members(function: types.FunctionType, name: str) -> frozenset[str]:
-    return read_function(function).members.get(name, frozenset())
 
 
 def _can_be_shadowed(kind: type) -> bool:
