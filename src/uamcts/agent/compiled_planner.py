@@ -187,7 +187,7 @@ class CompiledPlanner(CompiledModel):
         facts = {} if self.patched is None else self.patched.facts
         return any((key, action) in facts for action in range(self.num_actions))
 
-    def forget_node(self, plan: SearchResult, state: PyTree) -> bool:
+    def forget_nodes(self, plan: SearchResult, state: PyTree | None) -> bool:
         """The compiled graph is not changed in place."""
         return False
 

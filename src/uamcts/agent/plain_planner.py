@@ -147,11 +147,11 @@ class PlainPlanner(PlainVariants):
         same = self.key(one[0]) == self.key(other[0])
         return same or np.allclose(self.features(one[0]), self.features(other[0]), rtol=1e-6, atol=1e-9)
 
-    def forget_node(self, plan: reference.Result, state: State) -> bool:
-        """Has the next search on this graph look at one state anew. Returns False for a tree, where that cannot be."""
+    def forget_nodes(self, plan: reference.Result, state: State | None) -> bool:
+        """Has the next search on this graph look at a state anew, or at all. False for a tree, where that cannot be."""
         if not isinstance(plan.tree, reference.Graph):
             return False
-        plan.tree.forget(self.key(state))
+        plan.tree.forget_all() if state is None else plan.tree.forget(self.key(state))
         return True
 
     def facts(self) -> dict[str, np.ndarray]:

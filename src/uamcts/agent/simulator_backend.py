@@ -156,7 +156,7 @@ class SimulatorBackend(Delayed, Exploring, Changing):
         self._count_try(row, known)
         renewals, effects = getattr(facts, "renewals", 0), self.planner.plans_effects
         if sample.whole and self.planner.remember(row.state, row.number, row.following, *sample.paid):
-            self._forget(row.state, getattr(facts, "renewals", 0) != renewals)
+            self._forget(None if getattr(facts, "renewals", 0) != renewals else row.state)
         if of_new_world:
             self._begin_anew(of_new_world)
         changed = self.corrector.update(self.experience, self.measure) or self.planner.plans_effects != effects
@@ -176,7 +176,7 @@ class SimulatorBackend(Delayed, Exploring, Changing):
     def _use_corrections(self) -> None:
         """Plans with other corrections from now on; what was seen is judged anew by them."""
         variant = self.corrector.variant()
-        self._previous = None
+        self._forget(None)
         try:
             self.planner.use(variant, self.corrector.in_use == "drift")
             if self.corrector.in_use == "drift" or self.corrector.keeps_outcomes:
@@ -197,9 +197,9 @@ class SimulatorBackend(Delayed, Exploring, Changing):
         self.stale_doubt = True
         return True
 
-    def _forget(self, state: State, others: bool) -> None:
-        """Drops what the last search found out and what does not hold any more: outcomes of `state` have changed."""
-        if self._previous is not None and (others or not self.planner.forget_node(self._previous.plan, state)):
+    def _forget(self, state: State | None) -> None:
+        """Drops what does not hold any more of the last search: outcomes of a state have changed, or (None) of all."""
+        if self._previous is not None and not self.planner.forget_nodes(self._previous.plan, state):
             self._previous = None
 
     def learn(self) -> bool:

@@ -86,12 +86,18 @@ class Graph:
         """All transitions that end the episode lead here."""
         self.outdated: list[GraphNode] = []
         """Nodes whose outcomes have changed since they were expanded."""
+        self.other_model = False
+        """Whether those of any node may have: the model is another one."""
         self.inherited = 0
         """How many nodes an earlier search has expanded."""
 
     def forget(self, key: Hashable) -> None:
         """Has the node of a state, doubted or not, expanded anew by the next search: its outcomes have changed."""
         self.outdated += [node for node in map(self.nodes.get, ((key, False), (key, True))) if node and node.edges]
+
+    def forget_all(self) -> None:
+        """Has the next search ask the model about all nodes anew: it is another one."""
+        self.other_model = True
 
     def measure_reach(self) -> None:
         """Finds out how far it is from each node to one that is not expanded."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from operator import attrgetter
 
 from uamcts.reference.copies import Copier
 from uamcts.reference.graph import ACCURACY, DECAY, Edge, Graph, GraphNode, Sweeper
 from uamcts.reference.models import identity_of
+from uamcts.reference.renewal import renew
 from uamcts.reference.rollouts import Start
 from uamcts.reference.setup import Setup
 from uamcts.reference.tree import Result, check_reward, check_uncertainty
@@ -64,15 +65,8 @@ class GraphSearch:
 
     def plant(self, state: object) -> None:
         """The graph to start with: a root, expanded, or what an earlier search left."""
-        key, before = (self.key(state), False), None
-        if self.previous is not None:
-            before = self.previous.tree.nodes.get(key)
-        if before is not None and before.edges and self.previous is not None:
-            if self.setup.config.worst is None:
-                self.setup.use(replace(self.setup.config, worst=self.previous.config.worst))
-            self.graph, self.config = self.previous.tree, self.setup.config
-            self.renew()
-            self.graph = self.graph.keep_reachable(before)
+        key = (self.key(state), False)
+        if self.go_on(key):
             self.graph.open_within(self.setup.longest)
         else:
             self.setup.settle_worst(state)
@@ -84,16 +78,19 @@ class GraphSearch:
         if not self.graph.root.edges:
             raise ValueError("the root has no legal action")
 
-    def renew(self) -> None:
-        """Expands nodes anew whose outcomes have changed, and backs their values up."""
-        outdated, self.graph.outdated = list(dict.fromkeys(self.graph.outdated)), []
-        if not outdated:
-            return
-        stale = set(outdated)
-        self.graph.expanded = [node for node in self.graph.expanded if node not in stale]
-        for node in outdated:
-            self.expand(node, 0, 0)
-        Sweeper(self.graph, self.rules, self.config).settle()
+    def go_on(self, key: tuple[Hashable, bool]) -> bool:
+        """Goes on from an earlier search, if there is one that knows the root and still holds."""
+        root = None if self.previous is None else self.previous.tree.nodes.get(key)
+        if root is None or not root.edges or self.previous is None:
+            return False
+        asked = self.setup.config
+        if asked.worst is None:
+            self.setup.use(replace(asked, worst=self.previous.config.worst))
+        self.graph, self.config = self.previous.tree, self.setup.config
+        if renew(self, root):
+            return True
+        self.setup.use(asked)
+        return False
 
     # Selection
 
