@@ -14,7 +14,6 @@ from uamcts.agent.corrected_planner import CorrectedPlanner
 from uamcts.agent.experience import Experience, Row
 from uamcts.agent.measure import Measure
 from uamcts.corrections.drift import SHORTEST, WINDOW, Drift, fit_drift, follow_drift
-from uamcts.corrections.elements import is_in_code
 from uamcts.corrections.likelihood_fit import fit_likelihood
 from uamcts.corrections.outcome_rates import OutcomeRates
 from uamcts.corrections.parameters import Choice
@@ -128,9 +127,9 @@ class Follower:
         return trials, experience.column("last")[rows]
 
     def _fitted_choice(self) -> Choice:
-        """The parameters that may change; numbers in code only if some of them are fitted already."""
-        coded = self.fit is not None and any(map(is_in_code, self.fit.values))
-        return self.choice if coded else self.choice.of_plain()
+        """What may change: of the numbers in the code of a simulator, only those that are fitted."""
+        fitted = {} if self.fit is None else self.fit.values
+        return self.choice.of_plain(fitted)
 
     def _propose_drift(self, experience: Experience, measure: Measure) -> None:
         """Looks for a drift that explains the latest transitions better than what is there."""

@@ -183,9 +183,14 @@ class Choice:
         twin.believed = {name: value for name, value in self.believed.items() if name not in dropped}
         return twin
 
-    def of_plain(self) -> Choice:
-        """The same without the numbers in code, unless the user has named them."""
-        return self if self.named else self.without(filter(is_in_code, self.believed))
+    def of_plain(self, fitted: Iterable[str] = ()) -> Choice:
+        """The same without the numbers in code, unless the user has named them, or they are `fitted`."""
+        kept = frozenset(fitted)
+        return (
+            self
+            if self.named
+            else self.without(name for name in self.believed if is_in_code(name) and name not in kept)
+        )
 
     def of_amounts(self) -> Choice:
         """The same for numbers that are no probabilities, whatever their values."""
