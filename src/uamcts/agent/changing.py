@@ -61,7 +61,7 @@ class Changing:
     def _watch(self, sample: Compared) -> int:
         """Notes a transition before it becomes a fact. Returns how many were seen in a new world; mostly 0."""
         corrector = self.corrector
-        fits = corrector.fit is not None or corrector.choice.of_plain().believed
+        fits = corrector.choice.of_plain().believed
         if self.planner.deterministic or "residual" not in corrector.allowed or fits:
             return 0
         own = self._surprise_facts(sample)

@@ -8,7 +8,7 @@ from uamcts.agent.experience import Experience
 from uamcts.agent.measure import Measure
 from uamcts.agent.rival_fits import RivalFits
 from uamcts.corrections.elements import is_in_code
-from uamcts.corrections.parameter_fit import fit_parameters
+from uamcts.corrections.parameter_fit import fit_amounts, fit_parameters
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.trials import Fit, Trials, unless_same
 
@@ -45,7 +45,11 @@ class ParameterFits(RivalFits):
     def _try_fit(self, trials: Trials, choice: Choice, start: Fit | None) -> tuple[Fit | None, float]:
         """A fit, and the share of transitions that it leaves unexplained; if random, 0 with a fit and 1 without."""
         count = len(trials.seen)
-        found = fit_parameters(trials, choice, count, start)
+        with_code = any(map(is_in_code, choice.believed)) and not choice.named
+        if with_code and trials.random and not getattr(trials, "draws", False):  # rates and tilts say how often
+            found = fit_amounts(trials.matched(), choice, count, start) if hasattr(trials, "matched") else None
+        else:
+            found = fit_parameters(trials, choice, count, start)
         if found is None or trials.random:
             return found, float(found is None)
         vector = np.array([list(found.values.values())])

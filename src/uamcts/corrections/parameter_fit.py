@@ -20,16 +20,7 @@ from uamcts.corrections.energy_fit import fit_energy
 from uamcts.corrections.likelihood_fit import fit_likelihood, or_likelier
 from uamcts.corrections.parameters import Choice
 from uamcts.corrections.ranking import rank_sets, slopes_of
-from uamcts.corrections.trials import (
-    Fit,
-    HopelessError,
-    Patience,
-    Rival,
-    Trials,
-    WithValues,
-    credible,
-    least_gain,
-)
+from uamcts.corrections.trials import Fit, HopelessError, Patience, Rival, Trials, WithValues, credible, least_gain
 
 MOST_FITTED, REFINED = 3, 4
 """Parameters in a fit at most, and how many sets are fitted in each round."""
@@ -61,12 +52,7 @@ def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -
     if matched is not None:
         if matched.needs_distances(count):
             return fit_energy(matched.energy(count), choice, start)
-        rows = matched.choose_rows(count)
-        if rows.size:
-            search = _Selection(matched, choice.of_amounts(), rows)
-            known = {} if start is None else search.needed(start.values)
-            enough = bool(known) and search.explains(known, matched.noise)
-            found = search.run(Fit(known, {}) if known else None, not enough)
+        found = fit_amounts(matched, choice, count, start)
         if matched.continuum and (found is not None or not (choice.named or matched.spread_is_off(count))):
             return found
     if found is None:
@@ -76,6 +62,17 @@ def _fit_random(trials: Trials, choice: Choice, count: int, start: Fit | None) -
     rest = fit_likelihood(WithValues(trials, found.values), choice.without(found.values), count, first)
     found = found if rest is None else Fit(found.values | rest.values, found.ranges | rest.ranges)
     return or_likelier(found, trials, choice, count, start)
+
+
+def fit_amounts(matched: Trials, choice: Choice, count: int, start: Fit | None) -> Fit | None:
+    """Fits what happens in a random simulator, and not how often."""
+    rows = matched.choose_rows(count)  # type: ignore[attr-defined]
+    if not rows.size:
+        return None
+    search = _Selection(matched, choice.of_amounts(), rows)
+    known = {} if start is None else search.needed(start.values)
+    enough = bool(known) and search.explains(known, matched.noise)  # type: ignore[attr-defined]
+    return search.run(Fit(known, {}) if known else None, not enough)
 
 
 class _Selection:
