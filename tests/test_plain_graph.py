@@ -326,7 +326,7 @@ def test_reuse_of_what_was_solved_costs_nothing():
 
 
 def test_a_search_goes_on_in_a_model_that_has_changed_a_little():
-    """The lake is a little more slippery than it was: nothing is left to expand, and values are those of the new one."""
+    """The lake is a little more slippery than it was: nothing is left to expand, and values are of the new one."""
     first = reference.search(0, 0, lake(0.7), None, GRAPH)
     first.tree.forget_all()
     second = reference.search(0, 4, lake(0.65), None, GRAPH, tree=first)
