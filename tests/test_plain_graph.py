@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import uamcts
 from uamcts import reference
+from uamcts.reference.graph import Edge, GraphNode
+from uamcts.reference.renewal import mean_change
 
 GRAPH = uamcts.SearchConfig(iterations=1000, rollouts=4, depth=20, graph=True, gamma=0.95)
 
@@ -321,6 +323,44 @@ def test_reuse_of_what_was_solved_costs_nothing():
         reference.search(0, 0, process, None, graph(gamma=0.5), tree=first)
     with pytest.raises(TypeError, match="tree is 3"):
         reference.search(0, 0, process, None, GRAPH, tree=3)
+
+
+def test_a_search_goes_on_in_a_model_that_has_changed_a_little():
+    """The lake is a little more slippery than it was: nothing is left to expand, and values are of the new one."""
+    first = reference.search(0, 0, lake(0.7), None, GRAPH)
+    first.tree.forget_all()
+    second = reference.search(0, 4, lake(0.65), None, GRAPH, tree=first)
+    assert second.iterations == 0
+    np.testing.assert_allclose(second.values, action_values(lake(0.65), 0.95)[4], atol=1e-6)
+    visits = {node.state: [edge.visits for edge in node.edges] for node in first.tree.expanded}
+    assert all([edge.visits for edge in node.edges] == visits[node.state] for node in second.tree.expanded)
+    third = reference.search(0, 0, lake(0.65), None, GRAPH, tree=second)
+    assert second.tree.other_model is False, "the model is asked once"
+    np.testing.assert_allclose(third.values, action_values(lake(0.65), 0.95)[0], atol=1e-6)
+
+
+def test_a_search_starts_anew_in_a_model_that_has_changed_much():
+    first = reference.search(0, 0, lake(0.9), None, GRAPH)
+    first.tree.forget_all()
+    second = reference.search(0, 0, lake(0.4), None, GRAPH, tree=first)
+    assert second.tree.inherited == 0 < second.iterations
+    np.testing.assert_allclose(second.values, action_values(lake(0.4), 0.95)[0], atol=1e-6)
+
+
+def test_how_much_a_model_has_changed():
+    """0.3 of the probability leads elsewhere; rewards that spread over 4 change by 1; the third action is as it was."""
+    node, left, right = (GraphNode(state, False, False) for state in range(3))
+
+    def edges(chance, reward):
+        found = [Edge(action, 0.0) for action in range(3)]
+        for edge, one, paid in zip(found, (chance, 0.5, 0.5), (0.0, reward, 4.0), strict=True):
+            edge.children, edge.chances, edge.visited, edge.reward = [left, right], [one, 1 - one], [0, 0], paid
+        return found
+
+    before, node.edges = edges(0.9, 1.0), edges(0.6, 2.0)
+    assert mean_change({node: before}) == pytest.approx((0.3 + 0.25) / 3)
+    node.edges = node.edges[:1]
+    assert mean_change({node: before}) == pytest.approx(0.3), "of actions that are still legal"
 
 
 def test_a_prior_leads_the_way():

@@ -306,6 +306,20 @@ def test_counts_change_only_the_state_that_they_are_about():
     np.testing.assert_allclose(agent.last_plan.values, fresh.last_plan.values, rtol=1e-6)
 
 
+def test_a_search_goes_on_after_facts_count_more_everywhere():
+    """Facts weigh more from now on: all nodes are asked anew, and the search goes on from them."""
+    settings = {"gamma": 0.9, "iterations": 30, "corrections": ("facts",)}
+    agent, fresh = (uamcts.Agent(Listed(), reuse=reuse, **settings) for reuse in (True, False))
+    for one in (agent, fresh):
+        one.preload([(state, 1, state + 1, 0.0, False) for state in (1, 2, 3)] * 3)
+        one.act(2)
+        one.backend.planner.patched._renew()
+        one.backend._forget(None)
+        one.act(2)
+    assert agent.last_plan.tree.inherited > 0 == fresh.last_plan.tree.inherited
+    np.testing.assert_allclose(agent.last_plan.values, fresh.last_plan.values, rtol=1e-6)
+
+
 # What users bring
 
 
