@@ -11,7 +11,7 @@ import functools
 import types
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from uamcts.corrections.code_building import StandIn, build, constant_key, defaults_of, is_filled, shadow
 from uamcts.corrections.code_reading import Read, read_function, unwrap
@@ -182,7 +182,7 @@ def _changed(before: Value, inner: Mapping[Keys, float]) -> Any:
 
 def _can_be_shadowed(kind: type) -> bool:
     """Whether a class may have a subclass that the user knows nothing of, and its objects may become objects of it."""
-    return type(kind) in (type, ABCMeta) and not issubclass(kind, tuple) and not any(
+    return type(kind) in (type, ABCMeta, type(Protocol)) and not issubclass(kind, tuple) and not any(
         "__init_subclass__" in vars(one) for one in kind.__mro__ if is_users(one.__module__)
     )  # fmt: skip
 
