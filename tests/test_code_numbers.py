@@ -476,3 +476,45 @@ def test_a_named_tuple_and_a_protocol_as_simulators():
     assert ferry.step(0.0, 1)[0] == 2.5
     assert isinstance(ferry, Ferry)
     assert Ferry().step(0.0, 1)[0] == 1.5
+
+
+ANSWERS = {}
+REACH = 2.0
+
+
+def remember(function):
+    answers = {}
+
+    @functools.wraps(function)
+    def ask(*given):
+        if given not in answers:
+            answers[given] = function(*given)
+        return answers[given]
+
+    ask.answers = answers
+    return ask
+
+
+@remember
+def hop(state, action):
+    return state + REACH * action, 0.0, False
+
+
+def leap(state, action):
+    if (state, action) not in ANSWERS:
+        ANSWERS[state, action] = state + REACH * action, 0.0, False
+    return ANSWERS[state, action]
+
+
+def jump(state, action, known={}):  # noqa: B006 (it remembers on purpose)
+    return known.setdefault((state, action), (state + REACH * action, 0.0, False))
+
+
+@pytest.mark.parametrize(("step", "answers"), [(hop, hop.answers), (leap, ANSWERS), (jump, jump.__defaults__[0])])
+def test_a_copy_of_a_function_remembers_its_own_answers(step, answers):
+    find_code_parameters(step, "")  # before any step
+    assert step(1.0, 1)[0] == 3.0
+    other = with_values(step, {"global REACH": 5.0}, entry="")
+    assert (other(1.0, 1)[0], other(2.0, 1)[0]) == (6.0, 7.0)
+    assert (step(1.0, 1)[0], step(3.0, 1)[0]) == (3.0, 5.0)
+    assert answers == {(1.0, 1): (3.0, 0.0, False), (3.0, 1): (5.0, 0.0, False)}
