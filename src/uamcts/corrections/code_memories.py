@@ -7,13 +7,12 @@ would depend on any number, and the user's own functions would give the answers 
 from __future__ import annotations
 
 import dis
-import itertools
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from uamcts.corrections.code_building import defaults_of, is_filled
-from uamcts.corrections.memories import KINDS, LARGEST
+from uamcts.corrections.memories import KINDS, LARGEST, first_entries
 
 WRITE = ("setdefault", "update")
 
@@ -27,10 +26,7 @@ class CodeMemory(NamedTuple):
 
     def anew(self) -> dict[Any, Any]:
         """What it was at first."""
-        found = self.held.copy()
-        for key in list(itertools.islice(found, self.first, None)):
-            del found[key]
-        return found
+        return first_entries(self.held, self.first)
 
 
 def memories_of(function: types.FunctionType) -> Iterator[CodeMemory]:

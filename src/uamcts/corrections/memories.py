@@ -60,8 +60,8 @@ def _parts(owner: object) -> dict[str, Any]:
 
 def _of_class(owner: object) -> Iterator[tuple[str, Any]]:
     """The dictionaries that all objects of a class share."""
-    held = getattr(owner, "__dict__", None)
-    for kind in () if held is None else type(owner).__mro__:
+    held: dict[str, Any] = getattr(owner, "__dict__", {})
+    for kind in type(owner).__mro__ if hasattr(owner, "__dict__") else ():
         for name, value in vars(kind).items():
             if type(value) in KINDS and name not in held and getattr(type(owner), name) is value:
                 yield name, value
@@ -193,6 +193,11 @@ def _forget(mine: object, theirs: object, name: str, how: Memory, twin: object, 
     elif how == WHOLE:
         mine.__dict__.pop(name, None)
     elif isinstance(how, int) and isinstance(held := getattr(mine, name, None), dict):
-        kept = itertools.islice(held.items(), how)
-        made = getattr(held, "default_factory", None)
-        mine.__dict__[name] = type(held)(kept) if made is None else collections.defaultdict(made, kept)
+        mine.__dict__[name] = first_entries(held, how)
+
+
+def first_entries(held: dict[Any, Any], count: int) -> dict[Any, Any]:
+    """A dictionary like another one, with its first entries."""
+    kept = itertools.islice(held.items(), count)
+    made = getattr(held, "default_factory", None)
+    return type(held)(kept) if made is None else collections.defaultdict(made, kept)
