@@ -6,7 +6,7 @@ import math
 import random
 import sys
 import types
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import gymnasium
 import jax
@@ -444,3 +444,77 @@ def test_constants_of_a_class_whose_objects_are_states():
         assert type(after) is Sledge
     assert slide(Sledge(1.0, 1.75), 2)[0] == Sledge(3.0, 2.0)
     assert (Sledge.kinds, Sledge.__subclasses__(), Sledge.most) == ([], [], 2.0)
+
+
+class Tram(NamedTuple):
+    power: float = 2.0
+    limits: tuple = (3.0, 9.0)
+    num_actions: int = 2
+
+    def step(self, state, action):
+        return min(state + self.power * action, self.limits[1]), 0.0, False
+
+
+class Steps(Protocol):
+    num_actions: int
+
+    def step(self, state, action): ...
+
+
+class Ferry(Steps):
+    num_actions = 2
+
+    def step(self, state, action):
+        return state + 1.5 * action, 0.0, False
+
+
+def test_a_named_tuple_and_a_protocol_as_simulators():
+    other = with_values(Tram(), {"power": 5.0, "limits[1]": 6.0})
+    assert (other.step(0.0, 1)[0], other.step(4.0, 1)[0]) == (5.0, 6.0)
+    assert (other, type(other)) == (Tram(5.0, (3.0, 6.0)), Tram)
+    ferry = with_values(Ferry(), {"1.5 in step()": 2.5})
+    assert ferry.step(0.0, 1)[0] == 2.5
+    assert isinstance(ferry, Ferry)
+    assert Ferry().step(0.0, 1)[0] == 1.5
+
+
+ANSWERS = {}
+REACH = 2.0
+
+
+def remember(function):
+    answers = {}
+
+    @functools.wraps(function)
+    def ask(*given):
+        if given not in answers:
+            answers[given] = function(*given)
+        return answers[given]
+
+    ask.answers = answers
+    return ask
+
+
+@remember
+def hop(state, action):
+    return state + REACH * action, 0.0, False
+
+
+def leap(state, action):
+    if (state, action) not in ANSWERS:
+        ANSWERS[state, action] = state + REACH * action, 0.0, False
+    return ANSWERS[state, action]
+
+
+def jump(state, action, known={}):  # noqa: B006 (it remembers on purpose)
+    return known.setdefault((state, action), (state + REACH * action, 0.0, False))
+
+
+@pytest.mark.parametrize(("step", "answers"), [(hop, hop.answers), (leap, ANSWERS), (jump, jump.__defaults__[0])])
+def test_a_copy_of_a_function_remembers_its_own_answers(step, answers):
+    find_code_parameters(step, "")  # before any step
+    assert step(1.0, 1)[0] == 3.0
+    other = with_values(step, {"global REACH": 5.0}, entry="")
+    assert (other(1.0, 1)[0], other(2.0, 1)[0]) == (6.0, 7.0)
+    assert (step(1.0, 1)[0], step(3.0, 1)[0]) == (3.0, 5.0)
+    assert answers == {(1.0, 1): (3.0, 0.0, False), (3.0, 1): (5.0, 0.0, False)}

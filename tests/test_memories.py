@@ -212,3 +212,27 @@ def test_a_number_is_fitted_whatever_parts_remember_or_refer_back(kind):
     fresh = Remembers()
     asked = [((place, time), action) for place in range(-3, 4) for time in (3, 24, 60) for action in range(5)]
     assert all(simulator.step(*one) == fresh.step(*one) for one in asked)
+
+
+class Shares(Remembers):
+    """All objects of the class look up answers in one dictionary; other simulators are other classes."""
+
+    answers = {}
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+
+def test_answers_that_a_class_remembers():
+    rng, simulator, state = np.random.default_rng(0), Shares(), (0, 0)
+    agent, real = uamcts.Agent(simulator, iterations=5, rollouts=1, depth=3), Remembers(-0.5)
+    for _ in range(25):
+        action = int(rng.integers(5))
+        after, reward, over = real.step(state, action)
+        agent.observe(state, action, after, reward=reward, terminal=over)
+        agent.act(after)
+        state = after
+    assert agent.backend.corrector.fit.values == {"scale": -0.5}
+    assert len(Shares.answers) >= 25
+    assert all(answer == Remembers().step(*asked) for asked, answer in Shares.answers.items())
+    assert "answers" not in vars(simulator)

@@ -11,9 +11,10 @@ import functools
 import types
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from uamcts.corrections.code_building import StandIn, build, constant_key, defaults_of, is_filled, shadow
+from uamcts.corrections.code_memories import CodeMemory, memories_of
 from uamcts.corrections.code_reading import Read, read_function, unwrap
 from uamcts.corrections.elements import Keys, is_in_code, is_table, like_number, parse_element, with_elements
 from uamcts.corrections.settings import Simulator, Value, is_number, is_users
@@ -53,6 +54,7 @@ class Code:
         self.places: dict[str, Place] = {}
         self._members: dict[str, frozenset[str]] = {}
         """What steps read of modules and classes, by their names."""
+        self._memories: dict[int, CodeMemory] = {}
         if entry is not None and is_users(entry.__module__):
             self._collect(entry)
 
@@ -66,6 +68,8 @@ class Code:
             found = read_function(function)
             waiting += found.called + [one for name in found.attributes for one in self._methods(name)]
             self._add(function, found)
+            for memory in memories_of(function):
+                self._memories.setdefault(id(memory.held), memory)
 
     def _methods(self, name: str) -> Iterator[types.FunctionType]:
         """The user's methods of a name, those that `super()` reaches included."""
@@ -131,6 +135,7 @@ class Code:
         for cell in [cell for one in self.held.values() for cell in one.__closure__ or ()]:
             if self._is_self(cell):
                 cells[id(cell)] = types.CellType(twin)
+        self._forget(defaults, cells, modules)
         for place, new in changed:
             if place.kind == "constant":
                 constants.setdefault(id(place.holder), {})[constant_key(place.key)] = new
@@ -141,6 +146,22 @@ class Code:
             else:
                 modules[id(place.holder)][place.key] = new
         return build(self.functions, constants, defaults, cells, modules)
+
+    def _forget(
+        self, defaults: dict[int, dict[str, Any]], cells: dict[int, types.CellType], modules: dict[int, dict[str, Any]]
+    ) -> None:
+        """Gives functions memories of their own."""
+        anew = {key: memory.anew() for key, memory in self._memories.items()}
+        for function in self.functions if anew else ():
+            space = modules[id(function.__globals__)]
+            space.update(
+                {name: anew[id(space[name])] for name in function.__code__.co_names if id(space.get(name)) in anew}
+            )
+            given = {name: anew[id(value)] for name, value in defaults_of(function).items() if id(value) in anew}
+            defaults.setdefault(id(function), {}).update(given)
+            for cell in function.__closure__ or ():
+                if is_filled(cell) and id(cell.cell_contents) in anew:
+                    cells[id(cell)] = types.CellType(anew[id(cell.cell_contents)])
 
     def _is_self(self, cell: types.CellType) -> bool:
         """Whether a closure holds the simulator itself, or one that it is a copy of."""
@@ -182,7 +203,7 @@ def _changed(before: Value, inner: Mapping[Keys, float]) -> Any:
 
 def _can_be_shadowed(kind: type) -> bool:
     """Whether a class may have a subclass that the user knows nothing of, and its objects may become objects of it."""
-    return type(kind) in (type, ABCMeta) and not issubclass(kind, tuple) and not any(
+    return type(kind) in (type, ABCMeta, type(Protocol)) and not issubclass(kind, tuple) and not any(
         "__init_subclass__" in vars(one) for one in kind.__mro__ if is_users(one.__module__)
     )  # fmt: skip
 

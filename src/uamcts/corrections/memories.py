@@ -47,7 +47,7 @@ def _parts(owner: object) -> dict[str, Any]:
     waiting, known = collections.deque([("", owner, DEEPEST)]), {id(owner)}
     while waiting:
         path, holder, deep = waiting.popleft()
-        for name, value in list(getattr(holder, "__dict__", {}).items()):
+        for name, value in [*getattr(holder, "__dict__", {}).items(), *(_of_class(owner) if holder is owner else ())]:
             if "." in name or len(found) >= MOST_PARTS:
                 continue
             found[path + name] = value
@@ -56,6 +56,15 @@ def _parts(owner: object) -> dict[str, Any]:
                 known.add(id(value))
                 waiting.append((f"{path}{name}.", value, deep - 1))
     return found
+
+
+def _of_class(owner: object) -> Iterator[tuple[str, Any]]:
+    """The dictionaries that all objects of a class share."""
+    held: dict[str, Any] = getattr(owner, "__dict__", {})
+    for kind in type(owner).__mro__ if hasattr(owner, "__dict__") else ():
+        for name, value in vars(kind).items():
+            if type(value) in KINDS and name not in held and getattr(type(owner), name) is value:
+                yield name, value
 
 
 def before_steps(owner: object) -> dict[str, Memory]:
@@ -183,7 +192,12 @@ def _forget(mine: object, theirs: object, name: str, how: Memory, twin: object, 
         mine.__dict__[name] = copy.deepcopy(how.value)
     elif how == WHOLE:
         mine.__dict__.pop(name, None)
-    elif isinstance(how, int) and isinstance(held := mine.__dict__.get(name), dict):
-        kept = itertools.islice(held.items(), how)
-        made = getattr(held, "default_factory", None)
-        mine.__dict__[name] = type(held)(kept) if made is None else collections.defaultdict(made, kept)
+    elif isinstance(how, int) and isinstance(held := getattr(mine, name, None), dict):
+        mine.__dict__[name] = first_entries(held, how)
+
+
+def first_entries(held: dict[Any, Any], count: int) -> dict[Any, Any]:
+    """A dictionary like another one, with its first entries."""
+    kept = itertools.islice(held.items(), count)
+    made = getattr(held, "default_factory", None)
+    return type(held)(kept) if made is None else collections.defaultdict(made, kept)

@@ -34,7 +34,16 @@ from uamcts.corrections.elements import (
 )
 from uamcts.corrections.links import find_links
 from uamcts.corrections.memories import Memory, forget
-from uamcts.corrections.settings import NOT_PARAMETERS, Simulator, Value, attributes, is_number, set_attribute
+from uamcts.corrections.settings import (
+    NOT_PARAMETERS,
+    Field,
+    Simulator,
+    Value,
+    attributes,
+    is_named,
+    is_number,
+    set_attribute,
+)
 from uamcts.names import suggestion
 
 LONGEST_VECTOR, LARGEST_TABLE = 6, 12
@@ -114,6 +123,9 @@ def with_values(
         return owner.with_parameters(**values)
     if not entry:
         return code_of(owner, entry).function_with(values)
+    if is_named(owner):
+        places = {name: parse_element(name) for name in values}
+        return with_elements(owner, {(Field(root), *keys): values[name] for name, (root, keys) in places.items()})
     twin = shallow_copy(owner)
     forget(twin, owner, memories or {})
     set_values(twin, owner, values, entry)
