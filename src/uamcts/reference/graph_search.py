@@ -27,6 +27,8 @@ def edge_reaches(edges: Iterable[Edge]) -> list[float]:
 class GraphSearch:
     """A search on a graph; `previous` is the result of an earlier one to go on from."""
 
+    graph: Graph
+
     def __init__(self, setup: Setup, previous: Result | None):
         self.setup, self.previous = setup, previous
         self.rules, self.dynamics = setup.rules, setup.dynamics
@@ -212,8 +214,9 @@ class GraphSearch:
                 child = self.graph.end
             else:
                 key = (self.key(following), doubted)
-                child = nodes.get(key)
-                if child is None:
+                if key in nodes:
+                    child = nodes[key]
+                else:
                     child = nodes[key] = GraphNode(following, doubted, False, key[0])
                     child.reach = 0.0
                     new.append(child)
