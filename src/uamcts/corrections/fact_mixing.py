@@ -15,6 +15,7 @@ from uamcts.corrections.effective_model import EffectiveModel
 from uamcts.corrections.fact_weights import Question, Weigher
 from uamcts.corrections.journal import Journal
 from uamcts.corrections.mixture import Mixture, Outcome, are_possible, mix, predicted_outcomes
+from uamcts.corrections.pooled_outcomes import PooledOutcomes
 from uamcts.corrections.python_facts import DETERMINISTIC, DRIFTING, NOISY, Fact, Glance, Recurrence, State
 
 NONE: Mapping[Any, Any] = MappingProxyType({})
@@ -47,6 +48,8 @@ class MixedFacts:
     """The numbers of a state, if slips may depend on them."""
     arrivals: Arrivals | None = None
     """What is wrong about states wherever one comes from; None where that is not learned."""
+    pooled: PooledOutcomes
+    """What is known of transitions for which the same is listed."""
     caution: float = 0.0
     """By how much a step that was never seen is believed to pay less, so that of equal ways a known one is taken."""
     facts: dict[tuple[Hashable, int], Fact]
@@ -60,6 +63,10 @@ class MixedFacts:
 
     def _arrive(self, place: tuple[Hashable, int], fact: Fact | None, new: bool = False) -> None:
         """Takes note of where a transition leads and where it should, or forgets it."""
+        if fact is not None and self.kind == "outcomes":
+            listed = predicted_outcomes(self.model, fact.state, place[1])
+            if self.pooled.add(place, listed, fact, self.journal):
+                self._renew()
         if self.arrivals is None:
             return
         if fact is None or fact.stale:
@@ -78,11 +85,13 @@ class MixedFacts:
         """
         if self.kind == "sample":
             return
-        self.arrivals = Arrivals(self.key, self.glance.tells)
+        self.arrivals, self.pooled = Arrivals(self.key, self.glance.tells), PooledOutcomes()
         for place, fact in list(self.facts.items())[-CHECKED:]:
             if not fact.stale:
                 found = said[place] if place in said and not fact.agrees else self._said_of(place, fact)
                 self.arrivals.add(place, found, fact.latest(), Journal(), False)
+            if self.kind == "outcomes":
+                self.pooled.add(place, predicted_outcomes(self.model, fact.state, place[1]), fact, Journal())
         if tested is not None:
             self.arrivals.tested = tuple(tested)
 
@@ -104,7 +113,8 @@ class MixedFacts:
         return predicted_outcomes(self.model, fact.state, place[1])
 
     def _expect(self, state: State, outcomes: Sequence[tuple[float, Outcome]]) -> Sequence[tuple[float, Outcome]]:
-        """Outcomes of a random model, with what is known of the states that they lead to."""
+        """Outcomes of a random model, with what is known of such lists, and of the states that they lead to."""
+        outcomes = self.pooled.correct(outcomes)
         if self.arrivals is None or not self.arrivals.expects:
             return outcomes
         return self.arrivals.correct_all(state, outcomes)
@@ -221,6 +231,7 @@ class MixedFacts:
             for table in (self.facts, self._contradicting):
                 self.journal.drop(table, place)
             self._arrive(place, None)
+        self.pooled = PooledOutcomes()
         self.weigher = self.weigher.for_other_model()
         self._renew()
 

@@ -22,6 +22,7 @@ from uamcts.corrections.mixture import (
 )
 from uamcts.corrections.outcome_rates import RatedSimulator
 from uamcts.corrections.outcome_tilt import TiltedSimulator
+from uamcts.corrections.pooled_outcomes import PooledOutcomes
 from uamcts.corrections.python_facts import (
     MOST_FACTS,
     MOST_UNMET,
@@ -78,7 +79,7 @@ class PatchedModel(MixedFacts):
         self.key = key if key is not None else lambda state: state
         self.learns_weight, prior_weight = prior_weight is None, PRIOR_WEIGHT if prior_weight is None else prior_weight
         self.prior_weight = real("prior_weight", prior_weight, "it must be above 0", lambda weight: weight > 0)
-        self.weigher = Weigher()
+        self.weigher, self.pooled = Weigher(), PooledOutcomes()
         self.renewals = 0
         """How often what is planned with has changed in several places at once."""
         self.most, self.drifting = most, False

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from operator import attrgetter
 
+from uamcts.mcts.config import SearchConfig
 from uamcts.reference.copies import Copier
 from uamcts.reference.graph import ACCURACY, DECAY, Edge, Graph, GraphNode, Sweeper
 from uamcts.reference.models import identity_of
@@ -28,6 +29,7 @@ class GraphSearch:
     """A search on a graph; `previous` is the result of an earlier one to go on from."""
 
     graph: Graph
+    config: SearchConfig
 
     def __init__(self, setup: Setup, previous: Result | None):
         self.setup, self.previous = setup, previous
@@ -82,7 +84,7 @@ class GraphSearch:
 
     def go_on(self, key: tuple[Hashable, bool]) -> bool:
         """Goes on from an earlier search, if there is one that knows the root and still holds."""
-        root = None if self.previous is None else self.previous.tree.nodes.get(key)
+        root: GraphNode | None = None if self.previous is None else self.previous.tree.nodes.get(key)
         if root is None or not root.edges or self.previous is None:
             return False
         asked = self.setup.config
@@ -210,16 +212,14 @@ class GraphSearch:
         places = {child: place for place, child in enumerate(edge.children)}
         for chance, (following, reward, terminal) in self.dynamics.outcomes(node.state, edge.action):
             edge.reward += share * chance * check_reward(reward)
-            if terminal:
-                child = self.graph.end
-            else:
+            child = self.graph.end
+            if not terminal:
                 key = (self.key(following), doubted)
-                if key in nodes:
-                    child = nodes[key]
-                else:
+                if key not in nodes:
                     child = nodes[key] = GraphNode(following, doubted, False, key[0])
                     child.reach = 0.0
                     new.append(child)
+                child = nodes[key]
                 if child.edges is None:
                     child.reach = max(child.reach, reach)
             place = places.setdefault(child, len(places))
