@@ -12,6 +12,8 @@ FITTED_ROWS = 160
 """How many of the latest transitions parameters are fitted to."""
 SHOWN = 3
 """The most elements that a report names."""
+FIRST_ELEMENTS, LAST_ELEMENTS = 20, 100
+"""For so many steps, numbers in code wait for elements of larger tables: to be found, and to be in use."""
 PATIENCE = 4
 """After so many fruitless attempts, each waits for one more wrong transition, after twice as many for four more, and so
 on. An attempt is fruitless if it changes no element, or if elements are not in use."""
@@ -23,6 +25,13 @@ class ElementFits(ParameterFits):
     def _values(self) -> dict[str, float]:
         """All parameters and elements that were fitted."""
         return {**self.elements, **({} if self.fit is None else self.fit.values)}
+
+    def _finds_elements(self, step: int) -> bool:
+        """Whether elements of larger tables are being found, or may be: they take one transition each."""
+        larger = self.tables.keys() - self.choice.believed.keys()
+        if not larger or larger.isdisjoint(self.elements):
+            return bool(larger) and step < FIRST_ELEMENTS
+        return step < LAST_ELEMENTS or self.in_use in ("parameters", "both")
 
     def _fit_elements(self, experience: Experience, measure: Measure) -> None:
         """Fits elements, once enough transitions were predicted wrongly."""

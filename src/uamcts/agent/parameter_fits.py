@@ -56,9 +56,13 @@ class ParameterFits(RivalFits):
         wrong = trials.losses(list(found.values), vector, np.arange(count)) > self._exact
         return found, float(wrong.mean())
 
+    def _finds_elements(self, step: int) -> bool:
+        """Whether elements of larger tables are being found, or may be: they take one transition each."""
+        raise NotImplementedError
+
     def _reads_code(self, step: int) -> bool:
         """Whether numbers in the simulator's code are tried now, which happens ever more rarely."""
-        if self.choice.named or step < self._next_code:
+        if self.choice.named or step < self._next_code or self._finds_elements(step):
             return False
         self._next_code = 2 * step
         return True
