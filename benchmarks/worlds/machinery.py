@@ -195,13 +195,13 @@ def belt() -> Setting:
     return setting(Belt(weak=False), Belt(weak=True), {"cells": [0] * 5, "left": 4})
 
 
-@world("shelves", "a robot that turns; two blocked cells and a slow aisle", iterations=100, rollouts=2, depth=40)
-def shelves() -> Setting:
+@world("turning_robot", "a robot that turns; two blocked cells and a slow aisle", iterations=100, rollouts=2, depth=40)
+def turning_robot() -> Setting:
     real = Shelves({(3, 0), (3, 1)}, {(x, 3) for x in range(2, 6)})
     return setting(Shelves(), real, Robot(0, 0, Heading.EAST, False))
 
 
-@world("battery", "a battery with more loss, and another tariff, in closures; states are dictionaries", iterations=80,
+@world("tariff", "a battery with more loss, and another tariff, in closures; states are dictionaries", iterations=80,
        rollouts=2, depth=24, longest=24)  # fmt: skip
-def battery() -> Setting:
+def tariff() -> Setting:
     return setting(Battery(0.9, OLD), Battery(0.7, NEW), {"charge": 1.0, "hour": 0})

@@ -90,6 +90,8 @@ def world(
     """Registers the function below it, which makes the setting, under a name."""
 
     def register(make: Callable[[], Setting]) -> Callable[[], Setting]:
+        if name in ZOO:
+            raise ValueError(f"there are two worlds named {name!r}; give one of them another name")
         ZOO[name] = Entry(about, make, episodes, longest, told, parameters, lives, discount, budget)
         return make
 
