@@ -38,7 +38,7 @@ class Form:
         return isinstance(other, Form) and self._key == other._key
 
 
-def _identity(function: object) -> tuple[int, ...]:
+def _identity(function: object) -> tuple[object, ...]:
     """What tells a function from others. A bound method is a new object whenever it is looked up."""
     function = function.call if isinstance(function, Parametric) else function
     if isinstance(function, Coded):

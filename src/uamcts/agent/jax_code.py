@@ -34,9 +34,9 @@ class Coded:
         return (self.code.function_with(values) if values else self.function)(*rest)
 
     @property
-    def identity(self) -> tuple[int, ...]:
+    def identity(self) -> tuple[object, ...]:
         """What distinguishes it from others."""
-        return id(self.function), hash(self.names)
+        return id(self.function), self.names
 
 
 def _numbers_of(code: Code) -> dict[str, float]:

@@ -10,6 +10,8 @@ import functools
 import types
 from typing import Any, TypeAlias
 
+from uamcts.corrections.code_reading import contents_of
+
 Part: TypeAlias = Any
 """What an attribute of a simulator may be."""
 LARGEST = 2_000
@@ -60,16 +62,9 @@ def _bound_anew(part: Part, owner: object, twin: object) -> Any:
         return None if found is None else functools.lru_cache(**part.cache_parameters())(found)
     if not isinstance(part, types.FunctionType) or not part.__closure__:
         return None
-    if not any(_holds(cell, owner) for cell in part.__closure__):
+    if not any(contents_of(cell) is owner for cell in part.__closure__):
         return None
-    cells = [types.CellType(twin) if _holds(cell, owner) else cell for cell in part.__closure__]
+    cells = [types.CellType(twin) if contents_of(cell) is owner else cell for cell in part.__closure__]
     found = types.FunctionType(part.__code__, part.__globals__, part.__name__, part.__defaults__, tuple(cells))
     found.__kwdefaults__ = part.__kwdefaults__
     return found
-
-
-def _holds(cell: types.CellType, owner: object) -> bool:
-    try:
-        return cell.cell_contents is owner
-    except ValueError:  # it is empty
-        return False

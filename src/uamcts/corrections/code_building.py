@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from uamcts.corrections.code_reading import unwrap
+from uamcts.corrections.code_reading import constant_key, contents_of, defaults_of, unwrap
 from uamcts.corrections.settings import Value
 
 
@@ -33,18 +33,6 @@ class StandIn(type):
         return issubclass(subclass, cls.__wrapped__)
 
 
-def defaults_of(function: types.FunctionType) -> dict[str, Any]:
-    """The default arguments of a function."""
-    code, plain = function.__code__, function.__defaults__ or ()
-    names = code.co_varnames[code.co_argcount - len(plain) : code.co_argcount]
-    return {**dict(zip(names, plain, strict=True)), **(function.__kwdefaults__ or {})}
-
-
-def constant_key(value: Value) -> tuple[type, str]:
-    """Distinguishes constants that compare equal, such as 1 and 1.0, or 0.0 and -0.0."""
-    return type(value), repr(value)
-
-
 def build(
     functions: list[types.FunctionType],
     constants: Mapping[int, dict[Any, Any]],
@@ -57,7 +45,7 @@ def build(
     inner = {id(one) for one in functions}
     for function in functions:
         for cell in function.__closure__ or ():
-            if id(cell) not in cells and is_filled(cell) and id(unwrap(cell.cell_contents)) in inner:
+            if id(cell) not in cells and id(unwrap(contents_of(cell))) in inner:
                 cells[id(cell)] = types.CellType()
     for function in functions:
         code = _with_constants(function.__code__, constants.get(id(function), {}))
@@ -72,7 +60,7 @@ def build(
         built[id(function)] = new
     for function in functions:
         for cell in function.__closure__ or ():
-            own = unwrap(cell.cell_contents) if is_filled(cell) else None
+            own = unwrap(contents_of(cell))
             if id(own) in built and cells.get(id(cell)) is not None:
                 cells[id(cell)].cell_contents = built[id(own)]
         space = modules[id(function.__globals__)]
@@ -81,13 +69,6 @@ def build(
             if id(own) in built:
                 space[name] = built[id(own)]
     return built
-
-
-def is_filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:  # it is filled later
-        return False
 
 
 def _with_constants(code: types.CodeType, new: Mapping[Any, Any]) -> types.CodeType:

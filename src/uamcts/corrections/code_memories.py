@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from uamcts.corrections.code_building import defaults_of, is_filled
+from uamcts.corrections.code_reading import contents_of, defaults_of
 from uamcts.corrections.memories import KINDS, LARGEST, first_entries
 
 WRITE = ("setdefault", "update")
@@ -35,7 +35,7 @@ def memories_of(function: types.FunctionType) -> Iterator[CodeMemory]:
     writes = any(name in WRITE for name in names) or any(
         one.opname == "STORE_SUBSCR" for one in dis.get_instructions(function.__code__)
     )
-    cells = [cell.cell_contents for cell in function.__closure__ or () if is_filled(cell)]
+    cells = [contents_of(cell) for cell in function.__closure__ or ()]
     values = [*(function.__globals__.get(name) for name in names), *cells, *defaults_of(function).values()]
     for value in values:
         if writes and type(value) in KINDS and len(value) <= LARGEST:

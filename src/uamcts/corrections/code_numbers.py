@@ -13,17 +13,15 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from uamcts.corrections.code_building import StandIn, build, constant_key, defaults_of, is_filled, shadow
+from uamcts.corrections.code_building import StandIn, build, shadow
 from uamcts.corrections.code_memories import CodeMemory, memories_of
-from uamcts.corrections.code_reading import Read, read_function, unwrap
-from uamcts.corrections.elements import Keys, is_in_code, is_table, like_number, parse_element, with_elements
+from uamcts.corrections.code_reading import Read, constant_key, contents_of, defaults_of, read_function, unwrap
+from uamcts.corrections.elements import Keys, is_table, like_number, parse_element, with_elements
 from uamcts.corrections.settings import Simulator, Value, is_number, is_users
 
 MOST_FUNCTIONS = 60
 """How many functions are read at most; those that a step calls itself come first."""
 GLOBAL = "global "
-
-__all__ = ["Code", "code_of", "is_in_code"]
 
 
 class Place(NamedTuple):
@@ -160,12 +158,12 @@ class Code:
             given = {name: anew[id(value)] for name, value in defaults_of(function).items() if id(value) in anew}
             defaults.setdefault(id(function), {}).update(given)
             for cell in function.__closure__ or ():
-                if is_filled(cell) and id(cell.cell_contents) in anew:
-                    cells[id(cell)] = types.CellType(anew[id(cell.cell_contents)])
+                if id(contents_of(cell)) in anew:
+                    cells[id(cell)] = types.CellType(anew[id(contents_of(cell))])
 
     def _is_self(self, cell: types.CellType) -> bool:
         """Whether a closure holds the simulator itself, or one that it is a copy of."""
-        held = getattr(cell.cell_contents, "__dict__", {}) if is_filled(cell) else {}
+        held = getattr(contents_of(cell), "__dict__", {})
         return any(held.get(name) is function for name, function in self.held.items())
 
     def _changes(self, values: Mapping[str, float]) -> dict[str, Any]:

@@ -71,13 +71,14 @@ def read_function(function: types.FunctionType) -> Read:
         elif value is not None and (is_number(value) or is_table(value)):
             found.append((space, this.argval))
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    held = {name: _contents(cell) for name, cell in cells.items()}
+    held = {name: contents_of(cell) for name, cell in cells.items()}
     called += [one for value in held.values() if (one := unwrap(value)) and is_users(one.__module__)]
     numbers = {name: cells[name] for name, value in held.items() if is_number(value) or is_table(value)}
     found += [(space, name) for name in members]
     attributes = list(dict.fromkeys(this.argval for this, _ in steps if this.opname in ATTRIBUTES))
     frozen = {name: frozenset(names) for name, names in members.items()}
-    return Read(called, attributes, found, frozen, numbers, _number_defaults(function), _constants(steps))
+    defaults = [name for name, value in defaults_of(function).items() if is_number(value) or is_table(value)]
+    return Read(called, attributes, found, frozen, numbers, defaults, _constants(steps))
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -100,18 +101,24 @@ def _is_open(value: types.ModuleType | type) -> bool:
     return type(value) is type and is_users(value.__module__)
 
 
-def _contents(cell: types.CellType) -> Any:
+def contents_of(cell: types.CellType) -> Any:
+    """What a cell of a closure holds; None if it is not filled yet."""
     try:
         return cell.cell_contents
-    except ValueError:  # it is not filled yet
+    except ValueError:
         return None
 
 
-def _number_defaults(function: types.FunctionType) -> list[str]:
+def defaults_of(function: types.FunctionType) -> dict[str, Any]:
+    """The default arguments of a function."""
     code, plain = function.__code__, function.__defaults__ or ()
     names = code.co_varnames[code.co_argcount - len(plain) : code.co_argcount]
-    given = {**dict(zip(names, plain, strict=True)), **(function.__kwdefaults__ or {})}
-    return [name for name, value in given.items() if is_number(value) or is_table(value)]
+    return {**dict(zip(names, plain, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+def constant_key(value: Value) -> tuple[type, str]:
+    """Distinguishes constants that compare equal, such as 1 and 1.0, or 0.0 and -0.0."""
+    return type(value), repr(value)
 
 
 def _constants(steps: list[tuple[dis.Instruction, dis.Instruction]]) -> list[Any]:
@@ -121,7 +128,7 @@ def _constants(steps: list[tuple[dis.Instruction, dis.Instruction]]) -> list[Any
     for this, following in steps:
         if this.opname not in ("LOAD_CONST", "RETURN_CONST") or not _is_amount(this.argval):
             continue
-        key = type(this.argval), repr(this.argval)
+        key = constant_key(this.argval)
         found.setdefault(key, this.argval)
         if this.opname == "LOAD_CONST" and _finds(following, type(this.argval)):
             places.add(key)

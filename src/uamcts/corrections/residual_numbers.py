@@ -2,7 +2,8 @@
 
 A step of a simulator in Python often takes a microsecond or two, and a residual is added to every step of every
 rollout. For small states, arrays are slower than Python's floats, and a loop over features is slower than a line that
-names them all. So there is a function each for states of at most two, four, six and eight features.
+names them all. So there is a function each for states of at most two, four and six features, and one with a loop for
+larger ones.
 """
 
 from __future__ import annotations

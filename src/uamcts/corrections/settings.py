@@ -5,7 +5,6 @@ Numbers are named as they are written in Python: `config.gravity`, `zones[1].los
 
 from __future__ import annotations
 
-import copy
 import enum
 import functools
 import inspect
@@ -16,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from uamcts.corrections.copies import shallow_copy
 
 NOT_PARAMETERS = frozenset({
     "num_actions", "reward_range", "np_random_seed", "_np_random_seed", "seed", "_seed", "render_fps",
@@ -107,7 +108,7 @@ def with_attributes(owner: Simulator, values: Mapping[str, Any]) -> Any:
     if is_named(owner):
         parts = [values.get(name, part) for name, part in zip(owner._fields, owner, strict=True)]
         return tuple.__new__(type(owner), parts)
-    twin = copy.copy(owner)
+    twin = shallow_copy(owner)
     for name, value in values.items():
         set_attribute(twin, name, value)
     return twin
