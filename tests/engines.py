@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import uamcts
+from uamcts.mcts.best_sequence import FOLLOW
 from uamcts.mcts.problem import _OUTCOME
 from uamcts.randomness import CHILD, DELETION, ROLLOUT, TIE
 
@@ -87,6 +88,10 @@ class HashedDraws:
     def rollout(self, iteration: int, number: int):
         words = self.stream(iteration, number)
         return lambda count: (next(words) >> 16) * count >> 16
+
+    def follow(self, iteration: int, number: int):
+        words = self.stream(iteration, number)
+        return lambda: (hashed(next(words) ^ int(FOLLOW)) >> 8) * 2.0**-24
 
     def chance(self, iteration: int, number: int):
         words = self.stream(iteration, number)

@@ -160,6 +160,11 @@ def test_kernels_of_trust_search_also_end_paths_where_time_does(horizon, monkeyp
 
 
 @lowered
+def test_kernels_count_the_best_return_and_follow_the_best_sequence(monkeypatch):
+    compare("trust", monkeypatch, best_weight=0.75, follow=0.75)
+
+
+@lowered
 def test_kernels_look_facts_up(monkeypatch):
     """Every search has a fact of its own: where a step of 2 leads to from the start depends on its c."""
     example = Transition((jnp.int32(0), jnp.zeros(3)), jnp.float32(0), jnp.bool_(False))

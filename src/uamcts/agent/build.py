@@ -12,7 +12,7 @@ from uamcts.agent.corrector import CORRECTIONS
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_planner import PlainPlanner
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.agent.searching import TREE_C, Searching
+from uamcts.agent.searching import Searching, settings_of_trees
 from uamcts.agent.simulator_backend import SimulatorBackend
 from uamcts.agent.simulator_checks import refuse_batch
 from uamcts.arguments import function, real, short_repr, switch, whole
@@ -229,7 +229,7 @@ def build_backend(
     ours = ended is None and config.rules == "trust"
     searching = Searching(
         chooses, config.rules == "trust" if reuse is None else bool(reuse),
-        TREE_C if ours and "c" not in given and guides.prior is None else None, ours and "first" not in given,
+        settings_of_trees(given, guides) if ours else {}, ours and "first" not in given,
     )  # fmt: skip
     schedule, seed, minibatches, measure = learning
     backend = simulator_backend(

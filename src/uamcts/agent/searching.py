@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from uamcts.agent.backend import Plan
+from uamcts.agent.backend import Guides, Plan
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.experience import Row
 from uamcts.agent.simulator_probe import Recurrence
@@ -26,6 +28,11 @@ class Compared(NamedTuple):
 TREE_C = 8.0
 """c of trees. Values on a graph are exact where a tree has means of a few random rollouts, whose noise selection would
 take for differences between actions: a tree must explore more evenly."""
+BEST_WEIGHT, FOLLOW = 0.95, 0.9
+"""best_weight and follow of trees. In a deterministic simulator the best return that was found can be had, and random
+actions are far from it: their mean shies away from whatever most sequences of actions spoil. The mean decides between
+actions whose best returns are equal: of a pole that falls in most rollouts, the best one only says that it need not.
+"""
 
 
 class Searching(NamedTuple):
@@ -34,19 +41,27 @@ class Searching(NamedTuple):
     chooses: bool
     """Whether it searches a graph where states recur; else what `config.graph` says counts."""
     reuses: bool
-    tree_c: float | None = None
-    """c of trees, if it is not that of graphs."""
+    trees: Mapping[str, float] = MappingProxyType({})
+    """Settings of trees that graphs do not share."""
     draws_first: bool = False
     """Whether it draws for every search of a tree which action is tried first."""
 
     def settings(self, graph: bool, seed: int, number: int, num_actions: int) -> dict[str, Any]:
         """What changes for a search, which has a number."""
-        changed: dict[str, Any] = {"graph": graph}
-        if not graph and self.tree_c is not None:
-            changed["c"] = self.tree_c
+        changed: dict[str, Any] = {"graph": graph, **({"best_weight": 0.0, "follow": 0.0} if graph else self.trees)}
         if not graph and self.draws_first:
             changed["first"] = int(np.random.default_rng([seed, number]).integers(num_actions))
         return changed
+
+
+def settings_of_trees(given: Collection[str], guides: Guides) -> dict[str, float]:
+    """What an agent sets for trees, unless it was `given`."""
+    settings = {}
+    if guides.prior is None:
+        settings["c"] = TREE_C
+    if guides.policy is None and guides.value is None and guides.prior is None:
+        settings |= {"best_weight": BEST_WEIGHT, "follow": FOLLOW}
+    return {name: value for name, value in settings.items() if name not in given}
 
 
 class Previous(NamedTuple):

@@ -110,7 +110,7 @@ class CmaxPlusMcts(NoTraining):
         model, _ = self.planner(domain)
         seed = jnp.stack([self.looks.astype(jnp.uint32), jnp.uint32(0)])
         problem = Problem(model, no_uncertainty, domain.num_actions, getattr(domain, "legal", None))
-        end = roll_out(Start(seed, self.looks, real.state, real.terminal), problem, LOOK)
+        end, _ = roll_out(Start(seed, self.looks, real.state, real.terminal), problem, LOOK)
         return jnp.mean(end.returned).astype(jnp.float32)
 
     def reserve(self, samples: int) -> Self:

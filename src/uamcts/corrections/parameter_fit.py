@@ -140,7 +140,8 @@ class _Selection:
         refined, place = self._refine(first), frozenset(first)
         for values in [] if refined is None else self.choice.with_and_without(refined):
             found = self._shorten(values)
-            if place not in self.tried or found[0] < self.tried[place][0]:
+            better = place not in self.tried or found[0] < self.tried[place][0]
+            if better and not any(self.choice.is_believed(*pair) for pair in found[1].items()):
                 self.tried[place] = found
 
     def _shorten(self, values: dict[str, float]) -> tuple[float, dict[str, float]]:

@@ -52,6 +52,8 @@ MOST = 40
 """Parameters that are looked at at most, in the order in which an object holds them."""
 WIDEST = 100.0
 """How many times as large or as small as believed a parameter may be, unless the user gives bounds."""
+ROUNDING = 1e-6
+"""A value that differs from the believed one by a smaller share says nothing: numbers of 32 bits are off by as much."""
 
 Bounds = tuple[float, float]
 
@@ -209,6 +211,11 @@ class Choice:
         twin = copy.copy(self)
         twin.random = False
         return twin
+
+    def is_believed(self, name: str, value: float) -> bool:
+        """Whether a value is the believed one but for rounding, whose errors a tiny change may happen to explain."""
+        believed = self.believed.get(name, 0.0)
+        return abs(value - believed) <= ROUNDING * abs(believed) > 0.0
 
     def bounds(self, name: str) -> Bounds:
         """The range of a parameter: the user's, or a wide one around its believed value."""

@@ -143,19 +143,24 @@ def raise_flags(result: PyTree) -> None:
         )
 
 
+BUILT_IN = {"gamma": 1.0, "value_weight": 1.0, "best_weight": 0.0, "follow": 0.0}
+"""Values of settings with which a program is simpler."""
+
+
 def partition(config: SearchConfig) -> tuple[Fixed, dict[str, Any]]:
     """Settings that decide how the program is built, and those that are its arguments.
 
-    Plain booleans, a discount of 1 and a full `value_weight` are built in: the program then leaves out what they switch
-    off.
+    Plain booleans, a discount of 1, a full `value_weight`, and a `best_weight` and `follow` of 0 are built in: the
+    program then leaves out what they switch off.
     """
     fixed: dict[str, Any] = {}
     free: dict[str, Any] = {}
     for name in SETTINGS:
         value = getattr(config, name)
         static = isinstance(value, (bool, str)) or value is None or name in STATIC_FIELDS
-        one = name in ("gamma", "value_weight") and np.ndim(value) == 0 and value == 1
-        (fixed if static or one else free)[name] = 1.0 if one else value
+        usual = BUILT_IN.get(name)
+        usual = usual if np.ndim(value) == 0 and value == usual else None
+        (fixed if static or usual is not None else free)[name] = value if usual is None else usual
     return tuple(fixed.items()), free
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
@@ -21,6 +21,8 @@ class Estimate(NamedTuple):
     bad_reward: Bool[Array, ""]
     """Whether a return, or the value function's answer, was not finite."""
     cache: PyTree
+    actions: Int[Array, " depth"] | None = None
+    """What the best rollout did, if rollouts follow a sequence."""
 
 
 def estimate(start: Start, problem: Problem, config: SearchConfig, below: SearchConfig, cache: PyTree) -> Estimate:
@@ -49,4 +51,5 @@ def _by_rollouts(start: Start, problem: Problem, config: SearchConfig, below: Se
     rollouts = simulate(start, problem, below, cache)
     doubtful = jnp.any(jnp.isnan(nan_if_invalid(rollouts.uncertainty)))
     endless = jnp.any(~jnp.isfinite(rollouts.returns))
-    return Estimate(leaf_value(rollouts, config), doubtful, endless, rollouts.cache)
+    actions = None if rollouts.actions is None else rollouts.actions[jnp.argmax(rollouts.returns)]
+    return Estimate(leaf_value(rollouts, config), doubtful, endless, rollouts.cache, actions)

@@ -12,8 +12,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from uamcts.mcts import best_sequence
 from uamcts.mcts.backpropagate import backpropagate
-from uamcts.mcts.charge import Charged
+from uamcts.mcts.best_sequence import BestSequence
 from uamcts.mcts.config import SearchConfig, longest_path, most_growths
 from uamcts.mcts.expand import Children, expand, write
 from uamcts.mcts.explain import explain
@@ -25,10 +26,11 @@ from uamcts.mcts.problem import Problem
 from uamcts.mcts.reuse import move_root, set_root_visits
 from uamcts.mcts.rules import Rules, find_rules
 from uamcts.mcts.select import Path, child_values, select
-from uamcts.mcts.simulate import Start, worst_return
-from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
+from uamcts.mcts.simulate import Start
+from uamcts.mcts.tree import ROOT, TALLY, VISITS, Tree, empty
+from uamcts.mcts.worst_case import fill_in
 from uamcts.randomness import TIE, Seed, draw, pick, seed_of
-from uamcts.types import BatchedUncertainty, Number, PyTree
+from uamcts.types import Number, PyTree
 
 
 class SearchResult(NamedTuple):
@@ -84,8 +86,9 @@ class SearchResult(NamedTuple):
         return explain(self, action_names)
 
 
-_Carry: TypeAlias = tuple[Tree, jax.Array, PyTree, jax.Array]
-"""What an iteration passes on: the tree, the flags, the prediction cache, and the block that is written to next."""
+_Carry: TypeAlias = tuple[Tree, jax.Array, PyTree, jax.Array, BestSequence | None]
+"""What an iteration passes on: the tree, the flags, the prediction cache, the block that is written to next, and the
+best sequence so far, if rollouts follow it."""
 
 
 def tree_search(
@@ -108,19 +111,24 @@ def tree_search(
     config, cache = fill_in(seed, state, problem, config, longest, cache)
     if config.first is not None:
         config = replace(config, first=config.first % problem.num_actions)
+    if problem.is_random:  # luck is no value
+        config = replace(config, best_weight=0.0)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
     first = first_block(rules) + grown - config.iterations
     steps = _Iterations(seed, problem, config, horizon, longest, limit, first)
-    start = (*_plant(seed, state, problem, config, cache, previous), jnp.int32(first))
+    best = best_sequence.none_yet(config, problem, longest)
+    start: _Carry = (*_plant(seed, state, problem, config, cache, previous), jnp.int32(first), best)
     kernels = None
     if cache is None:
         kernels = tree_kernel.find(start[0], config, steps.grow_by_kernels, longest, limit, problem)
     numbers = jnp.arange(config.iterations, dtype=jnp.int32)
     if kernels is None:
-        (tree, flags, cache, _), ends = jax.lax.scan(steps.take, start, numbers)
+        (tree, flags, cache, _, _), ends = jax.lax.scan(steps.take, start, numbers)
     else:
         begin = (tree_kernel.store(start[0]), *start[1:])
-        (tree, flags, cache, _), ends = jax.lax.scan(functools.partial(steps.take_by_kernels, kernels), begin, numbers)
+        (tree, flags, cache, _, _), ends = jax.lax.scan(
+            functools.partial(steps.take_by_kernels, kernels), begin, numbers
+        )
         tree = tree_kernel.restore(tree, start[0])
     return _result(seed, tree, flags, config)._replace(cache=cache, ends=ends, worst=config.worst)
 
@@ -141,27 +149,29 @@ class _Iterations(NamedTuple):
 
     def take(self, carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, Int[Array, ""]]:
         """One iteration: selection, expansion, simulation and backpropagation. It also returns where its path ended."""
-        tree, flags, cache, block = carry
+        tree, flags, cache, block, best = carry
         path = select(tree, self.config, self.longest, self.horizon)
         leaf = _read(tree, path, find_rules(self.config.rules))
         growth, cache = self.grow(index, leaf, (path.length <= self.limit) & tree.has_room(block), cache)
         children = _after(leaf.visits >= 0, growth.children)
         tree = _link(write(tree, block, children), path.leaf, block, growth.grows)
         path = _extend(path, block * tree.children.shape[1] + growth.place, growth.grows)
-        found = self._estimate(index, path, growth, cache)
+        found = self._estimate(index, path, growth, cache, best)
         tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~growth.grows, self.config)
-        return (tree, flags | growth.flags | _found_flags(found), found.cache, block + growth.grows), path.leaf
+        best = best_sequence.update(best, path, found.actions, tree)
+        return (tree, flags | growth.flags | _found_flags(found), found.cache, block + growth.grows, best), path.leaf
 
     def take_by_kernels(
         self, kernels: tree_kernel.TreeKernels, carry: PyTree, index: Int[Array, ""]
     ) -> tuple[PyTree, Int[Array, ""]]:
         """The same, with everything but the simulation and predictions of U in two or three kernels."""
-        tree, flags, cache, block = carry
+        tree, flags, cache, block, best = carry
         tree, grown = kernels.grow_tree(tree, index, block)
-        found = self._estimate(index, grown.path, grown, cache)
+        found = self._estimate(index, grown.path, grown, cache, best)
         tree = kernels.backpropagate(tree, grown.path, found.value, grown.revisited)
         grows = grown.path.leaf // tree.children.shape[1] == block
-        return (tree, flags | grown.flags | _found_flags(found), cache, block + grows), grown.path.leaf
+        best = best_sequence.update(best, grown.path, found.actions, tree)
+        return (tree, flags | grown.flags | _found_flags(found), cache, block + grows, best), grown.path.leaf
 
     def grow(
         self, index: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], cache: PyTree = None
@@ -176,28 +186,21 @@ class _Iterations(NamedTuple):
         return grow(self.seed, index, number, leaf, room, self.problem, self.config, doubt=doubt)[0]
 
     def _estimate(
-        self, index: Int[Array, ""], path: Path, growth: Growth | tree_kernel.Grown, cache: PyTree
+        self,
+        index: Int[Array, ""],
+        path: Path,
+        growth: Growth | tree_kernel.Grown,
+        cache: PyTree,
+        best: BestSequence | None,
     ) -> Estimate:
         left = None if self.horizon is None else self.horizon - (path.length - 1)
-        start = Start(self.seed, index, growth.state, growth.over, left)
+        onward = best_sequence.suggest(best, index, path, self.config)
+        start = Start(self.seed, index, growth.state, growth.over, left, onward)
         return estimate(start, self.problem, self.config, growth.below, cache)
 
 
 def _found_flags(found: Estimate) -> Int[Array, ""]:
     return flag_word(found.bad_uncertainty, found.bad_reward)
-
-
-def fill_in(
-    seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int, cache: PyTree
-) -> tuple[SearchConfig, PyTree]:
-    """The settings with `worst`, if the rule set reads it, and an empty prediction cache, if there is none yet."""
-    uncertainty = problem.uncertainty
-    if config.worst is None and config.reads("worst"):
-        priced = uncertainty.price(problem, uncertainty.uncertainty) if isinstance(uncertainty, Charged) else problem
-        config = replace(config, worst=worst_return(seed, state, priced, config, longest))
-    if cache is None and isinstance(uncertainty, BatchedUncertainty):
-        cache = uncertainty.empty_cache()
-    return config, cache
 
 
 def _is_masked(problem: Problem) -> bool:
@@ -230,7 +233,7 @@ def _plant(
         flags = children_flags(children)
     if previous is not None:
         tree = move_root(previous, tree, state, config.iterations, rules.follows_doubt)
-    return tree, flags, cache
+    return tree._replace(stats=tree.stats.at[0, 0, TALLY].set(rules.first_tally)), flags, cache
 
 
 def _read(tree: Tree, path: Path, rules: Rules) -> Leaf:

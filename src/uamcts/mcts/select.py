@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 from uamcts.mcts.batch import Arrays, Batch, run_batch
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
-from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, argmax_actions, reduce_actions
+from uamcts.mcts.tree import ROOT, TALLY, TOTAL, UNEXPANDED, VISITS, Tree, argmax_actions, reduce_actions
 from uamcts.types import Number
 
 
@@ -150,7 +150,7 @@ def child_values(
 ) -> Float[Array, " actions"]:
     """x_i of each child of a block; only those of visited children mean anything."""
     rules = find_rules(config.rules)
-    value = rules.value(jnp.maximum(stats[:, VISITS], 1.0), stats[:, TOTAL], stats[:, WEIGHT])
+    value = rules.value(jnp.maximum(stats[:, VISITS], 1.0), stats[:, TOTAL], stats[:, TALLY], config)
     return cast(jax.Array, rules.child_value(value, reward, keep, config))
 
 

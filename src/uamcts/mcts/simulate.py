@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from uamcts.mcts.best_sequence import follow
 from uamcts.mcts.charge import Charged
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.lockstep import run_lockstep
@@ -33,6 +34,8 @@ class Start(NamedTuple):
     terminal: Bool[Array, "*starts"]
     steps: Int[Array, ""] | None = None
     """How many steps a rollout may have, if that is fewer than `depth`."""
+    sequence: Int[Array, " depth"] | None = None
+    """What the best sequence so far does from here on, if rollouts follow it: see `uamcts.mcts.best_sequence`."""
 
 
 class Rollouts(NamedTuple):
@@ -42,6 +45,8 @@ class Rollouts(NamedTuple):
     uncertainty: Float[Array, " rollouts"]
     cache: PyTree = None
     """The prediction cache afterwards."""
+    actions: Int[Array, "rollouts depth"] | None = None
+    """What they did, as a sequence each; only if they follow one."""
 
 
 class Rollout(NamedTuple):
@@ -71,8 +76,8 @@ class Step(NamedTuple):
     """Only if a rule set weighs rollouts, or transitions pay for their uncertainty."""
 
 
-_Evaluation: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, PyTree]
-"""Whether to evaluate the uncertainty, the returns, their uncertainties, and the prediction cache."""
+_Evaluation: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, PyTree, jax.Array | None]
+"""Whether to evaluate the uncertainty, the returns, their uncertainties, the prediction cache, and the sequences."""
 
 
 def simulate(start: Start, problem: Problem, config: SearchConfig, cache: PyTree = None) -> Rollouts:
@@ -86,30 +91,31 @@ def simulate(start: Start, problem: Problem, config: SearchConfig, cache: PyTree
     if isinstance(uncertainty, Charged):
         return _simulate_charged(start, problem, uncertainty, config, cache)
     if config.simulation is False:  # known before the program is built: it leaves the uncertainty out
-        returned = roll_out(start, problem, config).returned
-        return Rollouts(returned, jnp.zeros(config.rollouts, float), cache)
+        end, actions = roll_out(start, problem, config)
+        return Rollouts(end.returned, jnp.zeros(config.rollouts, float), cache, actions)
     if not isinstance(uncertainty, BatchedUncertainty):
-        end = roll_out(start, problem, config, uncertainty)
-        return Rollouts(end.returned, cast(jax.Array, end.uncertainty), cache)
+        end, actions = roll_out(start, problem, config, uncertainty)
+        return Rollouts(end.returned, cast(jax.Array, end.uncertainty), cache, actions)
 
     if cache is None:
         end, steps = record_rollouts(start, problem, config)
-        return Rollouts(*weigh(end.returned, steps, uncertainty, config, cache))
+        return Rollouts(*weigh(end.returned, steps, uncertainty, config, cache), _sequences(start, steps))
 
     def look_up(state: PyTree, action: Int[Array, ""]) -> Float[Array, ""]:
         found, known = uncertainty.lookup(cache, state, action)
         return jnp.where(known, found, jnp.nan)
 
-    end = roll_out(start, problem, config, look_up)
+    end, actions = roll_out(start, problem, config, look_up)
 
     def evaluate(carry: _Evaluation) -> _Evaluation:
         again, steps = record_rollouts(start, problem, config)
-        return jnp.bool_(False), *weigh(again.returned, steps, uncertainty, config, carry[-1])
+        weighed = weigh(again.returned, steps, uncertainty, config, carry[3])
+        return jnp.bool_(False), *weighed, _sequences(start, steps)
 
     # A loop of at most one round: unlike a condition's, its results take the place of what it was given.
     sigma = cast(jax.Array, end.uncertainty)
     unknown = jnp.any(jnp.isnan(sigma))
-    first: _Evaluation = (unknown, end.returned, sigma, cache)
+    first: _Evaluation = (unknown, end.returned, sigma, cache, actions)
     return Rollouts(*jax.lax.while_loop(lambda carry: carry[0], evaluate, first)[1:])
 
 
@@ -135,7 +141,7 @@ def _simulate_charged(
     if cache is None:
         returned, cache = evaluate(None)
         return Rollouts(returned, certain, cache)
-    returned = roll_out(start, charged.price(problem, charged.known(cache)), config).returned
+    returned = roll_out(start, charged.price(problem, charged.known(cache)), config)[0].returned
     first = (jnp.any(jnp.isnan(returned)), returned, cache)
     _, returned, cache = jax.lax.while_loop(
         lambda carry: carry[0], lambda carry: (jnp.bool_(False), *evaluate(carry[-1])), first
@@ -143,22 +149,30 @@ def _simulate_charged(
     return Rollouts(returned, certain, cache)
 
 
-def roll_out(start: Start, problem: Problem, config: SearchConfig, uncertainty: Uncertainty | None = None) -> Rollout:
-    """All rollouts of a simulation at their ends.
+def roll_out(
+    start: Start, problem: Problem, config: SearchConfig, uncertainty: Uncertainty | None = None
+) -> tuple[Rollout, Int[Array, "rollouts depth"] | None]:
+    """All rollouts of a simulation at their ends, and their sequences if they follow one.
 
     `uncertainty` is evaluated at every step, without a batch; None leaves the uncertainty of the rollouts out.
     """
     rules = find_rules(config.rules)
 
-    def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, tuple[()]]:
-        return _end_early(k, _step(k, rollout, problem, config, uncertainty)[0], start), ()
+    def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, jax.Array | None]:
+        after, record = _step(k, rollout, start, problem, config, uncertainty)
+        return _end_early(k, after, start), _sequences(start, record)
 
     begin = _begin(start, config, uncertainty is not None)
-    end, _ = run_lockstep(step, lambda rollout: rollout.over, config.depth, begin)
+    end, actions = run_lockstep(step, lambda rollout: rollout.over, config.depth, begin)
     if end.after_doubt is None:
-        return end
+        return end, actions
     returned = rules.rollout_return(end.returned, end.after_doubt, end.doubt_discount, config)
-    return end._replace(returned=returned)
+    return end._replace(returned=returned), actions
+
+
+def _sequences(start: Start, steps: Step) -> Int[Array, "*steps"] | None:
+    """What rollouts did, if they follow a sequence: action + 1, and 0 where they were over."""
+    return None if start.sequence is None else jnp.where(steps.counts, steps.action + 1, 0).astype(jnp.int32)
 
 
 def record_rollouts(
@@ -168,7 +182,7 @@ def record_rollouts(
     rewards = rewards or find_rules(config.rules).weighs_rollouts
 
     def step(k: Int[Array, ""], rollout: Rollout) -> tuple[Rollout, Step]:
-        after, record = _step(k, rollout, problem, config, None)
+        after, record = _step(k, rollout, start, problem, config, None)
         return _end_early(k, after, start), record if rewards else record._replace(reward=None)
 
     return run_lockstep(step, lambda rollout: rollout.over, config.depth, _begin(start, config, False))
@@ -204,14 +218,17 @@ def _begin(start: Start, config: SearchConfig, uncertain: bool) -> Rollout:
 
 
 def _step(
-    k: Int[Array, ""], rollout: Rollout, problem: Problem, config: SearchConfig, uncertainty: Uncertainty | None
-) -> tuple[Rollout, Step]:
+    k: Int[Array, ""], rollout: Rollout, start: Start, problem: Problem, config: SearchConfig,
+    uncertainty: Uncertainty | None,
+) -> tuple[Rollout, Step]:  # fmt: skip
     """The `k`-th step of one rollout, and its record."""
     rules = find_rules(config.rules)
     state, over, total = rollout.state, rollout.over, rollout.uncertainty
     after_doubt, doubt_discount = rollout.after_doubt, rollout.doubt_discount
     bits = stream_word(rollout.stream, k)
     action, stuck = problem.choose(state, bits)
+    if start.sequence is not None:
+        action = follow(start.sequence[k], action, state, bits, problem, config)
     over = over if stuck is None else over | stuck
     after = problem.advance(state, action, bits)
     discount: Number = 1.0 if rollout.discount is None else rollout.discount
@@ -280,20 +297,3 @@ def nan_if_invalid(uncertainty: Float[Array, "*n"]) -> Float[Array, "*n"]:
 def leaf_value(rollouts: Rollouts, config: SearchConfig) -> Float[Array, ""]:
     """G, the value of the leaf the rollouts started from."""
     return find_rules(config.rules).leaf_value(rollouts.returns, rollouts.uncertainty, config)
-
-
-def worst_return(seed: Seed, state: PyTree, problem: Problem, config: SearchConfig, longest: int) -> Float[Array, ""]:
-    """V_min where `worst` is not given: the worst return of one simulation from the root, at most 0.
-
-    A rollout that is cut at `depth` is assumed to continue like that for as many steps as the search can look ahead.
-    """
-    index = jnp.int32(config.iterations)  # the simulations of the iterations have the numbers before
-    end = roll_out(Start(seed, index, state, jnp.bool_(False)), problem, config)
-    rest = jnp.where(end.over, 1.0, horizon_ratio(config.gamma, config.depth, config.depth + longest))
-    return jnp.minimum(0.0, jnp.min(end.returned * rest))
-
-
-def horizon_ratio(gamma: Number, depth: int, span: int) -> Float[Array, ""]:
-    """How many times more a reward of 1 at each of `span` steps is than at each of `depth` steps, discounted."""
-    counts = jnp.power(gamma, jnp.arange(span))
-    return jnp.sum(counts) / jnp.sum(counts[:depth])

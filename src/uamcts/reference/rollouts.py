@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import Rules
+from uamcts.reference.best_sequence import BestSequence, follower
 from uamcts.reference.guides import Guides
 from uamcts.reference.models import Dynamics
 from uamcts.reference.tree import check_reward, check_uncertainty
@@ -26,6 +27,10 @@ class Start(NamedTuple):
     numbers: range
     depth: int
     """How many steps a rollout may have."""
+    best: BestSequence | None = None
+    """The best sequence of the search so far, which gets to know what rollouts did."""
+    sequence: Sequence[Any] = ()
+    """What it does from here on."""
 
 
 class Simulator(NamedTuple):
@@ -79,6 +84,17 @@ class Simulator(NamedTuple):
         """
         uncertainty: Any = self.uncertainty if configs[0].simulation else None
         walks: Iterable[Iterable[Step]] = (self.walk(start, number) for number in start.numbers)
+        if start.best is not None:
+            walks = [list(walk) for walk in walks]
+        judged = self.weigh_all(walks, uncertainty, configs)
+        if start.best is not None:
+            start.best.note(judged[0][0], [[step[1] for step in walk] for walk in walks])
+        return judged
+
+    def weigh_all(
+        self, walks: Iterable[Iterable[Step]], uncertainty: Callable | None, configs: Sequence[SearchConfig]
+    ) -> list[tuple[list[float], list[float]]]:
+        """g and sigma of rollouts, for each of the settings."""
         found: Sequence[float] = ()
         if uncertainty is not None:
             walks = [list(walk) for walk in walks]
@@ -108,7 +124,8 @@ class Simulator(NamedTuple):
         uniform = dynamics.legal is None and guides.policy is None and propose is None
         below = draws.rollout(start.iteration, number)
         step = dynamics.stepper(draws.chance(start.iteration, number) if dynamics.random else None)
-        for _ in range(start.depth):
+        follow = None if start.best is None else self.follower(start, number)
+        for at in range(start.depth):
             if uniform:
                 action = below(count)
             elif propose is not None:
@@ -117,11 +134,23 @@ class Simulator(NamedTuple):
                 return  # nothing can be done here: a dead end
             else:
                 action = allowed[below(len(allowed))] if rng is None else guides.action(state, allowed, rng)
+            if follow is not None:
+                action = follow(at, state, action)
             following, reward, terminal = step(state, action)
             yield state, action, reward, terminal
             if terminal:
                 return
             state = following
+
+    def follower(self, start: Start, number: int) -> Callable[[int, Any, Any], Any]:
+        """What decides whether a step of a rollout follows the best sequence."""
+        legal, draw = self.dynamics.legal, self.draws.follow(start.iteration, number)
+
+        def allows(state: object, action: object) -> bool:
+            return legal is None or action in self.dynamics.legal_actions(state)
+
+        assert start.best is not None  # noqa: S101 (the caller has looked)
+        return follower(start.sequence, draw, start.best.chance, allows)
 
     def weigh(self, walk: Iterable[Step], doubts: Sequence[float] | None, config: SearchConfig) -> tuple[float, float]:
         """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step.
@@ -152,13 +181,18 @@ class Simulator(NamedTuple):
         returns, sigmas, before, doubt_discount = ([0.0] * count for _ in range(4))
         over, discount = [False] * count, 1.0
         states = [start.state] * count
-        for _ in range(start.depth):
+        follows = [] if start.best is None else [self.follower(start, number) for number in start.numbers]
+        walks: list[list[int]] = [[] for _ in streams]
+        for at in range(start.depth):
             actions = [below(model.num_actions) for below in streams]
+            if follows:
+                actions = [follow(at, *both) for follow, *both in zip(follows, states, actions, strict=True)]
             found = self.uncertainty.batch(states, actions) if asked else None
             states, rewards, terminals = model.step_batch(states, actions)
             for lane in range(count):
                 if over[lane]:
                     continue
+                walks[lane].append(actions[lane])
                 uncertainty = check_uncertainty(found[lane]) if found is not None else 0.0
                 returns[lane] += discount * check_reward(rewards[lane])
                 sigmas[lane] += discount * uncertainty
@@ -171,6 +205,8 @@ class Simulator(NamedTuple):
         for lane in range(count):
             if doubt_discount[lane]:
                 returns[lane] = rules.rollout_return(before[lane], returns[lane], doubt_discount[lane], config)
+        if start.best is not None:
+            start.best.note(returns, walks)
         return returns, sigmas
 
     def worst_return(self, state: object, longest: int) -> float:

@@ -30,6 +30,8 @@ class Setup:
             draws, dynamics, uncertainty, guides, horizon,
         )  # fmt: skip
         self.rules = find_rules(config.rules)
+        if dynamics.random and config.best_weight:  # luck is no value
+            config = replace(config, best_weight=0.0)
         self.longest = config.tree_depth if horizon is None else min(horizon, config.tree_depth)
         """How many transitions a path may have."""
         rng = None if guides.policy is None else draws.generator()

@@ -27,12 +27,14 @@ class PythonModel(Protocol):
 class Node:
     """A node v of the tree: S(v), r(v), U(v) of the transition into it, N(v), Q(v), and its children Ch(v).
 
+    `tally` is a third statistic, whose meaning depends on the rule set: see `Rules.tally`.
+
     In a random model N, Q and U belong to the action: its node has no state and no children of its own but `outcomes`,
     nodes that have them and their own N, and its r is the mean over visits.
     """
 
     __slots__ = ("action", "bias", "children", "deleted", "doubted", "keep", "outcomes", "prior", "probability",
-                 "reward", "state", "terminal", "total", "uncertainty", "visits", "weight")  # fmt: skip
+                 "reward", "state", "tally", "terminal", "total", "uncertainty", "visits")  # fmt: skip
 
     def __init__(self, action: Any, state: object, reward: float, terminal: bool, uncertainty: float):
         self.action = action
@@ -42,7 +44,7 @@ class Node:
         self.uncertainty = uncertainty
         self.visits = 0
         self.total = 0.0
-        self.weight = 0.0  # sum over the children of keep * N
+        self.tally = 0.0
         self.bias = 1.0  # how selection corrects the score: see Rules.score
         self.keep = 1.0  # which fraction of a value passes through the transition into the node: see Rules.pieces
         self.doubted = False  # whether some transition on the way here keeps less than all
@@ -107,6 +109,10 @@ class Draws:
     def rollout(self, iteration: int, number: int) -> Callable[[int], int]:
         """A function that gives a number below its argument for each step of a rollout."""
         return self.below
+
+    def follow(self, iteration: int, number: int) -> Callable[[], float]:
+        """A function that gives a number in [0, 1) for each step of a rollout: see `SearchConfig.follow`."""
+        return self.random
 
     # The rest is asked for only if the model or the policy is random.
 

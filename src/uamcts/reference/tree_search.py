@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from uamcts.reference.best_sequence import BestSequence
 from uamcts.reference.models import identity_of
 from uamcts.reference.rollouts import Start
 from uamcts.reference.setup import Setup
@@ -27,6 +28,7 @@ class TreeSearch:
         self.config = setup.config
         self.expanded: list[tuple[int, Node]] = []
         self.ended: list[Node] = []
+        self.best_sequence = BestSequence.of(self.config, self.dynamics.random)
         self.deletion_chance = 0.0
         if self.rules.deletion_scale is not None:
             scale = self.rules.deletion_scale if self.config.deletion_scale is None else self.config.deletion_scale
@@ -47,15 +49,18 @@ class TreeSearch:
                     self.extend(path, places, place.children[self.draws.child(iteration, len(place.children))])
                 elif grown:
                     self.extend(path, places, self.first(place.children))
-            leaf.weight += leaf.visits > 0 and not grown  # a visit for itself: there is nothing below
+            revisited = leaf.visits > 0 and not grown
             self.ended.append(places[-1])
-            self.backpropagate(path, places, self.simulate(places[-1], iteration, len(path) - 1))
+            self.backpropagate(path, places, self.simulate(places[-1], iteration, len(path) - 1), revisited)
+            if self.best_sequence is not None:
+                self.best_sequence.update(root.tally, [node.action for node in path[1:]])
             iteration += 1
         return self.result(root, iteration)
 
     def plant(self, state: object) -> Node:
         """The root, expanded if the rule set says so."""
         root = Node(None, state, 0.0, False, 0.0)
+        root.tally = self.rules.first_tally
         before = None if self.previous is None else self.reusable(self.previous.tree, state)
         if before is None or self.previous is None:
             self.setup.settle_worst(state)
@@ -151,7 +156,7 @@ class TreeSearch:
 
     def child_value(self, node: Node) -> float:
         """x = r + gamma value(v) of a child."""
-        value = self.rules.value(max(node.visits, 1), node.total, node.weight)
+        value = self.rules.value(max(node.visits, 1), node.total, node.tally, self.config)
         return self.rules.child_value(value, node.reward, node.keep, self.config)
 
     # Expansion
@@ -213,22 +218,26 @@ class TreeSearch:
         if node.terminal:
             return 0.0
         start = Start(node.state, iteration, range(self.config.rollouts), self.setup.rollout_depth(depth))
+        if self.best_sequence is not None:
+            onward = self.best_sequence.suggest(iteration, depth)
+            start = start._replace(best=self.best_sequence, sequence=onward)
         return self.setup.simulator.simulate(start, self.setup.settings(node.doubted))
 
     # Backpropagation
 
-    def backpropagate(self, path: list[Node], places: list[Node], value: float) -> None:
-        """N += 1, Q += value on the way up."""
-        below = 0.0
+    def backpropagate(self, path: list[Node], places: list[Node], value: float, revisited: bool) -> None:
+        """N += 1, Q += value on the way up. A leaf that was `revisited` and did not grow was visited for itself."""
+        rules, below = self.rules, 1.0 if revisited else 0.0
         for node, place in zip(reversed(path), reversed(places), strict=True):
+            added = rules.credit(value, node.keep)
+            node.tally = rules.tally(node.tally, node.visits, added, below)
             node.visits += 1
             if place is not node:
                 place.visits += 1
                 node.reward += (place.reward - node.reward) / node.visits
-            node.total += self.rules.credit(value, node.keep)
-            node.weight += below
+            node.total += added
             below = node.keep
-            pieces = self.rules.pieces(place.reward, node.keep, self.config)
+            pieces = rules.pieces(place.reward, node.keep, self.config)
             value = min(slope * value + offset for slope, offset in pieces)
 
     # Reuse and the move

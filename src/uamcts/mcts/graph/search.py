@@ -10,6 +10,7 @@ horizon on the same graph, exact on what it covers.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -26,7 +27,8 @@ from uamcts.mcts.graph.table import enter, key_words
 from uamcts.mcts.growth import BAD_PROBABILITY, BAD_REWARD, BAD_UNCERTAINTY, NO_ACTION
 from uamcts.mcts.loops import masked_while, read_once
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.search import SearchResult, fill_in
+from uamcts.mcts.search import SearchResult
+from uamcts.mcts.worst_case import fill_in
 from uamcts.randomness import TIE, draw, pick, seed_of
 from uamcts.types import Number, PyTree
 
@@ -66,7 +68,7 @@ def graph_search(
     """
     seed = seed_of(key)
     longest = min(config.tree_depth, config.iterations + 1)
-    config, cache = fill_in(seed, state, problem, config, longest, cache)
+    config, cache = fill_in(seed, state, problem, replace(config, best_weight=0.0), longest, cache)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
     outcomes = problem.num_actions * problem.slots(state)
 

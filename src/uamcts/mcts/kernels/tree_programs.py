@@ -86,6 +86,7 @@ class TreePrograms:
 
         self.onward = trace(onward, [number] * self.pieces, number, number)
         self.credit = trace(credit, [number] * self.pieces, number)
+        self.tally = trace(lambda *seen: jnp.asarray(rules.tally(*seen), number.dtype), *[number] * 4)
 
     @property
     def descending(self) -> tuple[Function, ...]:
@@ -97,7 +98,7 @@ class TreePrograms:
 
     @property
     def climbing(self) -> tuple[Function, ...]:
-        return self.onward, self.credit
+        return self.onward, self.credit, self.tally
 
     def arrival_types(self) -> tuple[DType, ...]:
         """The types of what `ARRIVAL` names."""
@@ -194,9 +195,8 @@ class TreePrograms:
         def body(arguments: list[Value], changed: list[Table], results: list[Table]) -> None:
             del results
             read = len(PathTables._fields)
-            onward, credit = deal(arguments[read:], self.climbing)
             path: Any = arguments[:read]
-            climb(PathTables(*path), changed[0], self.pieces, onward, credit)
+            climb(PathTables(*path), changed[0], self.pieces, deal(arguments[read:], self.climbing))
 
         return Program(body, (), "uamcts_backpropagate")
 
