@@ -300,7 +300,7 @@ def test_facts_are_not_looked_up_where_states_never_recur():
         agent.observe(state, 1, following, reward=-abs(state.x), terminal=False)
     planner = agent.backend.planner
     facts = planner.patched
-    assert not planner.state_recurrence.recurs
+    assert not planner.tried.recurs
     assert facts.planned_model() is facts  # they contradict the model
     assert planner.searched_model(Drag.At(5.0, 0.0), False) is facts.model
     assert planner.searched_model(states[3], False) is facts  # it has a fact itself

@@ -332,3 +332,51 @@ def test_what_an_agent_sets(given, expected):
     agent.act((0.0, 0.0))
     used = agent.backend._previous.plan.config
     assert (used.best_weight, used.follow) == expected
+
+
+class Balance:
+    """A pole of a kind: every step pays the same as long as it stands. `bonus` is what the fall pays in addition."""
+
+    num_actions = 2
+
+    def __init__(self, pay=1.0, bonus=0.0):
+        self.pay, self.bonus = pay, bonus
+
+    def step(self, state, action):
+        lean, speed = state
+        speed += 0.05 * lean + (-0.02, 0.023)[action]
+        over = abs(lean + speed) > 1.0
+        return (lean + speed, speed), self.pay + self.bonus * over, over
+
+
+def balance(state, action):
+    speed = state[1] + 0.05 * state[0] + jnp.array([-0.02, 0.023])[action]
+    over = jnp.abs(state[0] + speed) > 1.0
+    return uamcts.Transition(jnp.stack([state[0] + speed, speed]), jnp.float32(1.0), over)
+
+
+SURVIVAL = {
+    "the same for every step": (Balance(), True),
+    "less for the fall": (Balance(bonus=-1.0), True),
+    "more for the end": (Balance(bonus=5.0), False),
+    "nothing": (Balance(pay=0.0), False),
+    "a cost for every step": (Balance(pay=-1.0), False),
+    "distances": (Drift(), False),
+    "compiled": (uamcts.JaxSimulator(balance, 2, jnp.zeros(2)), True),
+}
+
+
+@pytest.mark.parametrize("name", SURVIVAL)
+def test_where_only_survival_pays_means_count(name, tmp_path):
+    """The agent finds out before its first search, and a saved one knows it."""
+    simulator, survival = SURVIVAL[name]
+    agent = uamcts.Agent(simulator, iterations=4, rollouts=1, depth=60)
+    state = jnp.array([0.3, 0.0]) if name == "compiled" else (0.3, 0.0)
+    agent.act(state)
+    assert agent.backend.planner.tried.survival == survival
+    used = agent.backend._settings(None)
+    assert (used.best_weight, used.follow) == ((0.0, 0.0) if survival else (BEST_WEIGHT, FOLLOW))
+    agent.save(tmp_path / "agent.npz")
+    again = uamcts.Agent(simulator, iterations=4, rollouts=1, depth=60)
+    again.load(tmp_path / "agent.npz")
+    assert again.backend.planner.tried.survival == survival

@@ -17,7 +17,7 @@ ENGINE_VERSIONS = {
     "graph": 1,  # search on a graph, with Bellman backups
     "offline": 1,  # an episode with a known U
     "online": 1,  # the loop of real steps and rounds of training
-    "agent": 4,  # uamcts.Agent in a domain: what it corrects, doubts and plans with
+    "agent": 3,  # uamcts.Agent in a domain: what it corrects, doubts and plans with
     "bandit": 1,  # UCB and UA-UCB, and the sweeps over them
 }
 
@@ -39,7 +39,7 @@ DOMAIN_VERSIONS = {
 FIELD_VERSIONS = {
     "field": 1,  # the grids, the tree, and how episodes are played
     "cart_pole": 1,  # cart poles, all planners in them but the agent
-    "pole_agent": 5,  # the agent in cart poles: it searches trees there
+    "pole_agent": 4,  # the agent in cart poles: it searches trees there
     "agent": 3, "exact_learner": 1, "ada_mcts": 1, "bamcp": 1, "counts": 1, "mcts": 1, "graph": 1, "rats": 1,
     "total_variation": 1, "chi_square": 1, "wasserstein": 2, "cvar": 1, "mcts_told": 1, "graph_told": 1,
     "rats_told": 1, "pa_mcts": 1,

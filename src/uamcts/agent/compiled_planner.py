@@ -21,8 +21,7 @@ from uamcts.agent.experience import Experience
 from uamcts.agent.jax_simulator import JaxSimulator
 from uamcts.agent.measure import Measure
 from uamcts.agent.plain_uncertainty import Fitted
-from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
-from uamcts.agent.simulator_probe import StateCounter
+from uamcts.agent.simulator_probe import StepCounter, Tried
 from uamcts.arguments import refuse_beyond_memory, search_bytes
 from uamcts.corrections.doubt import Doubt
 from uamcts.corrections.journal import Journal
@@ -45,7 +44,7 @@ class CompiledPlanner(CompiledModel):
     def __init__(self, simulator: JaxSimulator, budget_seconds: float | None, memory: int, guides: Guides):
         super().__init__(simulator, guides)
         self.num_actions, self.action_names, self._most_facts = simulator.num_actions, simulator.action_names, memory
-        self.state_recurrence = StateRecurrence()
+        self.tried = Tried()
         self._probed = self._revisited = self._used_facts = self._loaded = False
         """The last one: whether facts come from a file, and were compared with the variant that is about to be used."""
         self.patched = self._no_facts() if memory else None
@@ -130,14 +129,15 @@ class CompiledPlanner(CompiledModel):
         return self.patched is not None and self.patched.varied
 
     def probe(self, state: PyTree, config: SearchConfig) -> None:
-        """Finds out whether states recur. A compiled simulator is a pure function: there is nothing else to check."""
+        """Finds out whether states recur, and what steps pay. As a compiled simulator is pure, nothing is checked."""
         if self._probed or not config.reads("doubt_threshold"):
             return
-        before, actions, after, going = jax.device_get(self._compiled.walk(self._believed.arrays, state))
-        self._probed, counter = True, StateCounter(bytes_of(before, 0))
-        for number in np.flatnonzero(going).tolist():
-            counter.add(bytes_of(before, number), int(actions[number]), bytes_of(after, number))
-        self.state_recurrence = counter.found
+        before, actions, after, rewards, going = jax.device_get(self._compiled.walk(self._believed.arrays, state))
+        self._probed, counter = True, StepCounter(bytes_of(before, 0))
+        for number, (action, reward, goes_on) in enumerate(zip(actions, rewards, going, strict=True)):
+            places = bytes_of(before, number), int(action), bytes_of(after, number)
+            counter.add(*places, float(reward), not goes_on)
+        self.tried = counter.found
 
     @property
     def remembers(self) -> bool:
@@ -207,13 +207,15 @@ class CompiledPlanner(CompiledModel):
         self._table.reset()
 
     def progress(self) -> list[int]:
-        """How states recur, to be saved."""
-        return [*self.state_recurrence, int(self._revisited), int(self._probed)]
+        """What was tried, to be saved."""
+        known, steps, survival = self.tried
+        return [known, steps, int(self._revisited), int(self._probed), int(survival)]
 
     def restore_progress(self, found: list[int]) -> None:
         """Restores what `progress` returned."""
-        known, steps, *flags = found
-        self.state_recurrence, (self._revisited, self._probed) = StateRecurrence(known, steps), map(bool, flags)
+        known, steps, revisited, probed, *survival = found
+        self.tried = Tried(known, steps, any(survival))
+        self._revisited, self._probed = bool(revisited), bool(probed)
 
     def raw(self, experience: Experience) -> dict[str, np.ndarray]:
         """The raw transitions of an experience, to be saved."""
@@ -267,7 +269,7 @@ class CompiledPlanner(CompiledModel):
         else than the model, looking facts up would only take time.
         """
         before = self._used_facts
-        recur = not self._probed or self.state_recurrence.recurs or self._revisited or self._has_acted_in(state)
+        recur = not self._probed or self.tried.recurs or self._revisited or self._has_acted_in(state)
         self._revisited |= self._probed and recur
         needed = self.patched is not None and (self.uncertainty is not None or self.patched.needed)
         self._used_facts = needed and recur

@@ -236,8 +236,8 @@ class Programs:
         point = jnp.concatenate([self.features(seen.following), paid[None]])
         return jnp.where(different < SURPRISE_DRAWS // 2, listed, _surprise_of_point(point, points))
 
-    def _walk(self, variant: Variant, state: PyTree) -> tuple[PyTree, jax.Array, PyTree, jax.Array]:
-        """Steps of random walks from a state: states before and after, actions, and whether the episode went on."""
+    def _walk(self, variant: Variant, state: PyTree) -> tuple[PyTree, jax.Array, PyTree, jax.Array, jax.Array]:
+        """Steps of random walks from a state: states before and after, actions, rewards, and whether they went on."""
         problem = self.problem(Known(variant), 1)
 
         def one(here: PyTree, bits: jax.Array) -> tuple[PyTree, Any]:
@@ -247,10 +247,10 @@ class Programs:
             after: Transition = jax.tree.map(jnp.asarray, problem.advance(here, action, bits))
             going = ~after.terminal.astype(bool) & jnp.any(allowed)
             following = jax.tree.map(lambda new, old: jnp.where(going, new, old), after.state, state)
-            return following, (here, action, after.state, going)
+            return following, (here, action, after.state, after.reward, going)
 
         words = jax.random.bits(jax.random.key(0), (TRIES,), jnp.uint32)
-        steps: tuple[PyTree, jax.Array, PyTree, jax.Array] = jax.lax.scan(one, state, words)[1]
+        steps: tuple[PyTree, jax.Array, PyTree, jax.Array, jax.Array] = jax.lax.scan(one, state, words)[1]
         return steps
 
 

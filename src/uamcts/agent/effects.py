@@ -10,7 +10,7 @@ import numpy as np
 
 from uamcts.agent.chance import RealOutcome, matching_outcome
 from uamcts.agent.measure import Outcome
-from uamcts.agent.simulator_probe import Recurrence
+from uamcts.agent.simulator_probe import Tried
 from uamcts.corrections.effective_actions import MOST_ACTIONS, EffectiveActions
 from uamcts.corrections.patched_model import PatchedModel
 from uamcts.types import PyTree
@@ -47,7 +47,7 @@ class Effects(NoEffects):
 
     patched: PatchedModel | None
     action_names: tuple[str, ...]
-    state_recurrence: Recurrence
+    tried: Tried
 
     def features(self, state: PyTree) -> np.ndarray:
         """The numbers of a state."""
@@ -60,7 +60,7 @@ class Effects(NoEffects):
     def _learn_effects(self) -> None:
         """Learns from now on which action each action acts as, if that is possible."""
         facts = self.patched
-        if facts is None or facts.effective is not None or facts.kind != "step" or not self.state_recurrence.recurs:
+        if facts is None or facts.effective is not None or facts.kind != "step" or not self.tried.recurs:
             return
         if facts.num_actions and facts.num_actions <= MOST_ACTIONS:
             facts.learn_effects(EffectiveActions.for_actions(facts.num_actions))

@@ -17,7 +17,7 @@ from uamcts.agent.fact_files import fact_rows, pack, parse_fact, parse_raw, raw_
 from uamcts.agent.plain_uncertainty import CachedUncertainty, DoubtOfNumbers, Fitted, plain_uncertainty
 from uamcts.agent.plain_variants import PlainVariants
 from uamcts.agent.python_simulator import PythonSimulator
-from uamcts.agent.simulator_probe import Recurrence as StateRecurrence
+from uamcts.agent.simulator_probe import Tried
 from uamcts.arguments import real, refuse_beyond_memory, short_repr
 from uamcts.corrections.arrivals import SORTS
 from uamcts.corrections.effective_actions import EffectiveActions
@@ -42,9 +42,9 @@ class PlainPlanner(PlainVariants):
 
     def __init__(self, simulator: PythonSimulator, budget_seconds: float | None, memory: int, guides: Guides):
         self.budget_seconds, self.guides = budget_seconds, guides
-        self.state_recurrence = StateRecurrence()
+        self.tried = Tried()
         """What the probe has found out about states."""
-        self._saved_recurrence: StateRecurrence | None = None
+        self._saved: Tried | None = None
         self._loaded = False
         """Whether the facts come from a file and were compared with the variant that is about to be used."""
         self._most_facts = memory
@@ -104,7 +104,7 @@ class PlainPlanner(PlainVariants):
         if not self._probed:
             steps = config.iterations * ((self.num_actions or 1) + config.rollouts * config.depth)
             found = self._probe.run(state, config.depth, steps, self.budget_seconds)
-            self.state_recurrence = self._saved_recurrence or found
+            self.tried = self._saved or found
             self.laboratory.pace.start(self._probe.seconds)
             self._probed, self._sizes = True, self._sizes_of(state)
             self._shifts = self.simulator.rebuild(state, self.simulator.features(state)) is not None
@@ -206,14 +206,14 @@ class PlainPlanner(PlainVariants):
             self.patched.learn_arrivals(self.patched.arrivals.tested)
 
     def progress(self) -> list[int] | None:
-        """How states recur, to be saved; None as long as that is not known."""
-        found = self.state_recurrence if self._probed else self._saved_recurrence
-        return None if found is None else list(found)
+        """What was tried, to be saved; None as long as nothing was."""
+        found = self.tried if self._probed else self._saved
+        return None if found is None else [*map(int, found)]
 
     def restore_progress(self, found: list[int]) -> None:
         """Restores what `progress` returned; the simulator is still checked before it is used."""
-        known, steps = found
-        self.state_recurrence = self._saved_recurrence = StateRecurrence(known, steps)
+        known, steps, *survival = found
+        self.tried = self._saved = Tried(known, steps, any(survival))
 
     def _restore_fact(self, row: object) -> bool:
         """Restores a saved fact; returns False while a class in it is unknown, raises a ValueError if it is no fact."""
@@ -273,7 +273,7 @@ class PlainPlanner(PlainVariants):
         rng = random.Random(f"{seed} {number}")  # noqa: S311 (planning, not secrets)
         guides: dict[str, Any] = {**self.guides._asdict(), "horizon": horizon, "tree": previous}
         try:
-            model = self.searched_model(state, self.state_recurrence.recurs)
+            model = self.searched_model(state, self.tried.recurs)
             is_random = hasattr(model, "outcomes")
             if not config.graph and is_random != self._was_random:  # nodes of the one tree mean nothing in the other
                 guides["tree"] = None

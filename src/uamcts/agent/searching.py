@@ -11,7 +11,7 @@ import numpy as np
 from uamcts.agent.backend import Guides, Plan
 from uamcts.agent.chance import RealOutcome
 from uamcts.agent.experience import Row
-from uamcts.agent.simulator_probe import Recurrence
+from uamcts.agent.simulator_probe import Tried
 
 
 class Compared(NamedTuple):
@@ -31,8 +31,12 @@ take for differences between actions: a tree must explore more evenly."""
 BEST_WEIGHT, FOLLOW = 0.95, 0.9
 """best_weight and follow of trees. In a deterministic simulator the best return that was found can be had, and random
 actions are far from it: their mean shies away from whatever most sequences of actions spoil. The mean decides between
-actions whose best returns are equal: of a pole that falls in most rollouts, the best one only says that it need not.
+actions whose best returns are equal.
+
+They are left at 0 where all that pays is to go on, as with a pole that has to be balanced: the best return is that of
+falling beyond the horizon, from any state in which that is possible at all, and the mean says how easy it is.
 """
+MEANS = {"best_weight": 0.0, "follow": 0.0}
 
 
 class Searching(NamedTuple):
@@ -46,9 +50,10 @@ class Searching(NamedTuple):
     draws_first: bool = False
     """Whether it draws for every search of a tree which action is tried first."""
 
-    def settings(self, graph: bool, seed: int, number: int, num_actions: int) -> dict[str, Any]:
-        """What changes for a search, which has a number."""
-        changed: dict[str, Any] = {"graph": graph, **({"best_weight": 0.0, "follow": 0.0} if graph else self.trees)}
+    def settings(self, graph: bool, survival: bool, seed: int, number: int, num_actions: int) -> dict[str, Any]:
+        """What changes for a search, which has a number; `survival` says whether all that pays is to go on."""
+        trees = {name: value for name, value in self.trees.items() if not survival or name not in MEANS}
+        changed: dict[str, Any] = {"graph": graph, **(MEANS if graph else trees)}
         if not graph and self.draws_first:
             changed["first"] = int(np.random.default_rng([seed, number]).integers(num_actions))
         return changed
@@ -75,7 +80,7 @@ class Previous(NamedTuple):
         return steps_left == (None if self.steps_left is None else self.steps_left - 1)
 
 
-def explain_recurrence(found: Recurrence) -> str:
+def explain_recurrence(found: Tried) -> str:
     """Why an agent has searched a graph or a tree."""
     tried = f"{found.known} of {found.steps} different steps that were tried led to states that were known already"
     if found.recurs:

@@ -93,7 +93,7 @@ class SimulatorBackend(Delayed, Exploring, Changing):
         state, horizon = self._where_it_acts(state, horizon)
         self.alarm = self.alarm.sound(self.name)
         config = self._settings(horizon)
-        be_cautious(self.planner.patched, self.experience.scales.reward, self.planner.state_recurrence.recurs)
+        be_cautious(self.planner.patched, self.experience.scales.reward, self.planner.tried.recurs)
         usable = self.searching.reuses and self._previous is not None and self._previous.leads_to(horizon)
         before = self._previous.plan if usable and self._previous is not None else None
         try:
@@ -113,8 +113,9 @@ class SimulatorBackend(Delayed, Exploring, Changing):
         if config.worst is None and config.reads("worst"):
             changed["worst"] = self.returns.worst(self.experience.mean_reward)
         if self.planner.num_actions is not None:
-            graph = timed or self.planner.state_recurrence.recurs if self.searching.chooses else config.graph
-            changed |= self.searching.settings(graph, self.seed, self.acts, self.planner.num_actions)
+            graph = timed or self.planner.tried.recurs if self.searching.chooses else config.graph
+            survival = self.planner.tried.survival
+            changed |= self.searching.settings(graph, survival, self.seed, self.acts, self.planner.num_actions)
         return replace(config, **changed)
 
     @property
@@ -123,7 +124,7 @@ class SimulatorBackend(Delayed, Exploring, Changing):
         said = [*self.delays.describe(), *self.corrector.sentences(), *self.planner.describe_effects()]
         said += self._instead.describe()
         if self.searching.chooses and self._previous is not None and self.planner.num_actions is not None:
-            said.append(explain_recurrence(self.planner.state_recurrence))
+            said.append(explain_recurrence(self.planner.tried))
         return "\n".join(said)
 
     def observe(self, state: State, action: int, following: State, reward: float | None, terminal: bool | None) -> bool:

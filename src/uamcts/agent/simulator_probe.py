@@ -1,4 +1,4 @@
-"""Trying a Python simulator out before it is planned with: does it repeat itself, and do its states recur?"""
+"""Trying a simulator out before it is planned with: does it repeat itself, do its states recur, what do steps pay?"""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ passes 100 pairs with a probability of 0.82^100, about 2e-9; if only every fifth
 """
 FEWEST_STEPS, RECURRING = 8, 0.25
 """States recur if at least this share of so many different steps or more lead to states that were known already."""
+MANY = 2
+"""So many different rewards are remembered: they are not all alike."""
 FEWEST_OF_FEW, MOST_OF_FEW = 4, 0.5
 """So do those of a world that is too small for so many steps, if a larger share of these does."""
 
@@ -36,11 +38,15 @@ Predicted: TypeAlias = list[tuple[float, Outcome]]
 """What a simulator predicts for a step: outcomes with their probabilities, one if it is deterministic."""
 
 
-class Recurrence(NamedTuple):
-    """How often different steps led to states that were known already, in how many different steps."""
+class Tried(NamedTuple):
+    """What trying a simulator out has shown."""
 
     known: int = 0
+    """How often different steps led to states that were known already."""
     steps: int = 0
+    """How many different steps went on."""
+    survival: bool = False
+    """Whether all that pays is to go on: every step pays the same, more than 0, and no end pays more."""
 
     @property
     def recurs(self) -> bool:
@@ -50,8 +56,8 @@ class Recurrence(NamedTuple):
         return self.known >= RECURRING * self.steps
 
 
-class StateCounter:
-    """Counts different steps, and those that lead to a state that was known already.
+class StepCounter:
+    """Counts different steps, and those that lead to a state that was known already, and compares what steps pay.
 
     The same step taken twice counts once: in a deterministic simulator it always leads to the same state, which says
     nothing about whether different paths meet.
@@ -61,9 +67,16 @@ class StateCounter:
         self._states: set[Hashable] = {start}
         self._steps: set[Hashable] = set()
         self._known = 0
+        self._paid: set[float] = set()
+        self._end = -math.inf
 
-    def add(self, before: Hashable, action: Hashable, after: Hashable) -> None:
-        """Adds a step that did not end the episode."""
+    def add(self, before: Hashable, action: Hashable, after: Hashable, reward: float, over: bool) -> None:
+        """Adds a step."""
+        if over:
+            self._end = max(self._end, reward)
+            return
+        if len(self._paid) < MANY:
+            self._paid.add(reward)
         step = (before, action, after)
         if step not in self._steps:
             self._steps.add(step)
@@ -71,8 +84,9 @@ class StateCounter:
             self._states.add(after)
 
     @property
-    def found(self) -> Recurrence:
-        return Recurrence(self._known, len(self._steps))
+    def found(self) -> Tried:
+        alike = len(self._paid) == 1 and len(self._steps) >= FEWEST_STEPS
+        return Tried(self._known, len(self._steps), alike and max(self._paid) > max(0.0, self._end - 1e-9))
 
 
 def place_of(action: Any) -> Hashable:
@@ -88,14 +102,14 @@ class Probe:
         self.seconds = 0.0
         """The usual time of a step that is taken for the first time."""
 
-    def run(self, state: Any, depth: int, steps_a_move: int, budget_seconds: float | None) -> Recurrence:
-        """Raises an error for what cannot be planned with, and warns of slowness. Returns how states recur."""
+    def run(self, state: Any, depth: int, steps_a_move: int, budget_seconds: float | None) -> Tried:
+        """Raises an error for what cannot be planned with, and warns of slowness."""
         actions = self.simulator.choices(state)
         if not actions:
             raise SimulatorError(
                 f"{self.name}: there is no legal action in state {short_repr(state)}; an agent needs one"
             )
-        begin, counter, times = time.perf_counter(), StateCounter(self.simulator.key(state)), []
+        begin, counter, times = time.perf_counter(), StepCounter(self.simulator.key(state)), []
         for action in actions:
             start = time.perf_counter()
             first = self.repeat(state, action, 1)
@@ -123,11 +137,11 @@ class Probe:
         self.seconds = statistics.median(times)
         return counter.found
 
-    def _count(self, counter: StateCounter, state: Any, action: int, found: Predicted) -> None:
+    def _count(self, counter: StepCounter, state: Any, action: int, found: Predicted) -> None:
         key = self.simulator.key
-        for probability, (following, _, over) in found:
-            if probability > 0.0 and not over:
-                counter.add(key(state), place_of(action), key(following))
+        for probability, (following, reward, over) in found:
+            if probability > 0.0:
+                counter.add(key(state), place_of(action), key(following), reward, over)
 
     def repeat(self, state: Any, action: int, times: int, seed: int = 0) -> Predicted:
         """Asks for a step several times; the answer must be the same every time, and leave the state alone."""

@@ -1,11 +1,12 @@
-"""What the order of untried actions and c do to the search of trees, in the right model; prints Markdown.
+"""What the settings of trees that an agent changes do to the search, in the right model; prints Markdown.
 
-    python benchmarks/first_action.py                                   # cart poles: steps upright, at most 1,000
-    python benchmarks/first_action.py --worlds boat,right_point,pendulum_mass,sine_wind
+    python benchmarks/tree_settings.py                                  # cart poles: steps upright, at most 1,000
+    python benchmarks/tree_settings.py --worlds boat,quadrotor,pendulum_mass,sine_wind
 
 With few iterations, what a search knows of a node far from the root is what follows its first action. If that is
-always action 0, it is what follows pushes to the left. "drawn" takes another first action in every search, as
-`uamcts.Agent` does. Worlds are those of `agent_worlds.py`, planned in as they really are, without learning.
+always action 0, it is what follows pushes to the left. "drawn" takes another first action in every search. "best"
+counts the best return that was found below a node and lets rollouts follow the best sequence of actions. An
+`uamcts.Agent` does both. Worlds are those of `agent_worlds.py`, planned in as they really are, without learning.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import functools
 import numpy as np
 
 POLES = {"gravity_9.8": {}, "gravity_50": {"gravity": 50.0}, "gains_mass": {"gain": 0.1}}
+MEANS, BEST = {"best_weight": 0.0, "follow": 0.0}, {"best_weight": 0.95, "follow": 0.9}
 ROWS = {
-    "action 0, c 4": {"first": 0, "c": 4.0},
-    "drawn, c 4": {"c": 4.0},
-    "drawn, c 8": {"c": 8.0},
-    "drawn, c 16": {"c": 16.0},
+    "action 0, c 4": {"first": 0, "c": 4.0, **MEANS},
+    "drawn, c 4": {"c": 4.0, **MEANS},
+    "drawn, c 8": {"c": 8.0, **MEANS},
+    "drawn, c 16": {"c": 16.0, **MEANS},
+    "drawn, c 8, best": {"c": 8.0, **BEST},
 }
 
 
@@ -39,10 +42,8 @@ def balance(change, settings, episodes, seed):
         state, _, count = carry
         own = jax.random.fold_in(key, count)
         first = settings.get("first", jax.random.randint(own, (), 0, 2))
-        config = SearchConfig(
-            rules="trust", iterations=100, rollouts=1, depth=50, tree_depth=64, gamma=0.999, c=settings["c"],
-            first=first,
-        )  # fmt: skip
+        chosen = {**settings, "first": first}
+        config = SearchConfig(rules="trust", iterations=100, rollouts=1, depth=50, tree_depth=64, gamma=0.999, **chosen)
         pole = real.pole(count)
         found = search(own, state, lambda state, action: push(state, action, pole), None, config, num_actions=2)
         after = push(state, found.action, pole)
@@ -83,7 +84,7 @@ def main():
     chosen = parser.parse_args()
     worlds = [name for name in chosen.worlds.split(",") if name]
     columns = worlds or chosen.poles
-    print("| first action | " + " | ".join(columns) + " |\n|" + " --- |" * (len(columns) + 1))
+    print("| settings | " + " | ".join(columns) + " |\n|" + " --- |" * (len(columns) + 1))
     for row in chosen.rows:
         cells = []
         for name in columns:
