@@ -11,7 +11,7 @@ from worlds_apart import World
 from worlds.grids import BUDGET, START, Grid
 from worlds.zoo import Setting, setting, world
 
-LINE = {"iterations": 50, "rollouts": 1, "depth": 30, "gamma": 0.97, "longest": 30}
+LINE = {"iterations": 50, "rollouts": 1, "depth": 15, "gamma": 0.97, "longest": 30}
 SHOP = {"iterations": 60, "rollouts": 1, "depth": 8, "gamma": 0.9, "longest": 40, "episodes": 6}
 MANY = {"iterations": 150, "rollouts": 1, "depth": 5, "gamma": 0.9, "longest": 12, "episodes": 6}
 

@@ -183,9 +183,7 @@ def noughts() -> Setting:
     return setting(Noughts(wise=False), Noughts(wise=True), (0,) * 9)
 
 
-@world(
-    "quadrotor", "a quadrotor that is heavier; the mass is nested in a dataclass", **{**SHORT, "depth": 40}, longest=40
-)
+@world("quadrotor", "a quadrotor that is heavier; the mass is nested in a dataclass", **SHORT, longest=40)
 def quadrotor() -> Setting:
     start = lambda random: (1.5 + 2.5 * random.random(), 0.0)  # noqa: E731
     return setting(Quadrotor(Craft()), Quadrotor(Craft(Body(1.6))), start)

@@ -237,12 +237,12 @@ def tanks() -> Setting:
 
 
 @world(
-    "lander", "a lander that is heavier, in a side wind", iterations=60, rollouts=1, depth=50, gamma=0.98, longest=60
+    "lander", "a lander that is heavier, in a side wind", iterations=60, rollouts=1, depth=20, gamma=0.98, longest=60
 )
 def lander() -> Setting:
     return setting(Lander(), Blown(), high)
 
 
-@world("valley", "a car with a weaker engine", iterations=80, rollouts=1, depth=50, gamma=0.98, longest=50)
+@world("valley", "a car with a weaker engine", iterations=80, rollouts=1, depth=25, gamma=0.98, longest=50)
 def valley() -> Setting:
     return setting(Valley(), Weak(), bottom)

@@ -189,7 +189,7 @@ def arm() -> Setting:
     return setting(Arm(), Arm(1.3, 0.5), reaching)
 
 
-@world("crane", "a trolley that is heavier with a load", **{**SHORT, "longest": 60, "depth": 50})
+@world("crane", "a trolley that is heavier with a load", **{**SHORT, "longest": 60, "depth": 20})
 def crane() -> Setting:
     return setting(Crane(), Loaded(), in_the_yard)
 

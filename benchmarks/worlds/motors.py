@@ -10,7 +10,7 @@ import numpy as np
 
 from worlds.zoo import Setting, setting, world
 
-LINE = {"iterations": 40, "rollouts": 1, "depth": 30, "longest": 30}
+LINE = {"iterations": 40, "rollouts": 1, "depth": 15, "longest": 30}
 
 
 class Glider:
@@ -118,6 +118,6 @@ def compass() -> Setting:
     return setting(Car(), Car(), on_the_plane, by_compass)
 
 
-@world("stiff_joint", "a pendulum with friction, which the simulator lacks", **LINE)
+@world("stiff_joint", "a pendulum with friction, which the simulator lacks", **{**LINE, "depth": 20})
 def stiff_joint() -> Setting:
     return setting(Joint(), Stiff(), hanging)

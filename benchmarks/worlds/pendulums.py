@@ -11,7 +11,7 @@ from worlds_apart import GymWorld
 
 from worlds.zoo import Setting, setting, world
 
-BUDGET = {"iterations": 60, "rollouts": 1, "depth": 30, "gamma": 0.98, "episodes": 6, "longest": 30}
+BUDGET = {"iterations": 60, "rollouts": 1, "depth": 10, "gamma": 0.98, "episodes": 6, "longest": 30}
 
 
 def start(rng: random.Random) -> Any:
@@ -29,7 +29,7 @@ def pendulum_mass_length() -> Setting:
 
 
 @world(
-    "gym_pendulum", "Gymnasium's Pendulum of 1.4 times the mass, five torques", **{**BUDGET, "depth": 50, "longest": 80}
+    "gym_pendulum", "Gymnasium's Pendulum of 1.4 times the mass, five torques", **{**BUDGET, "depth": 20, "longest": 80}
 )
 def gym_pendulum() -> Setting:
     import gymnasium

@@ -14,8 +14,8 @@ from worlds.poles import CartPole
 from worlds.poles import start as upright
 from worlds.zoo import Setting, delayed, setting, world
 
-HOVER = {"iterations": 80, "rollouts": 1, "depth": 50, "gamma": 0.97, "longest": 50, "episodes": 8}
-PLANT = {"iterations": 60, "rollouts": 1, "depth": 50, "gamma": 0.98, "longest": 50, "episodes": 6}
+HOVER = {"iterations": 80, "rollouts": 1, "depth": 12, "gamma": 0.97, "longest": 50, "episodes": 8}
+PLANT = {"iterations": 60, "rollouts": 1, "depth": 15, "gamma": 0.98, "longest": 50, "episodes": 6}
 QUEUE = {"iterations": 60, "rollouts": 1, "depth": 10, "gamma": 0.95, "longest": 30, "episodes": 6}
 ICE = {"iterations": 80, "rollouts": 2, "depth": 20, "gamma": 0.97, "longest": 50, "episodes": 12}
 

@@ -10,7 +10,7 @@ from boat import Boat, judge
 
 from worlds.zoo import Setting, setting, world
 
-BUDGET = {"iterations": 60, "rollouts": 1, "depth": 50, "gamma": 0.97}
+BUDGET = {"iterations": 60, "rollouts": 1, "depth": 15, "gamma": 0.97}
 PIT = (1.0, 0.9)
 """The middle of a pit of radius 0.4 on the straight way."""
 
@@ -92,7 +92,7 @@ def noise_point() -> Setting:
 
 
 @world(
-    "noise_boat", "a boat without a current, with sensor noise of 0.02", iterations=60, depth=50, gamma=0.97, longest=50
+    "noise_boat", "a boat without a current, with sensor noise of 0.02", iterations=60, depth=25, gamma=0.97, longest=50
 )
 def noise_boat() -> Setting:
     return setting(Boat(), Boat(), quay, blur)
@@ -108,13 +108,13 @@ def magnet() -> Setting:
     return setting(Point(), Drawn(), start)
 
 
-@world("boat", "a constant current, believed to be 0", iterations=60, rollouts=1, depth=50, gamma=0.97, longest=50)
+@world("boat", "a constant current, believed to be 0", iterations=60, rollouts=1, depth=25, gamma=0.97, longest=50)
 def boat() -> Setting:
     return setting(Boat(), Boat(-0.2, 0.25), quay)
 
 
 @world(
-    "boat_no_attribute", "a current that is no attribute", iterations=60, rollouts=1, depth=50, gamma=0.97, longest=50
+    "boat_no_attribute", "a current that is no attribute", iterations=60, rollouts=1, depth=25, gamma=0.97, longest=50
 )
 def boat_no_attribute() -> Setting:
     return setting(Boat(), Carried(), quay)

@@ -11,7 +11,7 @@ from worlds_apart import World
 
 from worlds.zoo import Setting, setting, world
 
-SHORT = {"iterations": 50, "rollouts": 1, "depth": 30, "gamma": 0.97, "longest": 30, "episodes": 6}
+SHORT = {"iterations": 50, "rollouts": 1, "depth": 12, "gamma": 0.97, "longest": 30, "episodes": 6}
 MORNING = [2, 2, 2, 2, 3, 5, 8, 9, 8, 5, 4, 4, 4, 4, 4, 4, 5, 5, 4, 4, 3, 3, 2, 2]
 EVENING = [3, 2, 2, 1, 2, 2, 3, 4, 4, 3, 2, 2, 2, 2, 3, 4, 6, 8, 9, 9, 7, 5, 4, 3]
 
@@ -150,7 +150,7 @@ def broth() -> Setting:
     return setting(Broth(), Broth(0.3, 0.2, 0.4), inoculated)
 
 
-@world("storage", "prices of another day, and a worse battery", **{**SHORT, "depth": 48, "longest": 48})
+@world("storage", "prices of another day, and a worse battery", **{**SHORT, "depth": 20, "longest": 48})
 def storage() -> Setting:
     return setting(Battery(MORNING), Battery(EVENING, 0.7), any_hour)
 

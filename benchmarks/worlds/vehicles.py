@@ -92,6 +92,6 @@ def late_by_two() -> Setting:
     return delayed(Cart(), Cart(), on_the_line, (1, 1))
 
 
-@world("drone", "a drone that is heavier, has shorter arms, and drag", iterations=60, depth=50, gamma=0.97, longest=50)
+@world("drone", "a drone that is heavier, has shorter arms, and drag", iterations=60, depth=12, gamma=0.97, longest=50)
 def drone() -> Setting:
     return setting(Drone(), HeavyDrone(), in_the_air)
