@@ -28,13 +28,13 @@ class Compared(NamedTuple):
 TREE_C = 8.0
 """c of trees. Values on a graph are exact where a tree has means of a few random rollouts, whose noise selection would
 take for differences between actions: a tree must explore more evenly."""
-BEST_WEIGHT, FOLLOW = 0.95, 0.9
+BEST_WEIGHT, FOLLOW = 0.6, 0.9
 """best_weight and follow of trees. In a deterministic simulator the best return that was found can be had, and random
-actions are far from it: their mean shies away from whatever most sequences of actions spoil. The mean decides between
-actions whose best returns are equal.
+actions are far from it: their mean shies away from whatever most sequences of actions spoil. But a mean varies less
+from search to search, which counts where no long sequence can be found, as where a pendulum must be held upright.
 
-They are left at 0 where all that pays is to go on, as with a pole that has to be balanced: the best return is that of
-falling beyond the horizon, from any state in which that is possible at all, and the mean says how easy it is.
+They are left at 0 where all that pays is to go on, as with a pole on a cart: the best return is that of falling beyond
+the horizon, from any state in which that is possible at all, and the mean says how easy it is.
 """
 MEANS = {"best_weight": 0.0, "follow": 0.0}
 
