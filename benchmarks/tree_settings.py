@@ -18,12 +18,14 @@ import numpy as np
 
 POLES = {"gravity_9.8": {}, "gravity_50": {"gravity": 50.0}, "gains_mass": {"gain": 0.1}}
 MEANS, BEST = {"best_weight": 0.0, "follow": 0.0}, {"best_weight": 0.6, "follow": 0.9}
+ALMOST_ALL = {"best_weight": 0.95, "follow": 0.9}
 ROWS = {
     "action 0, c 4": {"first": 0, "c": 4.0, **MEANS},
     "drawn, c 4": {"c": 4.0, **MEANS},
     "drawn, c 8": {"c": 8.0, **MEANS},
     "drawn, c 16": {"c": 16.0, **MEANS},
     "drawn, c 8, best": {"c": 8.0, **BEST},
+    "drawn, c 8, best 0.95": {"c": 8.0, **ALMOST_ALL},
 }
 
 
