@@ -21,7 +21,7 @@ KINDS = {
     "swapped_grid": "left and right\nare swapped",
     "other_mark": "rewards are paid\nsomewhere else",
     "street_closes": "the world changes:\na street closes",
-    "pole_mass_drifts": "the world drifts:\na pole gains mass",
+    "current_drifts": "the world drifts:\na current grows",
     "demand": "a whole table is off\n(a shop's demand)",
 }
 """Worlds of `agent_worlds.py`, and what is wrong in them."""
