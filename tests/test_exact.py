@@ -123,8 +123,9 @@ def test_best_plans_against_all_plans(seed):
     plans = [p for p in itertools.product(range(2), repeat=4) if table.legal[range(4), p].all()]
     best = np.max([evaluate(table, np.array(plan), gamma) for plan in plans], axis=0)
     found = best_plan(table, gamma)
-    np.testing.assert_allclose(found.values, best, rtol=1e-9)
-    np.testing.assert_allclose(evaluate(table, found.actions, gamma), best, rtol=1e-9)
+    near = {"rtol": 1e-9, "atol": 1e-11}  # sweeps end by how much values change, also where a value is close to 0
+    np.testing.assert_allclose(found.values, best, **near)
+    np.testing.assert_allclose(evaluate(table, found.actions, gamma), best, **near)
 
     table = random_table(seed, 2)
     plans = [np.array(p).reshape(3, 2) for p in itertools.product(range(2), repeat=6)]
