@@ -25,6 +25,7 @@ MODULES = [
     "uamcts.mcts.graph.sweep",
     "uamcts.mcts.graph.table",
     "uamcts.mcts.rules",
+    "uamcts.mcts.rollout",
     "uamcts.mcts.search",
     "uamcts.mcts.select",
     "uamcts.mcts.simulate",

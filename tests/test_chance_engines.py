@@ -66,7 +66,7 @@ def assert_same_tree(tree, node, place=0):
     for child in node.children:
         assert tree.visits[block, child.action] == child.visits
         np.testing.assert_allclose(tree.total[block, child.action], child.total, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(tree.tally[block, child.action], child.tally, rtol=1e-9)
+        np.testing.assert_allclose(tree.weight[block, child.action], child.weight, rtol=1e-9)
         np.testing.assert_allclose(rewards[child.action], child.reward, rtol=1e-9, atol=1e-12)
         assert tree.uncertainty[block, child.action] == child.uncertainty
         first = (block * tree.num_actions + child.action) * tree.slots

@@ -36,9 +36,9 @@ def test_other_dtypes_are_caught():
 )
 def test_fields_of_a_tree_are_checked(fields):
     tree = trees.empty(jnp.int32(0), 3, 2)
-    select.select(tree, CONFIG, 4)
+    select.select(tree, CONFIG, 4, 4)
     with pytest.raises(TypeCheckError, match="select"):
-        select.select(tree._replace(**fields), CONFIG, 4)
+        select.select(tree._replace(**fields), CONFIG, 4, 4)
 
 
 def test_results_are_checked(monkeypatch):

@@ -57,13 +57,17 @@ def test_returns_of_rollouts():
     """Rewards 1, 2, 4 with gamma 1/2; the second rollout's first step is doubtful, the third's last two are."""
     rewards = jnp.array([[1.0, 2.0, 4.0]] * 3)
     doubt = jnp.array([[0.0, 0.0, 0.5], [0.5, 0.0, 0.0], [0.0, 0.5, 0.5]])
-    config = replace(TRUST, rho=0.75, gamma=0.5)
+    config, discounts = replace(TRUST, rho=0.75, gamma=0.5), 0.5 ** jnp.arange(4)
     # 1 + 2/2 + 4/4;  1 + (2/2 + 4/4) / 4;  1 + 2/2 + 4/4 / 4
-    assert simulate.weigh_returns(rewards, doubt, config).tolist() == [3.0, 1.5, 2.25]
-    assert simulate.weigh_returns(rewards, doubt, replace(config, simulation=False)).tolist() == [3.0, 3.0, 3.0]
+    assert simulate.weigh_returns(rewards, doubt, config, discounts).tolist() == [3.0, 1.5, 2.25]
+    assert simulate.weigh_returns(rewards, doubt, replace(config, simulation=False), discounts).tolist() == [
+        3.0,
+        3.0,
+        3.0,
+    ]
     # With V_min = -8 the first doubtful step adds 3/4 of it, discounted:
     # -8 * 3/4 / 8 after the third step;  -8 * 3/4 / 2 after the first;  -8 * 3/4 / 4 after the second
-    worst = simulate.weigh_returns(rewards, doubt, replace(config, worst=-8.0))
+    worst = simulate.weigh_returns(rewards, doubt, replace(config, worst=-8.0), discounts)
     assert worst.tolist() == [3.0 - 0.75, 1.5 - 3.0, 2.25 - 1.5]
 
 

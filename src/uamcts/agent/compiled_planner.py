@@ -30,12 +30,10 @@ from uamcts.corrections.python_facts import Recurrence
 from uamcts.errors import SimulatorError
 from uamcts.mcts.api import raise_flags
 from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.following import steps_ahead
 from uamcts.mcts.graph.graph import Graph, compiled_empty_graph, graph_bytes
 from uamcts.mcts.search import SearchResult
 from uamcts.types import PyTree
-
-FEW_BALLS = 16
-"""Up to so many balls of doubt are looked at in a smaller program, which takes a fraction of the time."""
 
 
 class CompiledPlanner(CompiledModel):
@@ -148,7 +146,7 @@ class CompiledPlanner(CompiledModel):
 
     def set_uncertainty(self, fitted: Fitted | None) -> None:
         """Plans with this uncertainty from now on."""
-        fitted = _trim(fitted) if isinstance(fitted, Doubt) else fitted
+        fitted = fitted.trim() if isinstance(fitted, Doubt) else fitted
         self.uncertainty = None if fitted is None else jax.tree.map(jnp.asarray, fitted)
         self._memory = self._fresh_memory()
 
@@ -244,7 +242,11 @@ class CompiledPlanner(CompiledModel):
         known = Known(self._variant.arrays, self.uncertainty, facts)
 
         def search(iterations: int) -> SearchResult:
-            before = self._graph_before(state, config, iterations, previous) if config.graph else None
+            before: Graph | jax.Array | None = None
+            if config.graph:
+                before = self._graph_before(state, config, iterations, previous)
+            elif config.follows:
+                before = self._sequence_before(replace(config, iterations=iterations), previous)
             found: SearchResult = self._compiled.search(
                 known, key, state, config, self._memory, left, before, iterations, self._varied and self._used_facts
             )
@@ -278,6 +280,13 @@ class CompiledPlanner(CompiledModel):
         wide = SEEN if self._varied or not self.deterministic else 1
         return self._table.sync(self.patched, wide), previous if before else None
 
+    def _sequence_before(self, config: SearchConfig, previous: SearchResult | None) -> jax.Array:
+        """The sequence of actions to go on from: none of the same length if there is none, for the same reason."""
+        steps = steps_ahead(config, self.num_actions)
+        if previous is not None and previous.sequence is not None and previous.sequence.size == steps:
+            return previous.sequence
+        return jnp.full(steps, -1, jnp.int32)
+
     def _graph_before(
         self, state: PyTree, config: SearchConfig, iterations: int, previous: SearchResult | None
     ) -> Graph:
@@ -288,10 +297,3 @@ class CompiledPlanner(CompiledModel):
         has_prior = self._compiled.guides.prior is not None
         fresh: Graph = compiled_empty_graph(state, config, rows, self.num_actions, self._slots(config), has_prior)
         return fresh
-
-
-def _trim(doubt: Doubt) -> Doubt:
-    """Doubt without most of the places that hold no ball. There are two sizes, so that few programs are compiled."""
-    most = len(doubt.radii) if doubt.count > FEW_BALLS else FEW_BALLS
-    parts = {name: getattr(doubt, name)[:most] for name in ("centres", "actions", "radii", "levels")}
-    return replace(doubt, **parts)

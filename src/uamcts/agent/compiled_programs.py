@@ -182,7 +182,7 @@ class Programs:
         config: SearchConfig,
         memory: PyTree,
         horizon: jax.Array | None,
-        previous: Graph | None,
+        previous: Graph | jax.Array | None,
         iterations: int,
         varied: bool,
     ) -> SearchResult:

@@ -28,15 +28,14 @@ class Compared(NamedTuple):
 TREE_C = 8.0
 """c of trees. Values on a graph are exact where a tree has means of a few random rollouts, whose noise selection would
 take for differences between actions: a tree must explore more evenly."""
-BEST_WEIGHT, FOLLOW = 0.6, 0.9
-"""best_weight and follow of trees. In a deterministic simulator the best return that was found can be had, and random
-actions are far from it: their mean shies away from whatever most sequences of actions spoil. But a mean varies less
-from search to search, which counts where no long sequence can be found, as where a pendulum must be held upright.
+FOLLOW = 0.9
+"""follow of trees. In a deterministic simulator the best return that was found can be had, and random actions are far
+from it: their mean shies away from whatever most sequences of actions spoil.
 
-They are left at 0 where all that pays is to go on, as with a pole on a cart: the best return is that of falling beyond
-the horizon, from any state in which that is possible at all, and the mean says how easy it is.
+It is left at 0 where all that pays is to go on, as with a pole on a cart: the best return is that of falling beyond the
+horizon, from any state in which that is possible at all, and the mean says how easy it is.
 """
-MEANS = {"best_weight": 0.0, "follow": 0.0}
+MEANS = {"follow": 0.0}
 
 
 class Searching(NamedTuple):
@@ -65,7 +64,7 @@ def settings_of_trees(given: Collection[str], guides: Guides) -> dict[str, float
     if guides.prior is None:
         settings["c"] = TREE_C
     if guides.policy is None and guides.value is None and guides.prior is None:
-        settings |= {"best_weight": BEST_WEIGHT, "follow": FOLLOW}
+        settings["follow"] = FOLLOW
     return {name: value for name, value in settings.items() if name not in given}
 
 
@@ -75,9 +74,15 @@ class Previous(NamedTuple):
     plan: Plan
     steps_left: int | None
 
+    @property
+    def carries_actions(self) -> bool:
+        """Whether all that the next search takes over is a sequence of actions to try, whatever the model says now."""
+        sequence = getattr(self.plan, "sequence", None)
+        return sequence is not None and len(sequence) > 0
+
     def leads_to(self, steps_left: int | None) -> bool:
         """Whether its values mean the same in a search with so many steps left."""
-        return steps_left == (None if self.steps_left is None else self.steps_left - 1)
+        return self.carries_actions or steps_left == (None if self.steps_left is None else self.steps_left - 1)
 
 
 def explain_recurrence(found: Tried) -> str:

@@ -200,7 +200,8 @@ class SimulatorBackend(Delayed, Exploring, Changing):
 
     def _forget(self, state: State | None) -> None:
         """Drops what does not hold any more of the last search: outcomes of a state have changed, or (None) of all."""
-        if self._previous is not None and not self.planner.forget_nodes(self._previous.plan, state):
+        before = self._previous
+        if before is not None and not before.carries_actions and not self.planner.forget_nodes(before.plan, state):
             self._previous = None
 
     def learn(self) -> bool:

@@ -46,7 +46,8 @@ class Tried(NamedTuple):
     steps: int = 0
     """How many different steps went on."""
     survival: bool = False
-    """Whether all that pays is to go on: every step pays the same, more than 0, and no end pays more."""
+    """Whether all that counts is to go on: every step pays the same, at least 0, and every end that was met pays less,
+    or no more if steps pay more than 0."""
 
     @property
     def recurs(self) -> bool:
@@ -86,7 +87,11 @@ class StepCounter:
     @property
     def found(self) -> Tried:
         alike = len(self._paid) == 1 and len(self._steps) >= FEWEST_STEPS
-        return Tried(self._known, len(self._steps), alike and max(self._paid) > max(0.0, self._end - 1e-9))
+        return Tried(self._known, len(self._steps), alike and self._ends_are_losses(max(self._paid)))
+
+    def _ends_are_losses(self, paid: float) -> bool:
+        """Whether an end takes away what steps would pay, or costs something where they pay nothing."""
+        return paid > max(0.0, self._end - 1e-9) or (paid == 0.0 and -math.inf < self._end < 0.0)
 
 
 def place_of(action: Any) -> Hashable:

@@ -21,7 +21,8 @@ from uamcts.mcts.api import no_uncertainty
 from uamcts.mcts.charge import Charged
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.simulate import Start, roll_out
+from uamcts.mcts.rollout import Start
+from uamcts.mcts.simulate import roll_out
 from uamcts.types import BatchedUncertainty, Model, PyTree, Transition, Uncertainty
 from uamcts.uncertainty.estimator import Copies
 from uamcts.uncertainty.learner import Learner

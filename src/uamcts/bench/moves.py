@@ -17,7 +17,8 @@ from uamcts.domains.base import Domain
 from uamcts.mcts.api import no_uncertainty, search
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.simulate import Start, leaf_value, simulate
+from uamcts.mcts.rollout import Start
+from uamcts.mcts.simulate import leaf_value, simulate
 from uamcts.presets import search_config
 from uamcts.randomness import seed_of
 from uamcts.runtime.alone import jit_alone

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,8 @@ RADIUS = 0.5
 """How far a ball reaches at most, in standard deviations of the inputs; inputs that are 0 or 1 are not scaled."""
 BALLS = 64
 """The most balls; beyond that, the latest count."""
+FEW_BALLS = 16
+"""Up to so many are looked at in a smaller compiled program, which takes a fraction of the time."""
 MOST_LEVELS = 5000
 """Places whose doubt is kept, so that states that recur are looked up."""
 
@@ -93,6 +95,12 @@ class Doubt:
         """The uncertainty that the compiled search is given."""
         del num_actions
         return lambda state, action: self(inputs(state), action)
+
+    def trim(self) -> Self:
+        """Leaves out most of the places that hold no ball. There are two sizes, so that few programs are compiled."""
+        most = len(self.radii) if self.count > FEW_BALLS else FEW_BALLS
+        parts = {name: getattr(self, name)[:most] for name in ("centres", "actions", "radii", "levels")}
+        return replace(self, **parts)
 
     def table(self) -> DoubtTable:
         """The same in NumPy, for the plain engine."""

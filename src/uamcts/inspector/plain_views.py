@@ -65,7 +65,7 @@ class PlainTreeView:
     def _branch(self, place: int, node: Node) -> Branch:
         value = math.nan
         if node.visits:
-            value = self._rules.value(node.visits, node.total, node.tally, self._config)
+            value = self._rules.value(node.visits, node.total, node.weight)
             value = self._rules.child_value(value, node.reward, node.keep, self._config)
         branch = Branch(place if self._continuous else node.action, node.visits, value, node.uncertainty, node.keep)
         if node.outcomes is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import jax
@@ -100,12 +100,10 @@ class CompiledTreeView:
     kind = "tree"
 
     def __init__(self, tree: Tree, config: SearchConfig, ends: jax.Array | None = None):
-        if tree.chance is not None:
-            config = replace(config, best_weight=0.0)
         self._tree, self._config, rules = tree, config, find_rules(config.rules)
         arrays: Tree = jax.device_get(tree._replace(state=None))
-        visits, total, tally = (np.asarray(arrays.stats[..., part], np.float64) for part in range(3))
-        values = rules.value(np.maximum(visits, 1.0), total, tally, config)
+        visits, total, weight = (np.asarray(arrays.stats[..., part], np.float64) for part in range(3))
+        values = rules.value(np.maximum(visits, 1.0), total, weight)
         chance = arrays.chance
         self._slots = arrays.slots
         rewards = np.asarray(arrays.reward, np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from uamcts.arguments import refuse_beyond_memory, search_bytes, short_repr, whole
+from uamcts.mcts.best_sequence import is_sought
 from uamcts.mcts.config import SETTINGS, STATIC_FIELDS, SearchConfig
 from uamcts.mcts.graph.graph import Graph, graph_bytes
 from uamcts.mcts.graph.search import OTHER_SETTINGS, graph_search
@@ -66,7 +67,8 @@ def search(
         prior: prior probabilities `(state) -> [num_actions]`, which guide selection: x + c P(a) sqrt(N) / (1 + n_a).
         horizon: how many steps are left. None: as many as you like.
         tree: the result of an earlier search with the same model and uncertainty. What it found out about the states
-            that can be reached from `state` is kept, visits and values included.
+            that can be reached from `state` is kept, visits and values included. With `config.follow`, the rest of the
+            sequence that it found is kept instead, and tried first.
 
     Returns:
         The chosen action, and visits, values and uncertainties of all actions.
@@ -83,14 +85,12 @@ def search(
         result = uamcts.search(key, domain.reset(key), domain.model, uamcts.true_uncertainty(domain), config)
         ```
     """
-    previous = tree.tree if isinstance(tree, SearchResult) else tree
     if horizon is not None and not isinstance(horizon, jax.core.Tracer):
         horizon = whole("horizon", horizon)
     uncertainty = no_uncertainty if uncertainty is None else uncertainty
     guides = {"policy": policy, "value": value, "prior": prior}
     problem = make_problem(model, uncertainty, num_actions, legal, samples=config.outcomes, **guides)
-    if previous is not None:
-        _check_previous(previous, state, problem, config)
+    previous = _previous(tree, state, problem, config)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((key, state, config, horizon, previous))):
         return run_search(key, state, problem, config, horizon=horizon, previous=previous)
     check_size(state, problem, config)
@@ -143,15 +143,15 @@ def raise_flags(result: PyTree) -> None:
         )
 
 
-BUILT_IN = {"gamma": 1.0, "value_weight": 1.0, "best_weight": 0.0, "follow": 0.0}
+BUILT_IN = {"gamma": 1.0, "value_weight": 1.0, "follow": 0.0}
 """Values of settings with which a program is simpler."""
 
 
 def partition(config: SearchConfig) -> tuple[Fixed, dict[str, Any]]:
     """Settings that decide how the program is built, and those that are its arguments.
 
-    Plain booleans, a discount of 1, a full `value_weight`, and a `best_weight` and `follow` of 0 are built in: the
-    program then leaves out what they switch off.
+    Plain booleans, a discount of 1, a full `value_weight` and a `follow` of 0 are built in: the program then leaves out
+    what they switch off.
     """
     fixed: dict[str, Any] = {}
     free: dict[str, Any] = {}
@@ -171,12 +171,31 @@ def run_search(
     config: SearchConfig,
     cache: PyTree = None,
     horizon: Number = None,
-    previous: Tree | Graph | None = None,
+    previous: Tree | Graph | Int[Array, " steps"] | None = None,
 ) -> SearchResult:
     """The search that the settings ask for, on a tree or on a graph: pure and unbatched."""
     if config.graph:
         return graph_search(key, state, problem, config, cache, horizon, previous)
-    return tree_search(key, state, problem, config, cache, horizon, previous)
+    return tree_search(key, state, problem, config, cache, horizon, cast(Tree | jax.Array | None, previous))
+
+
+def _previous(
+    tree: SearchResult | Tree | Graph | None, state: PyTree, problem: Problem, config: SearchConfig
+) -> Tree | Graph | Int[Array, " steps"] | None:
+    """What a search keeps of an earlier one: its tree or graph, or the sequence that it found."""
+    if tree is None:
+        return None
+    if is_sought(config, problem):
+        sequence = tree.sequence if isinstance(tree, SearchResult) else None
+        if sequence is None:
+            raise ValueError(
+                f"tree is a {type(tree).__name__} without a sequence of actions, from which a search with follow goes "
+                "on; give the whole result of an earlier search with follow above 0, or leave tree out"
+            )
+        return sequence
+    previous = tree.tree if isinstance(tree, SearchResult) else tree
+    _check_previous(previous, state, problem, config)
+    return previous
 
 
 def _check_previous(previous: PyTree, state: PyTree, problem: Problem, config: SearchConfig) -> None:

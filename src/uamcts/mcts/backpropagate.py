@@ -7,18 +7,17 @@ UA-Backpropagation lets less of a value pass where a transition is uncertain: se
 from __future__ import annotations
 
 import functools
-import operator
 from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from uamcts.mcts.batch import Arrays, Batch, change_rows, run_batch
+from uamcts.mcts.batch import Arrays, Batch, add_rows, run_batch
 from uamcts.mcts.config import SearchConfig
-from uamcts.mcts.rules import Rules, find_rules
+from uamcts.mcts.rules import find_rules
 from uamcts.mcts.select import Path
-from uamcts.mcts.tree import TALLY, TOTAL, VISITS, Tree
+from uamcts.mcts.tree import Tree
 from uamcts.types import Number, PyTree
 
 
@@ -34,7 +33,7 @@ def backpropagate(
         return _scatter(tree, path, value, revisited, config)
     counts = [] if tree.chance is None else [tree.chance.visits]
     given = (tree._replace(state=None), path, value.astype(tree.stats.dtype), revisited, config)
-    stats, *counts = run_batch(functools.partial(_climb, find_rules(config.rules)), given, [tree.stats, *counts])
+    stats, *counts = run_batch(_climb, given, [tree.stats, *counts])
     chance = None if tree.chance is None else tree.chance._replace(visits=counts[0])
     return tree._replace(stats=stats, chance=chance)
 
@@ -49,10 +48,11 @@ class _Step(NamedTuple):
     keep: Float[Array, ""]
 
 
-def _climb(rules: Rules, batch: Batch, tables: Arrays) -> Arrays:
-    """Changes the statistics of all nodes of the paths of a batch of searches, from the leaves to the roots."""
+def _climb(batch: Batch, tables: Arrays) -> Arrays:
+    """Adds to the statistics of all nodes of the paths of a batch of searches, from the leaves to the roots."""
 
     def begin(tree: Tree, path: Path, value: jax.Array, revisited: jax.Array, config: SearchConfig) -> PyTree:
+        rules = find_rules(config.rules)
         # A leaf that was visited before and could not grow was visited for itself.
         values = (value,) * len(rules.pieces(0.0, 1.0, config))
         return path.length, values, jnp.where(revisited, 1.0, 0.0).astype(value.dtype)
@@ -62,7 +62,7 @@ def _climb(rules: Rules, batch: Batch, tables: Arrays) -> Arrays:
         level: jax.Array, values: tuple[jax.Array, ...], below: jax.Array,
     ) -> _Step:  # fmt: skip
         del value, revisited
-        place = path.places[level]
+        rules, place = find_rules(config.rules), path.places[level]
         node = tree.node_of(place)
         reward, keep = tree.entry(tree.reward, place), tree.entry(tree.keep, node)
         # At most one transition of a path has pieces that differ: so the least of the pieces at each transition is the
@@ -74,14 +74,13 @@ def _climb(rules: Rules, batch: Batch, tables: Arrays) -> Arrays:
         return _Step(place, node, amounts, onward, keep)
 
     length, values, below = batch.each(begin)
-    visit = functools.partial(count_visit, rules)
 
     def rise(carry: PyTree) -> PyTree:
         level, values, below, (stats, *counts) = carry
         active = level < length
         found = batch.each(step, jnp.broadcast_to(level, length.shape), values, below)
-        stats = change_rows(visit, stats, found.node, found.amounts, active)
-        counts = [change_rows(operator.add, table, found.place, jnp.ones_like(below), active) for table in counts]
+        stats = add_rows(stats, found.node, found.amounts, active)
+        counts = [add_rows(table, found.place, jnp.ones_like(below), active) for table in counts]
         values, below = jax.tree.map(
             lambda new, old: jnp.where(active, new, old), (found.onward, found.keep), (values, below)
         )
@@ -99,10 +98,7 @@ def _scatter(tree: Tree, path: Path, value: Float[Array, ""], revisited: Bool[Ar
     reward = tree.reward.reshape(-1).at[path.places].get(mode="fill", fill_value=0.0)
     keep = tree.keep.reshape(-1).at[nodes].get(mode="fill", fill_value=1.0)
     above = levels < path.length - 1
-    # Slopes are at least 0, and at most one transition of a path has pieces that differ: so the least of the pieces at
-    # each transition is the least of the climbs.
-    climbs = [climb(value, above, slope, offset) for slope, offset in rules.pieces(reward, keep, config)]
-    added = cast(jax.Array, rules.credit(functools.reduce(jnp.minimum, climbs), keep))
+    added = cast(jax.Array, rules.credit(values_along(path, value, reward, keep, config), keep))
 
     # A visit of a child adds its keep to its parent's weight: the child is one further along the path. A leaf that was
     # visited before and could not grow was visited for itself.
@@ -110,19 +106,27 @@ def _scatter(tree: Tree, path: Path, value: Float[Array, ""], revisited: Bool[Ar
     below = jnp.where((levels == path.length - 1) & revisited, 1.0, below)
 
     amounts = jnp.stack([jnp.ones_like(added), added, below], axis=-1)
-    rows = tree.stats.reshape(-1, 3).at[nodes]
-    changed = jax.vmap(functools.partial(count_visit, rules))(rows.get(mode="clip"), amounts)
-    tree = tree._replace(stats=rows.set(changed, mode="drop").reshape(tree.stats.shape))
+    stats = tree.stats.reshape(-1, 3).at[nodes].add(amounts, mode="drop")
+    tree = tree._replace(stats=stats.reshape(tree.stats.shape))
     if tree.chance is None:
         return tree
     visits = tree.chance.visits.reshape(-1).at[path.places].add(1.0, mode="drop")
     return tree._replace(chance=tree.chance._replace(visits=visits.reshape(tree.children.shape)))
 
 
-def count_visit(rules: Rules, stats: Float[Array, " 3"], amounts: Float[Array, " 3"]) -> Float[Array, " 3"]:
-    """The statistics of a node after one more visit: `amounts` are 1, what is added to Q, and what went on below."""
-    tally = rules.tally(stats[TALLY], stats[VISITS], amounts[TOTAL], amounts[TALLY])
-    return jnp.stack([stats[VISITS] + amounts[VISITS], stats[TOTAL] + amounts[TOTAL], jnp.asarray(tally)])
+def values_along(
+    path: Path,
+    value: Float[Array, ""],
+    reward: Float[Array, " levels"],
+    keep: Float[Array, " levels"],
+    config: SearchConfig,
+) -> Float[Array, " levels"]:
+    """The value that reaches each place of a path, by the rewards of the transitions and what they `keep`."""
+    above = jnp.arange(path.places.size) < path.length - 1
+    # Slopes are at least 0, and at most one transition of a path has pieces that differ: so the least of the pieces at
+    # each transition is the least of the climbs.
+    pieces = find_rules(config.rules).pieces(reward, keep, config)
+    return functools.reduce(jnp.minimum, [climb(value, above, *piece) for piece in pieces])
 
 
 def climb(

@@ -39,11 +39,11 @@ class SearchConfig:
         tau: the uncertainty factor. Differences of U much smaller than this do not matter, much larger ones decide.
         gamma: the discount per step.
         value_weight: the weight of a `value` function at a leaf; rollouts have the rest. 1: no rollouts.
-        best_weight: trust, on trees: how much the best return that was found below a node counts in its value; the mean
-            has the rest. It has no effect in a random model, in which the best return is a matter of luck.
         follow: trust, on trees: how likely a step of a rollout repeats the action of the best sequence found so far,
-            instead of a random one. Every fifth iteration rolls out at random throughout. It has no effect in a random
-            model. An `Agent` sets both unless you bring a policy, a value or a prior (docs/concepts/graph.md).
+            instead of a random one. Above 0, every second iteration rolls out from the root, all iterations look
+            `depth` steps ahead of it, rewards far ahead count less, and the move is the first action of the best
+            sequence. It has no effect in a random model. An `Agent` sets it unless you bring a policy, a value or a
+            prior (docs/concepts/graph.md).
         selection: use UA-Selection. With all four of these switches off the search is plain MCTS.
         expansion: use UA-Expansion.
         simulation: use UA-Simulation.
@@ -86,7 +86,6 @@ class SearchConfig:
     tau: Number = 0.1
     gamma: Number = 1.0
     value_weight: Number = 1.0
-    best_weight: Number = 0.0
     follow: Number = 0.0
     selection: Switch = True
     expansion: Switch = True
@@ -155,7 +154,6 @@ class SearchConfig:
         _number(self, "tau", lambda tau: tau > 0, "it must be above 0 (infinity turns the adaptation off)")
         _number(self, "gamma", lambda gamma: 0 <= gamma <= 1, "it must lie in [0, 1]")
         _number(self, "value_weight", lambda weight: 0 <= weight <= 1, "it must lie in [0, 1] (1: no rollouts)")
-        _number(self, "best_weight", lambda weight: 0 <= weight <= 1, "it must lie in [0, 1] (0: the mean alone)")
         _number(self, "follow", lambda chance: 0 <= chance <= 1, "it must lie in [0, 1] (0: random rollouts)")
         _number(self, "deletion_scale", lambda scale: scale > 0, "it must be above 0")
         _number(self, "deletion_threshold", lambda limit: limit >= 0, "it must be at least 0")
@@ -171,13 +169,11 @@ class SearchConfig:
         _number(self, "doubt_threshold", lambda limit: limit >= 0, "it must be at least 0 (infinity doubts nothing)")
         for name in ADAPTATION - RULES[self.rules].reads:
             _refuse_unread(self, name)
-        for name in ("best_weight", "follow") if self.graph else ():
-            value = getattr(self, name)
-            if not is_traced(value) and np.any(np.asarray(value) != 0):
-                raise ValueError(
-                    f"{name} is {short_repr(value)}, which is for trees: on a graph values are Bellman backups, which "
-                    f"hold the best return already; leave {name} out, or give graph=False"
-                )
+        if self.graph and not is_traced(self.follow) and np.any(np.asarray(self.follow) != 0):
+            raise ValueError(
+                f"follow is {short_repr(self.follow)}, which is for trees: on a graph values are Bellman backups, "
+                "which hold the best return already; leave follow out, or give graph=False"
+            )
 
     def with_tau(self, tau: Number) -> SearchConfig:
         """The same settings at another tau; no change for a rule set that does not read it."""
@@ -192,9 +188,14 @@ class SearchConfig:
 
         Settings that came with later versions are left out at their defaults: records from before stay valid.
         """
-        later = ("graph", "outcomes", "value_weight", "best_weight", "follow", "first")
+        later = ("graph", "outcomes", "value_weight", "follow", "first")
         settings = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
         return {name: value for name, (value, usual) in settings.items() if name not in later or value != usual}
+
+    @property
+    def follows(self) -> bool:
+        """Whether rollouts follow the best sequence of actions, or may do so where `follow` is not known yet."""
+        return not isinstance(self.follow, (int, float)) or self.follow > 0
 
     @property
     def v_min(self) -> Number:
@@ -212,8 +213,6 @@ ADAPTATION = frozenset.union(*_READ) - frozenset.intersection(*_READ)
 """The settings that some rule sets read and others do not."""
 STATIC_FIELDS = ("iterations", "rollouts", "depth", "rules", "tree_depth", "graph", "outcomes")
 """The settings that decide the shape of a search; the others are leaves of the pytree."""
-RANDOM_EVERY = 5
-"""With `follow`, one of so many iterations rolls out at random."""
 SETTINGS = tuple(field.name for field in fields(SearchConfig))
 """The names of all settings."""
 _LEAVES = tuple(name for name in SETTINGS if name not in STATIC_FIELDS)

@@ -165,3 +165,23 @@ def write(tree: Tree, block: Int[Array, ""], children: Children) -> Tree:
     if tree.prior is not None and children.prior is not None:
         fields["prior"] = put(tree.prior, children.prior)
     return tree._replace(state=jax.tree.map(put, tree.state, children.state), **fields)
+
+
+def after_read(read: Bool[Array, ""], children: Children) -> Children:
+    """The same children, as results of `read`, which holds.
+
+    Rows that are known beforehand, such as U of a trusted model, could be written before the old tree is read. The
+    compiler would copy the array in every iteration for that.
+    """
+    names = ("exists", "terminal", "reward", "uncertainty", "bias", "keep")
+    rows = {name: getattr(children, name) for name in names}
+    return children._replace(**{name: jnp.where(read, row, jnp.zeros_like(row)) for name, row in rows.items()})
+
+
+def link(tree: Tree, parent: Int[Array, ""], block: Int[Array, ""], grows: Bool[Array, ""]) -> Tree:
+    """The tree in which `block` holds the children of `parent`, if it grows.
+
+    The array keeps its shape: the compiler would copy a reshaped one in every iteration.
+    """
+    place, row = jnp.where(grows, parent, tree.children.size), tree.children.shape[1]
+    return tree._replace(children=tree.children.at[place // row, place % row].set(block, mode="drop"))

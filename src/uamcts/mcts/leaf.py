@@ -9,7 +9,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.simulate import Start, leaf_value, nan_if_invalid, simulate
+from uamcts.mcts.rollout import Start
+from uamcts.mcts.simulate import leaf_value, nan_if_invalid, simulate
 from uamcts.types import PyTree
 
 
@@ -21,8 +22,10 @@ class Estimate(NamedTuple):
     bad_reward: Bool[Array, ""]
     """Whether a return, or the value function's answer, was not finite."""
     cache: PyTree
+    best: Float[Array, ""]
+    """The value with the best rollout in place of all."""
     actions: Int[Array, " depth"] | None = None
-    """What the best rollout did, if rollouts follow a sequence."""
+    """What that rollout did, if rollouts follow a sequence."""
 
 
 def estimate(start: Start, problem: Problem, config: SearchConfig, below: SearchConfig, cache: PyTree) -> Estimate:
@@ -39,10 +42,10 @@ def estimate(start: Start, problem: Problem, config: SearchConfig, below: Search
         raise ValueError(f"value(state) returned an array of shape {answer.shape}; return one number")
     own = jnp.where(over, 0.0, answer)
     if isinstance(weight, (int, float)) and weight == 1:
-        return Estimate(own, jnp.bool_(False), ~jnp.isfinite(own), cache)
+        return Estimate(own, jnp.bool_(False), ~jnp.isfinite(own), cache, own)
     rolled = _by_rollouts(start, problem, config, below, cache)
-    value = weight * own + (1.0 - weight) * rolled.value
-    return rolled._replace(value=value, bad_reward=rolled.bad_reward | ~jnp.isfinite(own))
+    value, best = (weight * own + (1.0 - weight) * found for found in (rolled.value, rolled.best))
+    return rolled._replace(value=value, best=best, bad_reward=rolled.bad_reward | ~jnp.isfinite(own))
 
 
 def _by_rollouts(start: Start, problem: Problem, config: SearchConfig, below: SearchConfig, cache: PyTree) -> Estimate:
@@ -51,5 +54,6 @@ def _by_rollouts(start: Start, problem: Problem, config: SearchConfig, below: Se
     rollouts = simulate(start, problem, below, cache)
     doubtful = jnp.any(jnp.isnan(nan_if_invalid(rollouts.uncertainty)))
     endless = jnp.any(~jnp.isfinite(rollouts.returns))
-    actions = None if rollouts.actions is None else rollouts.actions[jnp.argmax(rollouts.returns)]
-    return Estimate(leaf_value(rollouts, config), doubtful, endless, rollouts.cache, actions)
+    best = jnp.argmax(rollouts.returns)
+    actions = None if rollouts.actions is None else rollouts.actions[best]
+    return Estimate(leaf_value(rollouts, config), doubtful, endless, rollouts.cache, rollouts.returns[best], actions)

@@ -16,7 +16,7 @@ from uamcts.mcts import best_sequence
 from uamcts.mcts.backpropagate import backpropagate
 from uamcts.mcts.best_sequence import BestSequence
 from uamcts.mcts.config import SearchConfig, longest_path, most_growths
-from uamcts.mcts.expand import Children, expand, write
+from uamcts.mcts.expand import after_read, expand, link, write
 from uamcts.mcts.explain import explain
 from uamcts.mcts.growth import NO_ACTION, Growth, Leaf, children_flags, flag_word, grow
 from uamcts.mcts.kernels import tree_kernel
@@ -24,10 +24,10 @@ from uamcts.mcts.leaf import Estimate, estimate
 from uamcts.mcts.loops import read_once
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.reuse import move_root, set_root_visits
+from uamcts.mcts.rollout import Start
 from uamcts.mcts.rules import Rules, find_rules
-from uamcts.mcts.select import Path, child_values, select
-from uamcts.mcts.simulate import Start
-from uamcts.mcts.tree import ROOT, TALLY, VISITS, Tree, empty
+from uamcts.mcts.select import Path, child_values, extend, select
+from uamcts.mcts.tree import ROOT, VISITS, Tree, empty
 from uamcts.mcts.worst_case import fill_in
 from uamcts.randomness import TIE, Seed, draw, pick, seed_of
 from uamcts.types import Number, PyTree
@@ -45,7 +45,8 @@ class SearchResult(NamedTuple):
     """
 
     action: Int[Array, ""]
-    """The most visited action. Ties are broken at random, under the trust rules by value first."""
+    """The most visited action. Ties are broken at random, under the trust rules by value first. With `config.follow`,
+    the first action of `sequence`."""
     visits: Int[Array, " actions"]
     """How often each action was tried; 0 for deleted and illegal ones."""
     values: Float[Array, " actions"]
@@ -64,6 +65,8 @@ class SearchResult(NamedTuple):
     """The place of the tree at which each iteration ended its path (see `Tree`); None for a graph."""
     worst: Number | None = None
     """V_min of the trust rules on a tree, found out if the settings leave it out."""
+    sequence: Int[Array, " steps"] | None = None
+    """With `config.follow`: the best sequence of actions that was found; -1 stands for no action."""
 
     @property
     def memory(self) -> PyTree:
@@ -98,39 +101,46 @@ def tree_search(
     config: SearchConfig,
     cache: PyTree = None,
     horizon: Number = None,
-    previous: PyTree = None,
+    previous: Tree | Int[Array, " steps"] | None = None,
 ) -> SearchResult:
     """One search from `state`: pure and unbatched.
 
     `horizon` is the number of steps left, at which tree and rollouts end. `previous` is the tree of an earlier search:
-    what lies below the outcome that became `state` is kept (`reuse.py`).
+    what lies below the outcome that became `state` is kept (`reuse.py`). With `config.follow`, it is the sequence of
+    that search, whose rest is tried first (`best_sequence.py`).
     """
+    best = best_sequence.begin(config, problem, None if isinstance(previous, Tree) else previous)
+    previous = previous if isinstance(previous, Tree) and best is None else None
+    horizon = best_sequence.end_early(best, config, horizon)
     rules, seed = find_rules(config.rules), seed_of(key)
     grown = config.iterations * (1 if previous is None else 2)
     longest = longest_path(replace(config, iterations=grown), problem.num_actions, _is_masked(problem))
     config, cache = fill_in(seed, state, problem, config, longest, cache)
+    if best is not None:
+        config = replace(config, depth=best.actions.size)
     if config.first is not None:
         config = replace(config, first=config.first % problem.num_actions)
-    if problem.is_random:  # luck is no value
-        config = replace(config, best_weight=0.0)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
     first = first_block(rules) + grown - config.iterations
-    steps = _Iterations(seed, problem, config, horizon, longest, limit, first)
-    best = best_sequence.none_yet(config, problem, longest)
+    steps = _Iterations(seed, problem, config, horizon, longest, limit, best is not None, first)
     start: _Carry = (*_plant(seed, state, problem, config, cache, previous), jnp.int32(first), best)
     kernels = None
     if cache is None:
-        kernels = tree_kernel.find(start[0], config, steps.grow_by_kernels, longest, limit, problem)
+        kernels = tree_kernel.find(start[0], config, steps.grow_by_kernels, longest, steps.limit_of, problem)
     numbers = jnp.arange(config.iterations, dtype=jnp.int32)
     if kernels is None:
-        (tree, flags, cache, _, _), ends = jax.lax.scan(steps.take, start, numbers)
+        (tree, flags, cache, _, best), ends = jax.lax.scan(steps.take, start, numbers)
     else:
         begin = (tree_kernel.store(start[0]), *start[1:])
-        (tree, flags, cache, _, _), ends = jax.lax.scan(
+        (tree, flags, cache, _, best), ends = jax.lax.scan(
             functools.partial(steps.take_by_kernels, kernels), begin, numbers
         )
         tree = tree_kernel.restore(tree, start[0])
-    return _result(seed, tree, flags, config)._replace(cache=cache, ends=ends, worst=config.worst)
+    found = _result(seed, tree, flags, config)
+    return found._replace(
+        action=best_sequence.choose(best, config, found.exists, found.action), cache=cache, ends=ends,
+        worst=config.worst, sequence=None if best is None else best.actions - 1,
+    )  # fmt: skip
 
 
 class _Iterations(NamedTuple):
@@ -144,21 +154,24 @@ class _Iterations(NamedTuple):
     """The most transitions of a path."""
     limit: Number
     """As many, or as many as there are steps left."""
+    follows: bool
+    """Whether the search looks for the best sequence of actions."""
     first: int
     """The block that the first iteration writes to, and the number of its expansion."""
 
     def take(self, carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, Int[Array, ""]]:
         """One iteration: selection, expansion, simulation and backpropagation. It also returns where its path ended."""
         tree, flags, cache, block, best = carry
-        path = select(tree, self.config, self.longest, self.horizon)
+        limit = self.limit_of(index)
+        path = select(tree, self.config, self.longest, limit)
         leaf = _read(tree, path, find_rules(self.config.rules))
-        growth, cache = self.grow(index, leaf, (path.length <= self.limit) & tree.has_room(block), cache)
-        children = _after(leaf.visits >= 0, growth.children)
-        tree = _link(write(tree, block, children), path.leaf, block, growth.grows)
-        path = _extend(path, block * tree.children.shape[1] + growth.place, growth.grows)
+        growth, cache = self.grow(index, leaf, (path.length <= limit) & tree.has_room(block), cache)
+        children = after_read(leaf.visits >= 0, growth.children)
+        tree = link(write(tree, block, children), path.leaf, block, growth.grows)
+        path = extend(path, block * tree.children.shape[1] + growth.place, growth.grows)
         found = self._estimate(index, path, growth, cache, best)
         tree = backpropagate(tree, path, found.value, (leaf.visits > 0) & ~growth.grows, self.config)
-        best = best_sequence.update(best, path, found.actions, tree)
+        best = best_sequence.update(best, path, found.actions, found.best, tree, self.config)
         return (tree, flags | growth.flags | _found_flags(found), found.cache, block + growth.grows, best), path.leaf
 
     def take_by_kernels(
@@ -170,8 +183,12 @@ class _Iterations(NamedTuple):
         found = self._estimate(index, grown.path, grown, cache, best)
         tree = kernels.backpropagate(tree, grown.path, found.value, grown.revisited)
         grows = grown.path.leaf // tree.children.shape[1] == block
-        best = best_sequence.update(best, grown.path, found.actions, tree)
+        best = best_sequence.update(best, grown.path, found.actions, found.best, tree, self.config)
         return (tree, flags | grown.flags | _found_flags(found), cache, block + grows, best), grown.path.leaf
+
+    def limit_of(self, index: Int[Array, ""]) -> Number:
+        """The most transitions of the path of an iteration."""
+        return best_sequence.stay_at_root(index, self.config, self.limit) if self.follows else self.limit
 
     def grow(
         self, index: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], cache: PyTree = None
@@ -195,7 +212,8 @@ class _Iterations(NamedTuple):
     ) -> Estimate:
         left = None if self.horizon is None else self.horizon - (path.length - 1)
         onward = best_sequence.suggest(best, index, path, self.config)
-        start = Start(self.seed, index, growth.state, growth.over, left, onward)
+        ahead = None if best is None else path.length - 1
+        start = Start(self.seed, index, growth.state, growth.over, left, onward, ahead)
         return estimate(start, self.problem, self.config, growth.below, cache)
 
 
@@ -228,12 +246,12 @@ def _plant(
     flags = jnp.int32(0)
     if rules.expands_root:
         children, cache = expand(seed, jnp.int32(1), state, problem, config, cache=cache)
-        tree = _link(write(tree, jnp.int32(1), children), jnp.int32(ROOT), jnp.int32(1), jnp.bool_(True))
+        tree = link(write(tree, jnp.int32(1), children), jnp.int32(ROOT), jnp.int32(1), jnp.bool_(True))
         tree = set_root_visits(tree, config.root_visits)
         flags = children_flags(children)
     if previous is not None:
         tree = move_root(previous, tree, state, config.iterations, rules.follows_doubt)
-    return tree._replace(stats=tree.stats.at[0, 0, TALLY].set(rules.first_tally)), flags, cache
+    return tree, flags, cache
 
 
 def _read(tree: Tree, path: Path, rules: Rules) -> Leaf:
@@ -250,32 +268,6 @@ def _read(tree: Tree, path: Path, rules: Rules) -> Leaf:
         return Leaf(state, terminal, stats[VISITS], visits, doubted)
 
     return read_once(look, path.leaf >= 0)
-
-
-def _after(read: Bool[Array, ""], children: Children) -> Children:
-    """The same children, as results of `read`, which holds.
-
-    Rows that are known beforehand, such as U of a trusted model, could be written before the old tree is read. The
-    compiler would copy the array in every iteration for that.
-    """
-    names = ("exists", "terminal", "reward", "uncertainty", "bias", "keep")
-    rows = {name: getattr(children, name) for name in names}
-    return children._replace(**{name: jnp.where(read, row, jnp.zeros_like(row)) for name, row in rows.items()})
-
-
-def _link(tree: Tree, parent: Int[Array, ""], block: Int[Array, ""], grows: Bool[Array, ""]) -> Tree:
-    """The tree in which `block` holds the children of `parent`, if it grows.
-
-    The array keeps its shape: the compiler would copy a reshaped one in every iteration.
-    """
-    place, row = jnp.where(grows, parent, tree.children.size), tree.children.shape[1]
-    return tree._replace(children=tree.children.at[place // row, place % row].set(block, mode="drop"))
-
-
-def _extend(path: Path, child: Int[Array, ""], grows: Bool[Array, ""]) -> Path:
-    """The path with one more place at its end, if the tree grew there."""
-    places = jnp.where(grows & (jnp.arange(path.places.size) == path.length), child, path.places)
-    return Path(places, path.length + grows, jnp.where(grows, child, path.leaf))
 
 
 def _result(seed: Seed, tree: Tree, flags: Int[Array, ""], config: SearchConfig) -> SearchResult:

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 from uamcts.mcts.batch import Arrays, Batch, run_batch
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.rules import find_rules
-from uamcts.mcts.tree import ROOT, TALLY, TOTAL, UNEXPANDED, VISITS, Tree, argmax_actions, reduce_actions
+from uamcts.mcts.tree import ROOT, TOTAL, UNEXPANDED, VISITS, WEIGHT, Tree, argmax_actions, reduce_actions
 from uamcts.types import Number
 
 
@@ -30,13 +30,12 @@ class Path(NamedTuple):
     leaf: Int[Array, ""]
 
 
-def select(tree: Tree, config: SearchConfig, longest: int, horizon: Number = None) -> Path:
-    """Descends to a place without children, by at most `longest` transitions, nor more than there are steps left.
+def select(tree: Tree, config: SearchConfig, longest: int, limit: Number) -> Path:
+    """Descends to a place without children, by at most `limit` transitions; `longest` is the most of any path.
 
     The tree is only read: it is not part of what the loop carries. All searches of a batch take a step at a time
     together, so that the next place of all paths is one column of an array.
     """
-    limit = longest if horizon is None else jnp.minimum(longest, horizon)
     outside = tree.children.size
 
     def descend(batch: Batch, lanes: Arrays) -> Arrays:
@@ -54,6 +53,12 @@ def select(tree: Tree, config: SearchConfig, longest: int, horizon: Number = Non
         return [end.path, end.length, end.place]
 
     return Path(*run_batch(descend, (tree, config, limit), [jnp.int32(ROOT)]))
+
+
+def extend(path: Path, child: Int[Array, ""], grows: Bool[Array, ""]) -> Path:
+    """The path with one more place at its end, if the tree grew there."""
+    places = jnp.where(grows & (jnp.arange(path.places.size) == path.length), child, path.places)
+    return Path(places, path.length + grows, jnp.where(grows, child, path.leaf))
 
 
 class _Descent(NamedTuple):
@@ -150,7 +155,7 @@ def child_values(
 ) -> Float[Array, " actions"]:
     """x_i of each child of a block; only those of visited children mean anything."""
     rules = find_rules(config.rules)
-    value = rules.value(jnp.maximum(stats[:, VISITS], 1.0), stats[:, TOTAL], stats[:, TALLY], config)
+    value = rules.value(jnp.maximum(stats[:, VISITS], 1.0), stats[:, TOTAL], stats[:, WEIGHT])
     return cast(jax.Array, rules.child_value(value, reward, keep, config))
 
 

@@ -8,73 +8,21 @@ UA-Simulation weighs rollouts by their uncertainty: see `Rules.leaf_value` and `
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Float, Int
 
-from uamcts.mcts.best_sequence import follow
+from uamcts.mcts.best_sequence import fade, follow
 from uamcts.mcts.charge import Charged
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.lockstep import run_lockstep
 from uamcts.mcts.problem import Problem
+from uamcts.mcts.rollout import Rollout, Rollouts, Start, Step
 from uamcts.mcts.rules import find_rules
-from uamcts.randomness import ROLLOUT, Seed, draw, stream_word
+from uamcts.randomness import ROLLOUT, draw, stream_word
 from uamcts.types import BatchedUncertainty, Number, PyTree, Uncertainty
-
-
-class Start(NamedTuple):
-    """Where the rollouts of one simulation begin: all in one state, or, with an axis [rollouts], each in its own."""
-
-    seed: Seed
-    number: Int[Array, "*starts"]
-    """The number of the simulation within its search, or the number of each rollout within the search."""
-    state: PyTree
-    terminal: Bool[Array, "*starts"]
-    steps: Int[Array, ""] | None = None
-    """How many steps a rollout may have, if that is fewer than `depth`."""
-    sequence: Int[Array, " depth"] | None = None
-    """What the best sequence so far does from here on, if rollouts follow it: see `uamcts.mcts.best_sequence`."""
-
-
-class Rollouts(NamedTuple):
-    """The returns and the uncertainties of the rollouts of one simulation."""
-
-    returns: Float[Array, " rollouts"]
-    uncertainty: Float[Array, " rollouts"]
-    cache: PyTree = None
-    """The prediction cache afterwards."""
-    actions: Int[Array, "rollouts depth"] | None = None
-    """What they did, as a sequence each; only if they follow one."""
-
-
-class Rollout(NamedTuple):
-    """A rollout in progress, or all of them with an axis [rollouts]. None stands for what need not be computed."""
-
-    stream: Shaped[Array, "*rollouts"]
-    """The word its random actions come from."""
-    state: PyTree
-    over: Bool[Array, "*rollouts"]
-    returned: Float[Array, "*rollouts"]
-    uncertainty: Float[Array, "*rollouts"] | None
-    discount: Float[Array, "*rollouts"] | None
-    after_doubt: Float[Array, "*rollouts"] | None
-    """The return after the first doubtful step, which is not part of `returned`. Only if a rule set weighs rollouts."""
-    doubt_discount: Float[Array, "*rollouts"] | None
-    """The discount of the step after that one; 0 before it."""
-
-
-class Step(NamedTuple):
-    """The record of one step of a rollout, or of all of them with axes [rollouts, depth]."""
-
-    state: PyTree
-    action: Int[Array, "*steps"]
-    counts: Bool[Array, "*steps"]
-    """False after the end of the rollout."""
-    reward: Float[Array, "*steps"] | None
-    """Only if a rule set weighs rollouts, or transitions pay for their uncertainty."""
-
 
 _Evaluation: TypeAlias = tuple[jax.Array, jax.Array, jax.Array, PyTree, jax.Array | None]
 """Whether to evaluate the uncertainty, the returns, their uncertainties, the prediction cache, and the sequences."""
@@ -99,7 +47,7 @@ def simulate(start: Start, problem: Problem, config: SearchConfig, cache: PyTree
 
     if cache is None:
         end, steps = record_rollouts(start, problem, config)
-        return Rollouts(*weigh(end.returned, steps, uncertainty, config, cache), _sequences(start, steps))
+        return Rollouts(*weigh(end.returned, steps, uncertainty, start, config, cache), _sequences(start, steps))
 
     def look_up(state: PyTree, action: Int[Array, ""]) -> Float[Array, ""]:
         found, known = uncertainty.lookup(cache, state, action)
@@ -109,7 +57,7 @@ def simulate(start: Start, problem: Problem, config: SearchConfig, cache: PyTree
 
     def evaluate(carry: _Evaluation) -> _Evaluation:
         again, steps = record_rollouts(start, problem, config)
-        weighed = weigh(again.returned, steps, uncertainty, config, carry[3])
+        weighed = weigh(again.returned, steps, uncertainty, start, config, carry[3])
         return jnp.bool_(False), *weighed, _sequences(start, steps)
 
     # A loop of at most one round: unlike a condition's, its results take the place of what it was given.
@@ -199,7 +147,7 @@ def _begin(start: Start, config: SearchConfig, uncertain: bool) -> Rollout:
     own = start.number.ndim == 1
     numbers = start.number if own else start.number * config.rollouts + jnp.arange(config.rollouts, dtype=jnp.int32)
     weighs = find_rules(config.rules).weighs_rollouts and uncertain
-    discounts = not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
+    discounts = start.ahead is not None or not (isinstance(config.gamma, (int, float)) and config.gamma == 1)
     one, zero = jnp.ones((), float), jnp.zeros((), float)
     one_rollout = Rollout(
         stream=zero,
@@ -232,7 +180,7 @@ def _step(
     over = over if stuck is None else over | stuck
     after = problem.advance(state, action, bits)
     discount: Number = 1.0 if rollout.discount is None else rollout.discount
-    next_discount: Number = 1.0 if rollout.discount is None else discount * config.gamma
+    next_discount: Number = 1.0 if rollout.discount is None else discount * _factor(start, k, config)
     paid = jnp.where(over, 0.0, discount * after.reward)
     if uncertainty is not None and total is not None:
         found = nan_if_invalid(uncertainty(state, action))
@@ -256,10 +204,24 @@ def _step(
     return onward, Step(state, action, ~over, after.reward.astype(float))
 
 
+def _factor(start: Start, k: Int[Array, "*steps"], config: SearchConfig) -> Number:
+    """By how much a reward counts less than that of step `k` before it."""
+    return config.gamma if start.ahead is None else config.gamma * fade(start.ahead + k + 1, config)
+
+
+def _discounts(start: Start, config: SearchConfig) -> Float[Array, " discounts"]:
+    """The discount of every step, and, behind the last one, of what would come after it."""
+    if start.ahead is None:
+        return jnp.power(config.gamma, jnp.arange(config.depth + 1))
+    factors = jnp.asarray(_factor(start, jnp.arange(config.depth), config), float)
+    return jnp.cumprod(jnp.concatenate([jnp.ones(1, float), factors]))
+
+
 def weigh(
     returned: Float[Array, " rollouts"],
     steps: Step,
     uncertainty: BatchedUncertainty,
+    start: Start,
     config: SearchConfig,
     cache: PyTree,
 ) -> tuple[Float[Array, " rollouts"], Float[Array, " rollouts"], PyTree]:
@@ -268,24 +230,27 @@ def weigh(
     states, actions, counts = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), steps[:3])
     found, cache = uncertainty.predict_batch(cache, states, actions, counts)
     found = jnp.where(counts, nan_if_invalid(found), 0.0).reshape(shape)
-    discount = jnp.power(config.gamma, jnp.arange(config.depth))
-    sigma = jnp.sum(found * discount, axis=1)
+    discounts = _discounts(start, config)
+    sigma = jnp.sum(found * discounts[:-1], axis=1)
     if steps.reward is not None:
         rewards = jnp.where(steps.counts, steps.reward, 0.0)
-        returned = weigh_returns(rewards, found, config)
+        returned = weigh_returns(rewards, found, config, discounts)
     return returned, sigma, cache
 
 
 def weigh_returns(
-    rewards: Float[Array, "rollouts depth"], uncertainty: Float[Array, "rollouts depth"], config: SearchConfig
+    rewards: Float[Array, "rollouts depth"],
+    uncertainty: Float[Array, "rollouts depth"],
+    config: SearchConfig,
+    discounts: Float[Array, " discounts"],
 ) -> Float[Array, " rollouts"]:
     """The return of each rollout from its rewards and uncertainties, which are 0 after its end."""
     rules = find_rules(config.rules)
     doubted = jnp.cumsum(config.simulation & rules.doubts(uncertainty, config), axis=1) > 0
     beyond = jnp.concatenate([jnp.zeros_like(doubted[:, :1]), doubted[:, :-1]], axis=1)
-    discount = jnp.power(config.gamma, jnp.arange(rewards.shape[1]))
+    discount = discounts[:-1]
     before, after = (jnp.sum(jnp.where(part, discount * rewards, 0.0), axis=1) for part in (~beyond, beyond))
-    doubt_discount = jnp.max(jnp.where(doubted, discount * config.gamma, 0.0), axis=1)
+    doubt_discount = jnp.max(jnp.where(doubted, discounts[1:], 0.0), axis=1)
     return cast(jax.Array, rules.rollout_return(before, after, doubt_discount, config))
 
 

@@ -39,7 +39,7 @@ REDUCTIONS: dict[Callable[..., jax.Array], Callable[[jax.Array], jax.Array]] = {
 }
 """The operations of `reduce_actions`, over a whole vector."""
 
-VISITS, TOTAL, TALLY = range(3)
+VISITS, TOTAL, WEIGHT = range(3)
 """The entries of `stats`."""
 
 
@@ -67,7 +67,7 @@ class Tree(NamedTuple):
     terminal: Bool[Array, "blocks places"]
     """Whether the episode is over there."""
     stats: Float[Array, "blocks actions 3"]
-    """What backpropagation changes, side by side: N, Q and a third statistic (`Rules.tally`)."""
+    """What backpropagation adds to, side by side so that it is one addition: N, Q and the weight."""
     reward: Float[Array, "blocks places"]
     """r of the transition into the place."""
     uncertainty: Float[Array, "blocks actions"]
@@ -92,9 +92,9 @@ class Tree(NamedTuple):
         return self.stats[..., TOTAL]
 
     @property
-    def tally(self) -> Float[Array, "*batch blocks actions"]:
-        """A third statistic, whose meaning depends on the rule set: see `Rules.tally`."""
-        return self.stats[..., TALLY]
+    def weight(self) -> Float[Array, "*batch blocks actions"]:
+        """Sum over the node's children of keep * N."""
+        return self.stats[..., WEIGHT]
 
     @property
     def num_actions(self) -> int:

@@ -10,7 +10,8 @@ from jaxtyping import Array, Float
 from uamcts.mcts.charge import Charged
 from uamcts.mcts.config import SearchConfig
 from uamcts.mcts.problem import Problem
-from uamcts.mcts.simulate import Start, roll_out
+from uamcts.mcts.rollout import Start
+from uamcts.mcts.simulate import roll_out
 from uamcts.randomness import Seed
 from uamcts.types import BatchedUncertainty, Number, PyTree
 

@@ -49,7 +49,8 @@ def search(
         prior: `prior(state)` returns a probability for each action; selection explores in proportion to it.
         horizon: how many steps are left. Nothing after them counts.
         tree: the result of an earlier search in the same model with the same uncertainty. What it holds below `state`
-            is kept, visits and values. Where it does not hold `state`, the search starts afresh.
+            is kept, visits and values. Where it does not hold `state`, the search starts afresh. With `config.follow`,
+            the rest of the sequence that it found is kept instead, and tried first.
         widening: (k, alpha) for a model with continuous actions, whose `num_actions` is None. They are proposed by
             `policy(state, rng)`, by the model's `actions(state, rng)`, or drawn within its `action_space`, (low, high).
             A node with n visits tries ceil(k n^alpha) of them. `result.actions` are those of the root.
@@ -102,9 +103,9 @@ def check_reuse(tree: object, config: SearchConfig) -> None:
         return
     if not isinstance(tree, Result):
         raise TypeError(f"tree is {short_repr(tree)}; give the result of an earlier search, or None")
-    for name in ("rules", "graph", "gamma"):
+    for name in ("rules", "graph", "gamma", "follow"):
         before, now = getattr(tree.config, name), getattr(config, name)
-        if before != now:
+        if (bool(before) != bool(now)) if name == "follow" else (before != now):
             raise ValueError(
                 f"tree is the result of a search with {name}={before!r}, and this one has {name}={now!r}; search with "
                 "the same settings, or leave tree out"

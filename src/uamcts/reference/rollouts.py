@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from uamcts.mcts.config import SearchConfig
+from uamcts.mcts.following import FADE, NEAR
 from uamcts.mcts.rules import Rules
 from uamcts.reference.best_sequence import BestSequence, follower
 from uamcts.reference.guides import Guides
@@ -27,10 +28,18 @@ class Start(NamedTuple):
     numbers: range
     depth: int
     """How many steps a rollout may have."""
+    ahead: int = 0
+    """How many steps from the root it starts."""
     best: BestSequence | None = None
     """The best sequence of the search so far, which gets to know what rollouts did."""
     sequence: Sequence[Any] = ()
     """What it does from here on."""
+
+    def factors(self, gamma: float) -> Iterator[float]:
+        """By how much the reward of each step counts less than that of the one before it, from the second one on."""
+        if self.best is None:
+            return repeat(gamma)
+        return chain(repeat(gamma, max(0, NEAR - 1 - self.ahead)), repeat(gamma * FADE))
 
 
 class Simulator(NamedTuple):
@@ -57,9 +66,10 @@ class Simulator(NamedTuple):
         if self.guides.value is None:
             return self.mean_returns(start, configs)
         value = self.guides.leaf_value(start.state)
-        if weight == 1:
-            return [value for _ in configs]
-        return [weight * value + (1.0 - weight) * mean for mean in self.mean_returns(start, configs)]
+        found = [value for _ in configs] if weight == 1 else self.mean_returns(start, configs)
+        if start.best is not None:
+            start.best.weigh(value, weight)
+        return found if weight == 1 else [weight * value + (1.0 - weight) * mean for mean in found]
 
     def mean_returns(self, start: Start, configs: Sequence[SearchConfig]) -> list[float]:
         """The value that the rule set computes from the returns of rollouts, for each of the settings."""
@@ -86,13 +96,17 @@ class Simulator(NamedTuple):
         walks: Iterable[Iterable[Step]] = (self.walk(start, number) for number in start.numbers)
         if start.best is not None:
             walks = [list(walk) for walk in walks]
-        judged = self.weigh_all(walks, uncertainty, configs)
+        judged = self.weigh_all(start, walks, uncertainty, configs)
         if start.best is not None:
             start.best.note(judged[0][0], [[step[1] for step in walk] for walk in walks])
         return judged
 
     def weigh_all(
-        self, walks: Iterable[Iterable[Step]], uncertainty: Callable | None, configs: Sequence[SearchConfig]
+        self,
+        start: Start,
+        walks: Iterable[Iterable[Step]],
+        uncertainty: Callable | None,
+        configs: Sequence[SearchConfig],
     ) -> list[tuple[list[float], list[float]]]:
         """g and sigma of rollouts, for each of the settings."""
         found: Sequence[float] = ()
@@ -103,16 +117,16 @@ class Simulator(NamedTuple):
             many = getattr(uncertainty, "many", None)
             found = list(map(uncertainty, states, actions)) if many is None else many(states, actions)
         if not any(found):  # nothing is doubtful
-            rollouts = [self.weigh(walk, None, configs[0]) for walk in walks]
+            rollouts = [self.weigh(start, walk, None, configs[0]) for walk in walks]
             return [_columns(rollouts)] * len(configs)
         judged: list[list[tuple[float, float]]] = [[] for _ in configs]
         answers = iter(found)
         for walk in walks:
             doubts = [*islice(answers, len(walk))]  # type: ignore[arg-type]
             if any(doubts):
-                returns = [self.weigh(walk, doubts, config) for config in configs]
+                returns = [self.weigh(start, walk, doubts, config) for config in configs]
             else:  # equal for all settings
-                returns = [self.weigh(walk, None, configs[0])] * len(configs)
+                returns = [self.weigh(start, walk, None, configs[0])] * len(configs)
             for rollouts, one in zip(judged, returns, strict=True):
                 rollouts.append(one)
         return [*map(_columns, judged)]
@@ -152,16 +166,19 @@ class Simulator(NamedTuple):
         assert start.best is not None  # noqa: S101 (the caller has looked)
         return follower(start.sequence, draw, start.best.chance, allows)
 
-    def weigh(self, walk: Iterable[Step], doubts: Sequence[float] | None, config: SearchConfig) -> tuple[float, float]:
+    def weigh(
+        self, start: Start, walk: Iterable[Step], doubts: Sequence[float] | None, config: SearchConfig
+    ) -> tuple[float, float]:
         """g = sum_k gamma^(k-1) r_k and sigma = sum_k gamma^(k-1) U(s_k, a_k), s_k the state before the step.
 
         `doubts`: U of every step; None if all are 0.
         """
-        rules, gamma = self.rules, config.gamma
+        rules, factors = self.rules, start.factors(config.gamma)
         weighs = rules.weighs_rollouts and doubts is not None
         returned, sigma, discount = 0.0, 0.0, 1.0
         before, doubt_discount = 0.0, 0.0  # the return up to the first doubtful step, and the discount after it
-        for (_, _, reward, _), found in zip(walk, repeat(0.0) if doubts is None else doubts, strict=False):
+        certain = repeat(0.0) if doubts is None else doubts
+        for (_, _, reward, _), found, gamma in zip(walk, certain, factors, strict=False):
             if found:
                 sigma += discount * check_uncertainty(found)
             if reward:
@@ -175,7 +192,7 @@ class Simulator(NamedTuple):
 
     def roll_out_in_lockstep(self, start: Start, config: SearchConfig) -> tuple[list[float], list[float]]:
         """All rollouts at once. `step_batch` gets a list of equal states first, then what it returned last."""
-        rules, count, gamma, model = self.rules, len(start.numbers), config.gamma, self.dynamics.model
+        rules, count, model = self.rules, len(start.numbers), self.dynamics.model
         streams = [self.draws.rollout(start.iteration, number) for number in start.numbers]
         asked = config.simulation and self.uncertainty is not None
         returns, sigmas, before, doubt_discount = ([0.0] * count for _ in range(4))
@@ -183,7 +200,7 @@ class Simulator(NamedTuple):
         states = [start.state] * count
         follows = [] if start.best is None else [self.follower(start, number) for number in start.numbers]
         walks: list[list[int]] = [[] for _ in streams]
-        for at in range(start.depth):
+        for at, gamma in zip(range(start.depth), start.factors(config.gamma), strict=False):
             actions = [below(model.num_actions) for below in streams]
             if follows:
                 actions = [follow(at, *both) for follow, *both in zip(follows, states, actions, strict=True)]

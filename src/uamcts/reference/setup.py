@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from uamcts.mcts.config import SearchConfig, longest_path
+from uamcts.mcts.following import steps_ahead
 from uamcts.mcts.rules import find_rules
 from uamcts.reference.guides import Guides
 from uamcts.reference.models import Dynamics
@@ -30,8 +31,12 @@ class Setup:
             draws, dynamics, uncertainty, guides, horizon,
         )  # fmt: skip
         self.rules = find_rules(config.rules)
-        if dynamics.random and config.best_weight:  # luck is no value
-            config = replace(config, best_weight=0.0)
+        self.follows, self.deepest = bool(config.follow) and not dynamics.random, config.depth
+        """Whether it looks for the best sequence of actions: in a random model the best return is luck. And the most
+        steps of a rollout."""
+        if self.follows:
+            self.deepest = steps_ahead(config, dynamics.num_actions)
+            self.horizon = horizon = self.deepest if horizon is None else min(self.deepest, horizon)
         self.longest = config.tree_depth if horizon is None else min(horizon, config.tree_depth)
         """How many transitions a path may have."""
         rng = None if guides.policy is None else draws.generator()
@@ -57,4 +62,4 @@ class Setup:
 
     def rollout_depth(self, depth: int) -> int:
         """How many steps a rollout may have that starts after `depth` transitions."""
-        return self.config.depth if self.horizon is None else min(self.config.depth, self.horizon - depth)
+        return self.deepest if self.horizon is None else min(self.deepest, self.horizon - depth)

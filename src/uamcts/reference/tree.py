@@ -27,14 +27,12 @@ class PythonModel(Protocol):
 class Node:
     """A node v of the tree: S(v), r(v), U(v) of the transition into it, N(v), Q(v), and its children Ch(v).
 
-    `tally` is a third statistic, whose meaning depends on the rule set: see `Rules.tally`.
-
     In a random model N, Q and U belong to the action: its node has no state and no children of its own but `outcomes`,
     nodes that have them and their own N, and its r is the mean over visits.
     """
 
     __slots__ = ("action", "bias", "children", "deleted", "doubted", "keep", "outcomes", "prior", "probability",
-                 "reward", "state", "tally", "terminal", "total", "uncertainty", "visits")  # fmt: skip
+                 "reward", "state", "terminal", "total", "uncertainty", "visits", "weight")  # fmt: skip
 
     def __init__(self, action: Any, state: object, reward: float, terminal: bool, uncertainty: float):
         self.action = action
@@ -44,7 +42,7 @@ class Node:
         self.uncertainty = uncertainty
         self.visits = 0
         self.total = 0.0
-        self.tally = 0.0
+        self.weight = 0.0  # sum over the children of keep * N
         self.bias = 1.0  # how selection corrects the score: see Rules.score
         self.keep = 1.0  # which fraction of a value passes through the transition into the node: see Rules.pieces
         self.doubted = False  # whether some transition on the way here keeps less than all
@@ -78,6 +76,8 @@ class Result(NamedTuple):
     first. Nodes with children that are not among them come from the search before."""
     ended: Sequence[Node] = ()
     """On a tree: the node at which each iteration ended its path, and from which its rollouts started."""
+    sequence: Sequence[Any] = ()
+    """With `config.follow`: the best sequence of actions that was found. `action` begins it."""
 
     def explain(self, action_names: Sequence[str] = ()) -> str:
         """Why this action, in words: visits, value and uncertainty of every action, and what was deleted."""
@@ -137,3 +137,13 @@ def check_reward(reward: float) -> float:
     if not -math.inf < reward < math.inf:
         raise ValueError(f"the model returned a reward of {reward!r}; it must be a finite number")
     return reward
+
+
+def first_above(numbers: Sequence[float], place: float) -> int:
+    """The first index at which the running sum of `numbers` is above `place`."""
+    running = 0.0
+    for index, number in enumerate(numbers):
+        running += number
+        if running > place:
+            return index
+    return len(numbers) - 1

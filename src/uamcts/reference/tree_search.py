@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from uamcts.reference.best_sequence import BestSequence
-from uamcts.reference.models import identity_of
+from uamcts.reference.reuse import reusable
 from uamcts.reference.rollouts import Start
 from uamcts.reference.setup import Setup
-from uamcts.reference.tree import Node, Result, check_reward, check_uncertainty
+from uamcts.reference.tree import Node, Result, check_reward, check_uncertainty, first_above
 
 Path = tuple[list[Node], list[Node]]
 """The nodes from the root on that have the statistics, and those that have the states. Where an action has one outcome
@@ -28,7 +28,10 @@ class TreeSearch:
         self.config = setup.config
         self.expanded: list[tuple[int, Node]] = []
         self.ended: list[Node] = []
-        self.best_sequence = BestSequence.of(self.config, self.dynamics.random)
+        self.best_sequence = None
+        if setup.follows:
+            carried = [] if previous is None else previous.sequence[1:]
+            self.best_sequence, self.previous = BestSequence(float(self.config.follow), carried), None
         self.deletion_chance = 0.0
         if self.rules.deletion_scale is not None:
             scale = self.rules.deletion_scale if self.config.deletion_scale is None else self.config.deletion_scale
@@ -40,7 +43,7 @@ class TreeSearch:
         while iteration < self.config.iterations:
             if end is not None and root.children and time.perf_counter() >= end:
                 break
-            path, places = self.select(root)
+            path, places = self.select(root) if self.descends(iteration) else ([root],) * 2
             leaf, place, grown = path[-1], places[-1], False
             if place.visits > 0 and not place.terminal and len(path) <= self.setup.longest and not place.children:
                 self.expand(place, iteration + (2 if self.rules.expands_root else 1))
@@ -53,15 +56,14 @@ class TreeSearch:
             self.ended.append(places[-1])
             self.backpropagate(path, places, self.simulate(places[-1], iteration, len(path) - 1), revisited)
             if self.best_sequence is not None:
-                self.best_sequence.update(root.tally, [node.action for node in path[1:]])
+                self.best_sequence.update([node.action for node in path[1:]], functools.partial(self.climb, path))
             iteration += 1
         return self.result(root, iteration)
 
     def plant(self, state: object) -> Node:
         """The root, expanded if the rule set says so."""
         root = Node(None, state, 0.0, False, 0.0)
-        root.tally = self.rules.first_tally
-        before = None if self.previous is None else self.reusable(self.previous.tree, state)
+        before = None if self.previous is None else reusable(self.dynamics.model, self.previous.tree, state)
         if before is None or self.previous is None:
             self.setup.settle_worst(state)
         elif self.config.worst is None and self.previous.config.worst is not None:
@@ -75,6 +77,13 @@ class TreeSearch:
             self.expand(root, 1)
             root.visits = self.config.root_visits
         return root
+
+    def descends(self, iteration: int) -> bool:
+        """Begins an iteration. Whether it selects a leaf: those that roll out from the root do not."""
+        if self.best_sequence is None:
+            return True
+        self.best_sequence.begin(iteration)
+        return not self.best_sequence.rolls_from_root
 
     # Selection
 
@@ -156,7 +165,7 @@ class TreeSearch:
 
     def child_value(self, node: Node) -> float:
         """x = r + gamma value(v) of a child."""
-        value = self.rules.value(max(node.visits, 1), node.total, node.tally, self.config)
+        value = self.rules.value(max(node.visits, 1), node.total, node.weight)
         return self.rules.child_value(value, node.reward, node.keep, self.config)
 
     # Expansion
@@ -217,10 +226,9 @@ class TreeSearch:
         """The value of a node `depth` transitions below the root."""
         if node.terminal:
             return 0.0
-        start = Start(node.state, iteration, range(self.config.rollouts), self.setup.rollout_depth(depth))
+        start = Start(node.state, iteration, range(self.config.rollouts), self.setup.rollout_depth(depth), depth)
         if self.best_sequence is not None:
-            onward = self.best_sequence.suggest(iteration, depth)
-            start = start._replace(best=self.best_sequence, sequence=onward)
+            start = start._replace(best=self.best_sequence, sequence=self.best_sequence.suggest(depth))
         return self.setup.simulator.simulate(start, self.setup.settings(node.doubted))
 
     # Backpropagation
@@ -230,37 +238,36 @@ class TreeSearch:
         rules, below = self.rules, 1.0 if revisited else 0.0
         for node, place in zip(reversed(path), reversed(places), strict=True):
             added = rules.credit(value, node.keep)
-            node.tally = rules.tally(node.tally, node.visits, added, below)
             node.visits += 1
             if place is not node:
                 place.visits += 1
                 node.reward += (place.reward - node.reward) / node.visits
             node.total += added
+            node.weight += below
             below = node.keep
-            pieces = rules.pieces(place.reward, node.keep, self.config)
-            value = min(slope * value + offset for slope, offset in pieces)
+            value = self.pass_on(value, place.reward, node.keep)
 
-    # Reuse and the move
+    def pass_on(self, value: float, reward: float, keep: float) -> float:
+        """A value above a transition."""
+        return min(slope * value + offset for slope, offset in self.rules.pieces(reward, keep, self.config))
 
-    def reusable(self, root: Node, state: object) -> Node | None:
-        """The most visited outcome of the root's actions that is `state`, if what lies below it still holds.
+    def climb(self, path: list[Node], value: float) -> float:
+        """What a value at the end of a path is worth at the root, in a deterministic model."""
+        for node in reversed(path[1:]):
+            value = self.pass_on(value, node.reward, node.keep)
+        return value
 
-        Below a doubtful transition the search was less careful: now that its outcome is known, nothing is kept.
-        """
-        found = [place for child in root.children for place in (child.outcomes or [child])]
-        usable = [place for place in found if place.children and not place.terminal and not place.doubted]
-        try:
-            key = identity_of(self.dynamics.model)
-            wanted = key(state)
-            usable = [place for place in usable if place.state is not None and key(place.state) == wanted]
-        except TypeError:
-            usable = [place for place in usable if place.state is state]
-        return max(usable, key=lambda place: place.visits, default=None)
+    # The move
 
     def move(self, root: Node) -> Node:
-        """The child of the root with the most visits; ties by value if the rule set says so, else drawn."""
+        """The child of the root that begins the best sequence, if the search looks for one.
+
+        Else the child with the most visits; ties by value if the rule set says so, else drawn.
+        """
         if not root.children:
             raise ValueError("the root has no legal action, or the search was too short to try one")
+        if self.best_sequence is not None and self.best_sequence.move is not None:
+            return next(child for child in root.children if child.action == self.best_sequence.move)
         most = max(child.visits for child in root.children)
         ties = [child for child in root.children if child.visits == most]
         if self.rules.breaks_ties_by_value:
@@ -284,14 +291,5 @@ class TreeSearch:
             config=self.config,
             expanded=self.expanded,
             ended=self.ended,
+            sequence=[] if self.best_sequence is None else self.best_sequence.actions,
         )
-
-
-def first_above(numbers: Sequence[float], place: float) -> int:
-    """The first index at which the running sum of `numbers` is above `place`."""
-    running = 0.0
-    for index, number in enumerate(numbers):
-        running += number
-        if running > place:
-            return index
-    return len(numbers) - 1

@@ -91,6 +91,8 @@ def refuse_finite_only(config: SearchConfig, prior: object, model: object) -> No
         what = "graph is True"
     elif config.rules != "trust":
         what = f"rules is {config.rules!r}"
+    elif config.follow:
+        what = f"follow is {config.follow!r}"
     elif prior is not None:
         what = "prior is given"
     elif hasattr(model, "legal_actions"):
@@ -98,7 +100,7 @@ def refuse_finite_only(config: SearchConfig, prior: object, model: object) -> No
     if what is not None:
         raise ValueError(
             f"{what}, which needs a finite number of actions, and model.num_actions is None; search with graph=False, "
-            "rules='trust', without prior and legal_actions, or give the model num_actions"
+            "rules='trust', without follow, prior and legal_actions, or give the model num_actions"
         )
 
 

@@ -17,8 +17,9 @@ from uamcts.mcts.graph.graph import END, FIRST, UNEXPANDED, UNUSED, Graph
 from uamcts.mcts.graph.table import enter, look_up
 from uamcts.mcts.loops import read_once
 from uamcts.mcts.problem import Problem
+from uamcts.mcts.rollout import Start
 from uamcts.mcts.rules import find_rules
-from uamcts.mcts.simulate import Start, nan_if_invalid, simulate
+from uamcts.mcts.simulate import nan_if_invalid, simulate
 from uamcts.types import PyTree
 
 

@@ -10,7 +10,6 @@ horizon on the same graph, exact on what it covers.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -68,7 +67,7 @@ def graph_search(
     """
     seed = seed_of(key)
     longest = min(config.tree_depth, config.iterations + 1)
-    config, cache = fill_in(seed, state, problem, replace(config, best_weight=0.0), longest, cache)
+    config, cache = fill_in(seed, state, problem, config, longest, cache)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
     outcomes = problem.num_actions * problem.slots(state)
 

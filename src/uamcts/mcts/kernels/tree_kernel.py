@@ -21,11 +21,11 @@ from uamcts.mcts.expand import doubt_of_actions
 from uamcts.mcts.kernels import lanes
 from uamcts.mcts.kernels.lanes import Arrays, Program, storable
 from uamcts.mcts.kernels.tree_lanes import Function
-from uamcts.mcts.kernels.tree_programs import ARRIVAL, Grow, TreePrograms, drop_axes, scalars
+from uamcts.mcts.kernels.tree_programs import ARRIVAL, Grow, Limit, TreePrograms, drop_axes, scalars
 from uamcts.mcts.problem import Problem
 from uamcts.mcts.select import Path
 from uamcts.mcts.tree import Tree
-from uamcts.types import BatchedUncertainty, Number, PyTree
+from uamcts.types import BatchedUncertainty, PyTree
 
 INTERPRET = False
 """Emulate the kernels, on any device: for tests."""
@@ -57,7 +57,7 @@ def find(
     config: SearchConfig,
     grow: Grow,
     longest: int,
-    limit: Number,
+    limit: Limit,
     problem: Problem,
 ) -> TreeKernels | None:
     """The kernels of a search, or None where it has to do without: no GPU, or something that they cannot do.
@@ -105,7 +105,7 @@ class TreeKernels(TreePrograms):
     """
 
     def __init__(
-        self, tree: Tree, config: SearchConfig, grow: Grow, longest: int, limit: Number, doubt: Doubt | None = None
+        self, tree: Tree, config: SearchConfig, grow: Grow, longest: int, limit: Limit, doubt: Doubt | None = None
     ) -> None:
         super().__init__(tree, config, grow, longest, limit, doubt is not None)
         self.doubt = doubt
@@ -118,7 +118,7 @@ class TreeKernels(TreePrograms):
             arguments = numbers + _constants(self.growing)
             after, (places, *found) = lanes.call(self.grow_program(), arguments, leaves, INTERPRET)
         else:
-            arguments = numbers[1:] + _constants(self.descending)
+            arguments = numbers + _constants(self.descending)
             after, (places, *leaf) = lanes.call(self.descend_program(), arguments, leaves, INTERPRET)
             states: Any = jax.tree.structure(self.tree.state)
             doubt = self.doubt(jax.tree.unflatten(states, leaf[len(ARRIVAL) :])).astype(stored.uncertainty.dtype)
@@ -150,7 +150,7 @@ class TreeKernels(TreePrograms):
         if self.doubt is None:
             _lower(self.grow_program(), [whole, whole, *_constants(self.growing)], leaves)
         else:
-            _lower(self.descend_program(), [whole, *_constants(self.descending)], leaves)
+            _lower(self.descend_program(), [whole, whole, *_constants(self.descending)], leaves)
             state = jax.tree.leaves(drop_axes(self.tree.state, 2))
             arrived: list[Any] = [jax.ShapeDtypeStruct((), dtype) for dtype in self.arrival_types()]
             arguments = [whole, whole, *arrived, *state, drop_axes(self.tree.uncertainty, 1)]

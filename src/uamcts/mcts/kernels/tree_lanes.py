@@ -12,7 +12,7 @@ import numpy as np
 from uamcts.mcts.kernels.scalarize import Value, any_lane, evaluate
 from uamcts.mcts.kernels.table import Entries, Entry, Table, fill
 from uamcts.mcts.select import Family
-from uamcts.mcts.tree import ROOT, TALLY, TOTAL, UNEXPANDED, VISITS
+from uamcts.mcts.tree import ROOT, UNEXPANDED, VISITS
 from uamcts.types import PyTree
 
 TreeTables: TypeAlias = Any
@@ -107,12 +107,8 @@ class PathTables(NamedTuple):
     revisited: Entries
 
 
-def climb(path: PathTables, stats: Table, pieces: int, functions: Sequence[Function]) -> None:
-    """Changes the statistics of the nodes of a path, from the leaf up to the root.
-
-    `functions`: how values go on from a node, what they add to its Q, and its third statistic after a visit.
-    """
-    onward, credit, tally = functions
+def climb(path: PathTables, stats: Table, pieces: int, onward: Function, credit: Function) -> None:
+    """Adds a value to the nodes of a path, from the leaf up to the root."""
     shape = stats.lanes
 
     def step(carry: PyTree) -> PyTree:
@@ -122,10 +118,9 @@ def climb(path: PathTables, stats: Table, pieces: int, functions: Sequence[Funct
         keep, reward = fill((), path.keep.get(node)), fill((), path.reward.get(node))
         entries = [fill((), value) for value in values]
         (added,) = credit(entries, keep)
-        visits, total, third = (stats.get(node * 3 + number) for number in (VISITS, TOTAL, TALLY))
-        (after,) = tally(fill((), third), fill((), visits), added, fill((), below))
-        for number, entry in ((VISITS, visits + 1.0), (TOTAL, total + added[()]), (TALLY, after[()])):
-            stats.put(node * 3 + number, entry, active)
+        for number, amount in enumerate((1.0, added[()], below)):
+            place = node * 3 + number
+            stats.put(place, stats.get(place) + amount, active)
         above = onward(entries, reward, keep)
         return level - 1, [jnp.broadcast_to(value[()], shape) for value in above], keep[()]
 

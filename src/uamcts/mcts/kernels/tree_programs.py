@@ -32,6 +32,8 @@ from uamcts.types import Number, PyTree
 Grow: TypeAlias = Callable[[jax.Array, Leaf, jax.Array, jax.Array | None], Growth]
 """What an iteration adds below a leaf: a function of the number of the iteration, the leaf, whether there is room below
 it, and U of its actions, if that is known beforehand."""
+Limit: TypeAlias = Callable[[jax.Array], Number]
+"""The most transitions of the path of an iteration, from its number."""
 ARRIVAL = ("length", "place", "terminal", "visits", "doubted", "room")
 """What selection passes on to expansion, besides the state of the leaf."""
 
@@ -44,7 +46,7 @@ class TreePrograms:
         config: the settings of the search.
         grow: what an iteration adds below a leaf.
         longest: the most transitions of a path.
-        limit: as many, or as many as there are steps left.
+        limit: as many, or fewer, for the iteration with a given number.
         knows_doubt: whether `grow` is told U.
     """
 
@@ -54,7 +56,7 @@ class TreePrograms:
         config: SearchConfig,
         grow: Grow,
         longest: int,
-        limit: Number,
+        limit: Limit,
         knows_doubt: bool,
     ) -> None:
         self.tree: Any = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), tree)
@@ -64,7 +66,7 @@ class TreePrograms:
         row: Any = drop_axes(self.tree, 1)
         family = Family(row.exists, row.stats, row.reward, row.bias, row.keep)
         self.choose = trace(lambda family, visits: choose_child(family, visits, config), family, number)
-        self.limit = trace(lambda: jnp.asarray(limit, jnp.int32))
+        self.limit = trace(lambda index: jnp.asarray(limit(index), jnp.int32), whole)
         self.changed: list[str] = []
 
         def flat_grow(index: jax.Array, leaf: Leaf, room: jax.Array, doubt: jax.Array | None) -> Any:
@@ -86,7 +88,6 @@ class TreePrograms:
 
         self.onward = trace(onward, [number] * self.pieces, number, number)
         self.credit = trace(credit, [number] * self.pieces, number)
-        self.tally = trace(lambda *seen: jnp.asarray(rules.tally(*seen), number.dtype), *[number] * 4)
 
     @property
     def descending(self) -> tuple[Function, ...]:
@@ -98,7 +99,7 @@ class TreePrograms:
 
     @property
     def climbing(self) -> tuple[Function, ...]:
-        return self.onward, self.credit, self.tally
+        return self.onward, self.credit
 
     def arrival_types(self) -> tuple[DType, ...]:
         """The types of what `ARRIVAL` names."""
@@ -120,7 +121,7 @@ class TreePrograms:
             index, block, *constants = arguments
             choose, limit, grow = deal(constants, self.growing)
             tree = self._tables(changed)
-            arrival, state = self._descend_lane(tree, block, results[0], choose, limit)
+            arrival, state = self._descend_lane(tree, (index, block), results[0], choose, limit)
             self._write_lane(tree, (index, block), (arrival, state, []), grow, results)
 
         return Program(body, (Spec((self.longest + 2,), jnp.int32), *self._growth_specs()), "uamcts_grow")
@@ -129,9 +130,9 @@ class TreePrograms:
         """The first half of the program above."""
 
         def body(arguments: list[Value], changed: list[Table], results: list[Table]) -> None:
-            block, *constants = arguments
+            index, block, *constants = arguments
             choose, limit = deal(constants, self.descending)
-            arrival, state = self._descend_lane(self._tables(changed), block, results[0], choose, limit)
+            arrival, state = self._descend_lane(self._tables(changed), (index, block), results[0], choose, limit)
             for table, value in zip(results[1:], [*arrival, *state], strict=True):
                 table.put_all(value)
 
@@ -153,10 +154,11 @@ class TreePrograms:
         return Program(body, self._growth_specs(), "uamcts_write")
 
     def _descend_lane(
-        self, tree: TreeTables, block: Any, places: Table, choose: Function, limit: Function
+        self, tree: TreeTables, numbers: tuple[Any, Any], places: Table, choose: Function, limit: Function
     ) -> tuple[list[Entries], list[Entries]]:
-        """Selection in one search: what `ARRIVAL` names, and the state of the leaf."""
-        most = limit()[0][()]
+        """Selection in one search: what `ARRIVAL` names, and the state of the leaf; `numbers` as in `_write_lane`."""
+        index, block = numbers
+        most = limit(index)[0][()]
         end = descend(tree, places, choose, most, self.follows_doubt)
         place, visits = end.place, tree.stats.get(end.place * 3 + VISITS)
         state = [table.entry(place) for table in jax.tree.leaves(tree.state, is_leaf=_is_table)]
@@ -195,8 +197,9 @@ class TreePrograms:
         def body(arguments: list[Value], changed: list[Table], results: list[Table]) -> None:
             del results
             read = len(PathTables._fields)
+            onward, credit = deal(arguments[read:], self.climbing)
             path: Any = arguments[:read]
-            climb(PathTables(*path), changed[0], self.pieces, deal(arguments[read:], self.climbing))
+            climb(PathTables(*path), changed[0], self.pieces, onward, credit)
 
         return Program(body, (), "uamcts_backpropagate")
 

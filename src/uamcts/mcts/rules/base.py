@@ -56,8 +56,6 @@ class Rules:
     """Whether selection scales the values of siblings to [0, 1]."""
     deletion_scale: float | None = None
     """UA-Expansion deletes a child with probability 1 - tau / deletion_scale; None: it never does."""
-    first_tally: float = 0.0
-    """The third statistic of the root before its first visit: see `tally`."""
     allows_graph: bool = False
     """Whether values may be Bellman backups on a graph in which equal states share a node."""
     weighs_rollouts: bool = False
@@ -71,19 +69,10 @@ class Rules:
 
     # Arithmetic, for floats and arrays alike.
 
-    def value(self, visits: Number, total: Number, tally: Number, config: SearchConfig) -> Number:
+    def value(self, visits: Number, total: Number, weight: Number) -> Number:
         """The value of a visited node, without the reward of the transition into it: Q / N."""
-        del tally, config
+        del weight
         return total / visits
-
-    def tally(self, tally: Number, visits: Number, added: Number, below: Number) -> Number:
-        """The third statistic of a node, beside N and Q, after one more visit: the sum over its children of keep * N.
-
-        `visits` is N before, `added` what the visit adds to Q, and `below` the keep of the child that it went on to, 0
-        where it expanded the node, or 1 where it went no further.
-        """
-        del visits, added
-        return tally + below
 
     def pieces(self, reward: Number, keep: Number, config: SearchConfig) -> tuple[tuple[Number, Number], ...]:
         """How a value changes on its way up through a transition: the least of slope * value + offset over the pieces.

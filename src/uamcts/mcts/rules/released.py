@@ -26,9 +26,9 @@ class Released(SoftmaxRules):
     reads = SoftmaxRules.reads | {"root_visits"}
     deletion_scale = 1.0
 
-    def value(self, visits: Number, total: Number, tally: Number, config: SearchConfig) -> Number:
-        del visits, config
-        return total / (1.0 + tally)
+    def value(self, visits: Number, total: Number, weight: Number) -> Number:
+        del visits
+        return total / (1.0 + weight)
 
     def pieces(self, reward: Number, keep: Number, config: SearchConfig) -> tuple[tuple[Number, Number], ...]:
         return ((keep * config.gamma, keep * reward),)

@@ -6,11 +6,10 @@ P(V, keep)     = min(V, keep V + (1 - keep) V_min)   the worst case over a total
 selection        x_i = r_i + gamma P(value(v_i), keep_i);  score_i <- score_i - penalty where the child is doubtful;
                  where all x_i are equal, and among children never visited, only the certain ones are candidates
 simulation       g = r_1 + ... + gamma^(d-1) r_d + gamma^d P(return after step d, keep_d), d the first doubtful step;
-                 the value of the leaf is (1 - w) mean of g + w max of g
-backpropagation  value <- r(v) + gamma P(value, keep(v));  value(v) = (1 - w) Q / N + w best value that reached v
+                 the mean of g
+backpropagation  value <- r(v) + gamma P(value, keep(v))
 the move         of the most visited the one with the best value
-With `follow`, rollouts repeat part of the best sequence found so far: see `uamcts.mcts.best_sequence`.
-w is `best_weight`, by default 0: in a deterministic model the best return of random rollouts says more than their mean.
+With `follow`, the search looks for the best sequence of actions, and the move begins it: see `mcts.best_sequence`.
 Below the first doubtful transition, and everywhere else, this is plain MCTS: no child is deleted, and tau is not used.
 V_min is `worst`, or the worst return of random rollouts from the root (`simulate.worst_return`), at most 0. It is an
 estimate, so P takes the minimum: a transition never gains by being doubtful. docs/concepts/trust.md says why.
@@ -18,7 +17,6 @@ estimate, so P takes the minimum: a transition never gains by being doubtful. do
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -38,23 +36,12 @@ class Trust(Rules):
 
     name = "trust"
     title = "trust"
-    reads = SWITCHES | {"root_visits", "rho", "penalty", "doubt_threshold", "worst", "best_weight", "follow"}
+    reads = SWITCHES | {"root_visits", "rho", "penalty", "doubt_threshold", "worst", "follow"}
     default_c = 4.0
-    first_tally = -math.inf
     allows_graph = True
     weighs_rollouts = True
     follows_doubt = True
     breaks_ties_by_value = True
-
-    def value(self, visits: Number, total: Number, tally: Number, config: SearchConfig) -> Number:
-        return mix(total / visits, tally, config)
-
-    def tally(self, tally: Number, visits: Number, added: Number, below: Number) -> Number:
-        """The best value that has reached the node."""
-        del below
-        if is_array(visits) or is_array(added):
-            return jnp.where(visits > 0, jnp.maximum(tally, added), added)
-        return max(tally, added) if visits > 0 else added
 
     def pieces(self, reward: Number, keep: Number, config: SearchConfig) -> tuple[tuple[Number, Number], ...]:
         gamma = config.gamma
@@ -117,22 +104,6 @@ class Trust(Rules):
     def plain_candidates(self, values: Sequence[float], bias: Sequence[float]) -> list[int]:
         equal = min(values) == max(values)
         return self.plain_first_choice(bias) if equal else list(range(len(values)))
-
-    def leaf_value(
-        self, returns: Float[Array, " rollouts"], uncertainty: Float[Array, " rollouts"], config: SearchConfig
-    ) -> Float[Array, ""]:
-        del uncertainty
-        return jnp.asarray(mix(jnp.mean(returns), jnp.max(returns), config))
-
-    def plain_leaf_value(self, returns: Sequence[float], uncertainty: Sequence[float], config: SearchConfig) -> float:
-        del uncertainty
-        return float(mix(sum(returns) / len(returns), max(returns), config))
-
-
-def mix(mean: Number, best: Number, config: SearchConfig) -> Number:
-    """The mean and the best return, by their weights."""
-    weight = config.best_weight
-    return mean if isinstance(weight, (int, float)) and weight == 0 else mean + weight * (best - mean)
 
 
 def least(first: Number, second: Number) -> Number:
