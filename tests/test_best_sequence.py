@@ -72,10 +72,10 @@ def random_table(seed: int, states: int = 40, actions: int = 3) -> Table:
 @pytest.mark.parametrize(
     ("settings", "actions", "steps"),
     [
-        ({"depth": 50}, 3, 50),
-        ({"depth": 2, "iterations": 81}, 3, 4),  # 3^4 = 81
-        ({"depth": 2, "iterations": 82}, 3, 5),
-        ({"depth": 2, "iterations": 2**31 - 1}, 10, 3),  # more than 1,000 iterations count as 1,000
+        ({"depth": 50, "iterations": 80}, 3, 54),
+        ({"depth": 2, "iterations": 81}, 3, 6),  # 3^4 = 81
+        ({"depth": 2, "iterations": 82}, 3, 7),
+        ({"depth": 2, "iterations": 2**31 - 1}, 5, 7),  # more than 1,000 iterations count as 1,000
         ({"depth": 2, "iterations": 100}, 1, 2),
     ],
 )
@@ -86,7 +86,7 @@ def test_how_far_iterations_look(settings, actions, steps):
 def test_a_better_iteration_replaces_the_sequence():
     """Actions 2 and 0 down to the leaf, which pay 1 and 2; from there the best rollout does 1, 1 and returns 4."""
     problem = Problem(lambda state, action: None, None, 3)
-    config = replace(BEST, depth=6, gamma=0.5)
+    config = replace(BEST, depth=6, gamma=0.5, iterations=1)
     best = best_sequence.begin(config, problem, jnp.array([2, 0, 1, -1]))
     assert best.actions.tolist() == [1, 2, 0, 0, 0, 0], "the rest of the earlier sequence"
     path = Path(jnp.array([0, 3 + 2, 6 + 0, 9, 9]), jnp.int32(3), jnp.int32(6))
@@ -193,7 +193,7 @@ def test_both_engines_build_the_same_tree(masked):
             found = jax.tree.map(lambda leaf, lane=lane: leaf[lane], results)
             assert int(found.action) == plain.action == plain.sequence[0]
             sequence = found.sequence.tolist()
-            assert sequence == [*plain.sequence, *[-1] * (BEST.depth - len(plain.sequence))]
+            assert sequence == [*plain.sequence, *[-1] * (steps_ahead(BEST, 3) - len(plain.sequence))]
             np.testing.assert_allclose(found.values, plain.values, rtol=1e-9)
             nodes += same_node(found.tree, plain.tree)
             draws = HashedDraws(keys[lane])

@@ -41,9 +41,9 @@ class SearchConfig:
         value_weight: the weight of a `value` function at a leaf; rollouts have the rest. 1: no rollouts.
         follow: trust, on trees: how likely a step of a rollout repeats the action of the best sequence found so far,
             instead of a random one. Above 0, every second iteration rolls out from the root, all iterations look
-            `depth` steps ahead of it, rewards far ahead count less, and the move is the first action of the best
-            sequence. It has no effect in a random model. An `Agent` sets it unless you bring a policy, a value or a
-            prior (docs/concepts/graph.md).
+            equally far ahead, rewards far ahead count less, and the move is the first action of the best sequence. It
+            has no effect in a random model. An `Agent` sets it unless you bring a policy, a value or a prior
+            (docs/concepts/graph.md).
         selection: use UA-Selection. With all four of these switches off the search is plain MCTS.
         expansion: use UA-Expansion.
         simulation: use UA-Simulation.

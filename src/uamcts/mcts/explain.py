@@ -48,7 +48,8 @@ def explain_choice(result: Found, action_names: Sequence[str] = ()) -> Explanati
     for action in range(visits.size):
         if action == chosen:
             most = sizes is None and visits[action] == visits.max()
-            notes.append(f"chosen: {'visited' if most else 'worth'} most")
+            usual = f"chosen: {'visited' if most else 'worth'} most"
+            notes.append("chosen: it begins the best sequence found" if _has_sequence(result) else usual)
         elif not exists[action]:
             notes.append("deleted: the model is doubtful here" if doubts[action] > 0 else "not legal here")
         else:
@@ -61,6 +62,12 @@ def explain_choice(result: Found, action_names: Sequence[str] = ()) -> Explanati
     if doubts.max() > 0:
         head += f"; its own uncertainty is {doubts[chosen]:.3g}, the greatest here {doubts.max():.3g}"
     return Explanation(head, notes, "" if sizes is None else _describe_graph(*sizes))
+
+
+def _has_sequence(result: Found) -> bool:
+    """Whether the search looked for the best sequence of actions."""
+    sequence = getattr(result, "sequence", None)
+    return sequence is not None and len(sequence) > 0
 
 
 def _names(count: int, action_names: Sequence[str]) -> list[str]:

@@ -21,7 +21,8 @@ MANY = 1000
 def steps_ahead(config: SearchConfig, num_actions: int) -> int:
     """How far from the root every iteration looks in a search for the best sequence of actions.
 
-    Returns over fewer steps would not compare. It is `depth`, or as many levels as the iterations can fill with nodes.
+    Returns over fewer steps would not compare. It is as far as a rollout of `depth` steps goes from below the levels
+    that the iterations can fill with nodes.
     """
     levels = math.ceil(math.log(min(config.iterations, MANY)) / math.log(num_actions)) if num_actions > 1 else 0
-    return max(config.depth, levels)
+    return config.depth + levels

@@ -116,13 +116,14 @@ def tree_search(
     grown = config.iterations * (1 if previous is None else 2)
     longest = longest_path(replace(config, iterations=grown), problem.num_actions, _is_masked(problem))
     config, cache = fill_in(seed, state, problem, config, longest, cache)
+    depth = None if best is None else config.depth
     if best is not None:
         config = replace(config, depth=best.actions.size)
     if config.first is not None:
         config = replace(config, first=config.first % problem.num_actions)
     limit = longest if horizon is None else jnp.minimum(longest, horizon)
     first = first_block(rules) + grown - config.iterations
-    steps = _Iterations(seed, problem, config, horizon, longest, limit, best is not None, first)
+    steps = _Iterations(seed, problem, config, horizon, longest, limit, depth, first)
     start: _Carry = (*_plant(seed, state, problem, config, cache, previous), jnp.int32(first), best)
     kernels = None
     if cache is None:
@@ -154,8 +155,8 @@ class _Iterations(NamedTuple):
     """The most transitions of a path."""
     limit: Number
     """As many, or as many as there are steps left."""
-    follows: bool
-    """Whether the search looks for the best sequence of actions."""
+    depth: int | None
+    """In a search for the best sequence of actions: the most steps of a rollout where `follow` turns out to be 0."""
     first: int
     """The block that the first iteration writes to, and the number of its expansion."""
 
@@ -188,7 +189,7 @@ class _Iterations(NamedTuple):
 
     def limit_of(self, index: Int[Array, ""]) -> Number:
         """The most transitions of the path of an iteration."""
-        return best_sequence.stay_at_root(index, self.config, self.limit) if self.follows else self.limit
+        return self.limit if self.depth is None else best_sequence.stay_at_root(index, self.config, self.limit)
 
     def grow(
         self, index: Int[Array, ""], leaf: Leaf, room: Bool[Array, ""], cache: PyTree = None
@@ -210,7 +211,9 @@ class _Iterations(NamedTuple):
         cache: PyTree,
         best: BestSequence | None,
     ) -> Estimate:
-        left = None if self.horizon is None else self.horizon - (path.length - 1)
+        left: Number = None if self.horizon is None else self.horizon - (path.length - 1)
+        if self.depth is not None and left is not None:
+            left = jnp.where(self.config.follow > 0, left, jnp.minimum(left, self.depth))
         onward = best_sequence.suggest(best, index, path, self.config)
         ahead = None if best is None else path.length - 1
         start = Start(self.seed, index, growth.state, growth.over, left, onward, ahead)
