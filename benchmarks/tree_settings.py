@@ -37,6 +37,7 @@ def balance(change, settings, episodes, seed):
     from uamcts.field import Change, draw_starts
     from uamcts.field.cart_pole import push
     from uamcts.mcts.api import no_uncertainty, run_search
+    from uamcts.mcts.following import steps_ahead
     from uamcts.mcts.problem import make_problem
 
     real = Change(**change)
@@ -58,7 +59,8 @@ def balance(change, settings, episodes, seed):
         return after.state, after.terminal, count + 1, before if found.sequence is None else found.sequence
 
     def episode(key, start):
-        begin = (start, jnp.asarray(False), jnp.asarray(0), jnp.full(50, -1, jnp.int32))
+        steps = steps_ahead(SearchConfig(iterations=100, depth=50), 2)
+        begin = (start, jnp.asarray(False), jnp.asarray(0), jnp.full(steps, -1, jnp.int32))
         going = lambda carry: ~carry[1] & (carry[2] < 1000)  # noqa: E731
         return jax.lax.while_loop(going, functools.partial(move, key), begin)[2]
 
