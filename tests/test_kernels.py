@@ -160,7 +160,7 @@ def test_kernels_of_trust_search_also_end_paths_where_time_does(horizon, monkeyp
 
 
 @lowered
-def test_kernels_count_the_best_return_and_follow_the_best_sequence(monkeypatch):
+def test_kernels_follow_the_best_sequence(monkeypatch):
     compare("trust", monkeypatch, follow=0.75)
 
 
